@@ -1,4 +1,4 @@
-"""Estimators of whole sequences as those of aeon and of sktime, and forecasters as sktime's.
+"""Adapters: sequence estimators for aeon and sktime, forecasters for sktime.
 
 Neither library is imported before one of these functions is called.
 """

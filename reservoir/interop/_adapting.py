@@ -1,4 +1,4 @@
-"""Estimators of whole sequences, put into the interfaces of aeon and of sktime."""
+"""Adapters of estimators to the interfaces of aeon and sktime."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sklearn.base import is_classifier, is_regressor
 
 
 def as_aeon(estimator: Any) -> Any:
-    """Return an estimator of whole sequences as one of aeon's.
+    """Adapt an estimator of whole sequences to aeon's interface.
 
-    What comes back takes aeon's collections, (n_cases, n_channels, n_timepoints) or a list of
-    arrays (n_channels, n_timepoints_i), and works where aeon's own estimators do: in its pipelines,
-    ensembles and benchmarks. The series reach `estimator` with time first.
+    The result takes aeon's collections, (n_cases, n_channels, n_timepoints) or a list of arrays
+    (n_channels, n_timepoints_i), and works wherever aeon's own estimators do: in its pipelines,
+    ensembles and benchmarks. `estimator` receives the series with time first.
 
     Parameters
     ----------
@@ -27,10 +27,10 @@ def as_aeon(estimator: Any) -> Any:
     Returns
     -------
     aeon estimator
-        A `BaseClassifier`, `BaseRegressor` or `BaseCollectionTransformer` of aeon. Its one
-        parameter is `estimator`, and ``estimator__n_units`` and the like reach inside; after `fit`
-        the fitted one is its attribute `estimator_`. Missing values are accepted where `estimator`
-        takes them (`missing_values`).
+        A `BaseClassifier`, `BaseRegressor` or `BaseCollectionTransformer` of aeon. Its only
+        parameter is `estimator`; nested parameters are set as ``estimator__n_units``. `fit` stores
+        the fitted estimator as `estimator_`. Missing values are accepted if `estimator` accepts
+        them (`missing_values`).
 
     Raises
     ------
@@ -42,7 +42,7 @@ def as_aeon(estimator: Any) -> Any:
     See Also
     --------
     as_sktime : The same for sktime.
-    reservoir.model_selection.from_channels_first : aeon's collections for our own interface.
+    reservoir.model_selection.from_channels_first : Converts aeon's collections to time first.
 
     Examples
     --------
@@ -59,11 +59,11 @@ def as_aeon(estimator: Any) -> Any:
 
 
 def as_sktime(estimator: Any) -> Any:
-    """Return an estimator of whole sequences, or a forecaster of series, as one of sktime's.
+    """Adapt an estimator of whole sequences, or a forecaster of series, to sktime's interface.
 
-    What comes back works where sktime's own estimators do. Of whole sequences it takes sktime's
-    panels, in any of its types, with series of equal or different lengths; they reach `estimator`
-    with time first, and the index of time is not used.
+    The result works wherever sktime's own estimators do. A sequence estimator takes sktime's panels
+    in any of their types, with series of equal or different lengths; `estimator` receives them with
+    time first, and the time index is not used.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ def as_sktime(estimator: Any) -> Any:
     -------
     sktime estimator
         A `BaseClassifier`, `BaseRegressor`, `BaseTransformer` (from panels to tables) or
-        `BaseForecaster` of sktime. Its one parameter is `estimator`, and ``estimator__n_units`` and
-        the like reach inside; after `fit` the fitted one is its attribute `estimator_`. Missing
-        values are accepted where `estimator` takes them (`missing_values`). A forecaster has
-        intervals and quantiles, takes known inputs as X, of all steps up to the last one that is
-        asked for, forecasts columns of y together, and goes on behind later rows in `update`
-        without learning anew.
+        `BaseForecaster` of sktime. Its only parameter is `estimator`; nested parameters are set as
+        ``estimator__n_units``. `fit` stores the fitted estimator as `estimator_`. Missing values
+        are accepted if `estimator` accepts them (`missing_values`). A forecaster has intervals and
+        quantiles, takes known inputs as X (one row for every step up to the last one requested),
+        forecasts all columns of y together, and continues from later rows with `update`, without
+        refitting.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def as_sktime(estimator: Any) -> Any:
     See Also
     --------
     as_aeon : The same for aeon.
-    reservoir.model_selection.from_channels_first : sktime's arrays for our own interface.
+    reservoir.model_selection.from_channels_first : Converts sktime's arrays to time first.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def as_sktime(estimator: Any) -> Any:
 
 
 def _kind_of(estimator: Any, library: str) -> str:
-    """Return which of the kinds an estimator is; refuse what is none, or no estimator."""
+    """Return the kind of an estimator; raise a TypeError if it has none of them."""
     if not isinstance(estimator, type) and hasattr(estimator, "fit"):
         if is_classifier(estimator):
             return "Classifier"
@@ -135,7 +135,7 @@ def _kind_of(estimator: Any, library: str) -> str:
 
 
 def _load(module: str, library: str) -> Any:
-    """Import the module that needs a library; where that is missing, say what to install."""
+    """Import a module that needs a library; if that is missing, the error names what to install."""
     try:
         import_module(library)
     except ModuleNotFoundError as error:

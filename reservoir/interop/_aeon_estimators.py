@@ -1,4 +1,4 @@
-"""Estimators of whole sequences in aeon's interface; imported inside `as_aeon` alone."""
+"""Estimators of whole sequences in aeon's interface; imported only inside `as_aeon`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAGS = {**TAGS, "X_inner_type": ["np-list", "numpy3D"]}
 
 
 class AeonClassifier(Classifying, BaseClassifier):
-    """A classifier of whole sequences, as one of aeon's.
+    """Classifier of whole sequences with aeon's interface.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AeonClassifier(Classifying, BaseClassifier):
 
 
 class AeonRegressor(Predicting, BaseRegressor):
-    """A regressor of whole sequences, as one of aeon's.
+    """Regressor of whole sequences with aeon's interface.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class AeonRegressor(Predicting, BaseRegressor):
 
 
 class AeonTransformer(Adapted, BaseCollectionTransformer):
-    """A transformer that gives one row per sequence, as one of aeon's.
+    """Transformer that returns one row per sequence, with aeon's interface.
 
     Parameters
     ----------

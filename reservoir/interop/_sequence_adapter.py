@@ -1,4 +1,4 @@
-"""What estimators of whole sequences have in common in aeon's interface and in sktime's."""
+"""Parts shared by the adapters of sequence estimators to aeon and to sktime."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ TAGS = {"capability:multivariate": True, "capability:unequal_length": True}
 
 
 def check_params(cls: Any) -> list[dict[str, Any]]:
-    """Return parameters for a library's own checks: without gaps in the data, and with them."""
+    """Return parameters for a library's own checks, with `missing_values` "raise" and "hold"."""
     return [{"estimator": cls(10, random_state=0, missing_values=how)} for how in ("raise", "hold")]
 
 
 def time_first(X: Any) -> Any:
-    """Return sequences with time first; data frames have it so, arrays have channels first."""
+    """Return sequences with time first; DataFrames already have it, arrays have channels first."""
     if isinstance(X, list) and hasattr(X[0], "to_numpy"):
         return [frame.to_numpy(dtype=float) for frame in X]
     return from_channels_first(X)
 
 
 class Adapted:
-    """What all kinds share; it stands in front of a library's base class."""
+    """Base of all adapters; it precedes a library's base class in the list of bases."""
 
-    set_tags: Any  # a method of that class
+    set_tags: Any  # a method of the library's base class
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -42,14 +42,14 @@ class Adapted:
 
 
 class Predicting(Adapted):
-    """A classifier or a regressor."""
+    """Base of classifiers and regressors."""
 
     def _predict(self, X: Any) -> Array:
         return self.estimator_.predict(time_first(X))
 
 
 class Classifying(Predicting):
-    """A classifier; where it has no probabilities, the library makes them of its predictions."""
+    """Base of classifiers; without `predict_proba` the library derives it from predictions."""
 
     def _predict_proba(self, X: Any) -> Array:
         if hasattr(self.estimator_, "predict_proba"):

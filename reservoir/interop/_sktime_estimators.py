@@ -1,4 +1,4 @@
-"""Estimators of whole sequences in sktime's interface; imported inside `as_sktime` alone."""
+"""Estimators of whole sequences in sktime's interface; imported only inside `as_sktime`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reservoir.interop._sequence_adapter import (
     time_first,
 )
 
-# an array as it is, every other panel as a list of data frames, which may differ in length
+# arrays are passed unchanged, all other panels as lists of DataFrames, which may differ in length
 _TAGS = {**TAGS, "X_inner_mtype": ["df-list", "numpy3D"]}
 
 
 class SktimeClassifier(Classifying, BaseClassifier):
-    """A classifier of whole sequences, as one of sktime's.
+    """Classifier of whole sequences with sktime's interface.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class SktimeClassifier(Classifying, BaseClassifier):
 
 
 class SktimeRegressor(Predicting, BaseRegressor):
-    """A regressor of whole sequences, as one of sktime's.
+    """Regressor of whole sequences with sktime's interface.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class SktimeRegressor(Predicting, BaseRegressor):
 
 
 class SktimeTransformer(Adapted, BaseTransformer):
-    """A transformer that gives one row per sequence, as one of sktime's.
+    """Transformer that returns one row per sequence, with sktime's interface.
 
     Parameters
     ----------

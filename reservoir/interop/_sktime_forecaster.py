@@ -1,4 +1,4 @@
-"""Forecasters of series in sktime's interface; imported inside `as_sktime` alone."""
+"""A forecaster in sktime's interface; imported only inside `as_sktime`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sktime.forecasting.base import BaseForecaster
 
 from reservoir.estimators import ESNForecaster
 
-_DIGITS = 9  # of coverages, which come from probabilities
+_DIGITS = 9  # decimals of a coverage: those of the quantiles alpha and 1 - alpha must be equal
 
 
 class SktimeForecaster(BaseForecaster):
-    """A forecaster that learns from a series alone, as one of sktime's.
+    """Forecaster of a series with sktime's interface.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class SktimeForecaster(BaseForecaster):
     SktimeForecaster(estimator=ESNForecaster(season=12))
     """
 
-    _config: ClassVar[dict[str, Any]] = {"remember_data": False}  # update does not learn anew
+    _config: ClassVar[dict[str, Any]] = {"remember_data": False}  # update does not refit
     _tags: ClassVar[dict[str, Any]] = {
         "y_inner_mtype": ["pd.Series", "pd.DataFrame"],
         "capability:multivariate": True,
@@ -45,7 +45,7 @@ class SktimeForecaster(BaseForecaster):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         super().__init__()
-        self._y = self._X = None  # for those who set remember_data
+        self._y = self._X = None  # sktime reads them if the user sets remember_data
 
     def _fit(self, y: Any, X: Any, fh: Any) -> Any:
         self.estimator_ = clone(self.estimator).fit(y, X)
@@ -53,7 +53,7 @@ class SktimeForecaster(BaseForecaster):
         return self
 
     def _update(self, y: Any, X: Any = None, update_params: bool = True) -> Any:
-        later = y.index > self._end  # sktime may repeat rows
+        later = y.index > self._end  # sktime may pass rows again
         if later.any():
             self.estimator_.update(y[later], None if X is None else X[X.index > self._end])
             self._end = y.index[-1]
@@ -68,7 +68,8 @@ class SktimeForecaster(BaseForecaster):
         share = np.round(np.abs(2 * np.array(alpha) - 1), _DIGITS)
         coverages = np.unique(share[share > 0])
         found = self._forecast(fh, X, coverages.tolist() or None)
-        # for each variable: forecast, lower, upper, lower, upper and so on
+        # columns of each variable: forecast, lower, upper, lower, upper, ...
+        # a quantile below 0.5 is the lower bound of its coverage, one above 0.5 the upper bound
         every = found.to_numpy().reshape(len(found), -1, 1 + 2 * len(coverages))
         pair = 2 * np.searchsorted(coverages, share)
         wanted = np.where(share == 0, 0, pair + np.where(np.array(alpha) < 0.5, 1, 2))

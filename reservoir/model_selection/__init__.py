@@ -1,14 +1,14 @@
-"""Model selection for series: splits, scores, containers and transformers that respect time.
+"""Model selection for time series: splits, scorers, containers and transformers.
 
 For one series, `sklearn.model_selection.TimeSeriesSplit` with the estimators' default
 ``initial_state="last"`` scores forecasts: each test block follows its training rows. For estimators
-that start each prediction from zeros, `ContextSplit` adds the rows before each test block to it,
-and `washout_scorer` leaves them out of the score. For several sequences, `stack_sequences` makes
+that start each prediction from zeros, `ContextSplit` adds the preceding rows to each test block,
+and `washout_scorer` excludes them from the score. For several sequences, `stack_sequences` makes
 one table with an id column, which works with Pipeline, cross-validation, search and every scorer.
-For models that are to run on their own outputs, `ClosedLoopSearchCV` chooses by closed loops, and
-`forecast_scorer` lets scikit-learn's searches do so. `backtest` says how well a model forecasts,
-from several origins within a series. Of whole sequences, `channel_importance` says which channels
-decide.
+For models that will run in closed loop, `ClosedLoopSearchCV` scores candidates by closed loops, and
+`forecast_scorer` does the same in scikit-learn's searches. `backtest` measures how well a model
+forecasts from several origins within a series. For estimators of whole sequences,
+`channel_importance` measures how much each channel matters.
 """
 
 from __future__ import annotations

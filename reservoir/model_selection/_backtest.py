@@ -1,4 +1,4 @@
-"""Backtests: forecasts from several origins within a series, compared with what followed."""
+"""Backtests: forecasts from several origins within a series, scored against the truth."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _LOGGER = logging.getLogger("reservoir")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BacktestResult:
-    """What `backtest` returns: forecasts beside the truth, their errors and their scores.
+    """Result of `backtest`: forecasts with the truth, their errors and their scores.
 
-    Rows are told apart by their origin: the last row that the model knew, by its date if the
-    series has dates, else by its number.
+    Rows are labelled by their forecast origin, the last row that the model had: its date if the
+    series has dates, else its number.
 
     Attributes
     ----------
     scores : DataFrame
-        A row for each origin, and for each column of a series of several; a column for each
-        metric. With intervals "coverage 0.9" is the share of truths inside, and "width 0.9" their
-        mean width.
+        One row per origin (and per column, if the series has several); one column per metric. With
+        intervals, "coverage 0.9" is the share of true values inside the interval, and "width 0.9"
+        its mean width.
     errors : DataFrame
-        A row for each origin, step and column: "origin", "step" (1 for the row behind the origin),
-        "time", "column" and "error", the truth less the forecast.
+        One row per origin, step and column: "origin", "step" (1 for the first row after the
+        origin), "time", "column" and "error", the truth minus the forecast.
     forecasts : DataFrame
-        The same rows, with "truth", "forecast" and, if intervals were asked for, "lower 90%" and
-        "upper 90%" in the place of "error".
+        The same rows, with "truth", "forecast" and, if intervals were requested, "lower 90%" and
+        "upper 90%" instead of "error".
     season : int
-        The season of the scaled errors, in rows.
+        Length of the season in the scaled errors, in rows.
 
     Examples
     --------
@@ -107,57 +107,60 @@ def backtest(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BacktestResult:
-    """Forecast a series from several origins within it, and compare with what followed.
+    """Forecast a series from several origins within it, and score the forecasts.
 
-    This is cross-validation for forecasts: at each origin the model knows the rows before it alone,
-    and what it says of the next `horizon` rows is scored. Origins are `step` rows apart, and the
+    This is cross-validation for forecasts: at each origin the model has only the rows before it,
+    and its forecast of the next `horizon` rows is scored. Origins are `step` rows apart, and the
     last forecast ends with the series [1]_.
 
     Parameters
     ----------
     model : estimator
         One of three kinds; clones of it are fitted. A forecaster has ``fit(y, exog)`` and
-        ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a class of your own with these
+        ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a custom class with these
         methods. A network is `reservoir.ESNRegressor`, `reservoir.RNNRegressor`,
-        `reservoir.NVARRegressor`, or a pipeline or search that ends in one; it learns to predict
-        the next row, and runs on its own outputs. Any other regressor, of scikit-learn for
-        instance, needs `n_lags`.
+        `reservoir.NVARRegressor`, or a pipeline or search that ends in one; it is trained to
+        predict the next row, and forecasts in closed loop. Any other regressor, for instance one of
+        scikit-learn, needs `n_lags`.
     y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
-        Rows at equal steps of time. Where the truth is NaN nothing is scored.
+        Rows at equal time steps. Rows whose true value is NaN are not scored.
     horizon : int, rows
-        How far each forecast goes.
+        Length of each forecast.
     n_origins : int, default=5
+        Number of forecast origins.
     step : int, rows, optional
-        From one origin to the next. By default `horizon`, so that no row is forecast twice.
+        Distance from one origin to the next. By default `horizon`, so that no row is forecast
+        twice.
     window : int, rows, optional
-        Learn from the last `window` rows before each origin. By default from all of them.
+        Number of rows before each origin to train on. By default all of them.
     refit : bool, default=True
-        Whether a clone is fitted at each origin. Otherwise one is fitted at the first origin, and
-        sees the further rows without learning from them: forecasters by ``update(y_new, exog)``,
-        networks as the context of a forecast, regressors as lags.
+        Whether a clone is fitted at each origin. Otherwise one clone is fitted at the first origin
+        and receives the later rows without being trained on them: forecasters by
+        ``update(y_new, exog)``, networks as the context of a forecast, regressors as lags.
     exog : DataFrame or array of shape (n_samples,) or (n_samples, n_exog), optional
-        What is known beforehand of each row of y. A forecast gets the rows of its horizon.
+        Exogenous variables known in advance, one row per row of y. A forecast receives the rows of
+        its horizon.
     coverage : float in (0, 1), or a list of them, optional
-        Ask for intervals that hold this share of the truths; the forecaster's `forecast` must take
-        ``coverage``. It returns the forecast, then a lower and an upper bound for each coverage:
-        DataFrames with these columns, or arrays of shape (n_steps, 1 + 2 * n_coverages) or
-        (n_steps, n_outputs, 1 + 2 * n_coverages).
+        Request intervals that contain this share of the true values; the forecaster's `forecast`
+        must take ``coverage``. It returns the forecast, then a lower and an upper bound for each
+        coverage: DataFrames with these columns, or arrays of shape (n_steps, 1 + 2 * n_coverages)
+        or (n_steps, n_outputs, 1 + 2 * n_coverages).
     metrics : str, callable, or a list of them, default=("mase", "rmse")
         "mase", "rmsse", "smape" (`reservoir.metrics`), "mae", "rmse", or functions
-        ``f(y_true, y_pred)`` that return a number; each column of y is scored by itself. With
-        `coverage` also "pinball", the mean over all bounds. Scales are those of the rows that the
-        model has learned from; with ``refit=False`` of those it has seen.
+        ``f(y_true, y_pred)`` that return a number; each column of y is scored separately. With
+        `coverage` also "pinball", the mean over all bounds. Scales are computed from the rows
+        before each origin, or the last `window` of them.
     season : int, rows, optional
-        The season of "mase" and "rmsse". By default a year of months, quarters or weeks, a week of
-        days, a day of hours, an hour of minutes, by the frequency of y's index; 1 if it says
-        nothing.
+        Season length of "mase" and "rmsse". By default it is determined by the frequency of y's
+        index: a year of months, quarters or weeks, a week of days, a day of hours, an hour of
+        minutes; 1 if the index has no frequency.
     n_lags : int, rows, optional
-        For regressors without a memory: predict each row from so many rows before it, the newest
-        first, and from its row of `exog`; predictions are lags of the next rows.
+        For regressors without memory: predict each row from this many rows before it, the newest
+        first, and from its row of `exog`; predictions become lags of the next rows.
     n_jobs : int, optional
-        Origins fitted at the same time, with ``refit=True``, as in scikit-learn.
+        Number of origins fitted in parallel, with ``refit=True``, as in scikit-learn.
     verbose : int, default=0
-        If not 0, a line for each origin to the logger "reservoir".
+        If not 0, log a line for each origin to the logger "reservoir".
 
     Returns
     -------
@@ -168,19 +171,19 @@ def backtest(
     ImportError
         If pandas is not installed.
     ValueError
-        If there are too few rows for the origins, a metric is not known or has no scale, the model
-        cannot do what is asked for, or a forecast has another shape or other dates than the rows
-        that it is to forecast.
+        If there are too few rows for the origins, a metric is unknown or has no scale, the model
+        does not support `coverage`, `n_lags` or ``refit=False``, or a forecast differs in shape or
+        dates from the rows of its horizon.
 
     Warns
     -----
     RuntimeWarning
-        If a forecast is not finite. It is scored as if it were 1e30.
+        If a forecast is not finite. It is scored as 1e30.
 
     See Also
     --------
     reservoir.plotting.horizon_errors : Draws the errors by step.
-    ClosedLoopSearchCV : Chooses among networks by closed loops within the data.
+    ClosedLoopSearchCV : Selects networks by closed loops within the data.
 
     References
     ----------
@@ -220,13 +223,13 @@ def backtest(
     plan = plan_of(rows, horizon, n_origins, step, window, levels, season * scaled, n_lags)
     if scaled:
         check_scales(plan, season)
-    # forecasts as they come
+    # score each forecast as it arrives, so that `verbose` reports progress
     parts: list[dict[str, Any]] = []
     scores: list[dict[str, Any]] = []
     columns = _columns(rows.y)
     for i, (origin, table) in enumerate(_run(plan, runner, refit, n_jobs)):
-        _warn_if_lost(plan, origin, table)
-        parts += _told(plan, origin, table, columns)
+        _warn_if_not_finite(plan, origin, table)
+        parts += _columns_of_forecast(plan, origin, table, columns)
         found = _score(plan, origin, table, measures, season, columns)
         if verbose:
             means = ", ".join(f"{m} {np.mean([s[m] for s in found]):.3g}" for m in measures)
@@ -257,7 +260,7 @@ def _check_update(runner: Runner, refit: bool, n_origins: int) -> None:
         return
     if not hasattr(runner.model, "update"):
         raise ValueError(
-            f"refit=False goes on by a method update, and {type(runner.model).__name__} has none. "
+            f"refit=False needs a method update, and {type(runner.model).__name__} has none. "
             "Use refit=True."
         )
 
@@ -265,7 +268,7 @@ def _check_update(runner: Runner, refit: bool, n_origins: int) -> None:
 def _run(
     plan: Plan, runner: Runner, refit: bool, n_jobs: int | None
 ) -> Iterator[tuple[int, Array]]:
-    """Yield each origin, and what was forecast there."""
+    """Yield each origin with its forecast."""
     if refit:
         jobs = [(plan, runner, origin) for origin in plan.origins]
         found = run_jobs(_fit_and_forecast, jobs, n_jobs)
@@ -275,13 +278,13 @@ def _run(
     runner.fit(plan.start(seen), seen)
     for origin in plan.origins:
         if origin > seen:
-            runner.go_on(seen, origin)
+            runner.advance(seen, origin)
             seen = origin
         yield origin, _read_forecast(plan, origin, runner.forecast(origin, plan.horizon))
 
 
 def _fit_and_forecast(plan: Plan, runner: Runner, origin: int) -> Array:
-    runner = copy.copy(runner)  # threads share the one they are given
+    runner = copy.copy(runner)  # fit sets attributes, and threads share the runner of the job
     runner.fit(plan.start(origin), origin)
     return _read_forecast(plan, origin, runner.forecast(origin, plan.horizon))
 
@@ -294,8 +297,8 @@ def _read_forecast(plan: Plan, origin: int, table: Any) -> Array:
     if len(values) != plan.horizon or values.size != np.prod(wanted):
         raise ValueError(
             f"The forecast at the origin {plan.name(origin)} has shape {values.shape}; "
-            f"horizon={plan.horizon} and {n_outputs} columns of y make {plan.horizon * n_outputs} "
-            f"values, each with {n_bounds} bounds of intervals."
+            f"horizon={plan.horizon} and {n_outputs} columns of y require "
+            f"{plan.horizon * n_outputs} values, each with {n_bounds} interval bounds."
         )
     _check_names(plan, origin, table)
     _check_dates(plan, origin, table)
@@ -303,7 +306,7 @@ def _read_forecast(plan: Plan, origin: int, table: Any) -> Array:
 
 
 def _check_names(plan: Plan, origin: int, table: Any) -> None:
-    """Refuse columns of y, or bounds, in another order; other names are taken as they come."""
+    """Check that columns of y, or bounds, are in order; columns of other names are not checked."""
     if not hasattr(table, "columns"):
         return
     found = [name[-1] if isinstance(name, tuple) else name for name in table.columns]
@@ -328,32 +331,34 @@ def _check_dates(plan: Plan, origin: int, table: Any) -> None:
         row = int(np.argmax(np.asarray(followed != other)))
         raise ValueError(
             f"The forecast at the origin {plan.name(origin)} has the date {show(other[row])} in "
-            f"step {row + 1}, and y has {show(followed[row])}. Make the dates of y regular "
+            f"step {row + 1}, but y has {show(followed[row])}. Make the dates of y regular "
             "(asfreq), with NaN where there is no value."
         )
 
 
-def _warn_if_lost(plan: Plan, origin: int, table: Array) -> None:
-    lost = np.flatnonzero(~np.isfinite(table[:, :, 0]).all(axis=1))
-    if lost.size:
+def _warn_if_not_finite(plan: Plan, origin: int, table: Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(table[:, :, 0]).all(axis=1))
+    if bad.size:
         warnings.warn(
-            f"The forecast at the origin {plan.name(origin)} is not finite from step {lost[0] + 1} "
-            "on. It is scored as if it were 1e30; do not trust means over the origins.",
+            f"The forecast at the origin {plan.name(origin)} is not finite from step {bad[0] + 1} "
+            "on. It is scored as 1e30, which makes means over the origins unreliable.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )
 
 
 def _columns(y: Any) -> list[Any]:
-    """Return what the columns of y are called."""
+    """Return the names of the columns of y, by default their numbers."""
     if hasattr(y, "columns"):
         return list(y.columns)
     name = getattr(y, "name", None)
     return [0 if name is None else name] if y.ndim == 1 else list(range(y.shape[1]))
 
 
-def _told(plan: Plan, origin: int, table: Array, columns: list[Any]) -> list[dict[str, Any]]:
-    """Return forecasts beside the truth, column by column, as the columns of a DataFrame."""
+def _columns_of_forecast(
+    plan: Plan, origin: int, table: Array, columns: list[Any]
+) -> list[dict[str, Any]]:
+    """Return the forecast and the truth of each column of y, as columns of a DataFrame."""
     truth = plan.rows.values()[origin : origin + plan.horizon]
     steps = np.arange(plan.horizon)
     times = [plan.label(origin + int(k)) for k in steps]
@@ -376,7 +381,7 @@ def _score(
     season: int,
     columns: list[Any],
 ) -> list[dict[str, Any]]:
-    """Return the scores of one origin, a dict for each column."""
+    """Return the scores at one origin, a dict for each column."""
     values = plan.rows.values()
     found = []
     for j, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""What a backtest runs: forecasters, networks on their own outputs, regressors on lagged values."""
+"""Models of a backtest: forecasters, networks in closed loop, regressors on lagged values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from reservoir.estimators.forecasting import forecast
 
 
 class Rows(NamedTuple):
-    """A series, and what is known beforehand of each of its rows, in the user's containers."""
+    """A series and its exogenous variables, in the user's containers."""
 
     y: Any
     exog: Any = None
 
     def part(self, start: int, stop: int) -> Rows:
-        """Return some of the rows."""
+        """Return the rows from `start` to `stop`."""
         return Rows(_cut(self.y, start, stop), _cut(self.exog, start, stop))
 
     def values(self) -> Array:
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
 
 def _as_floats(table: Any) -> Array:
-    """Return a table as floats of two dimensions; what pandas has as missing is NaN."""
+    """Return a table as a 2-D array of floats, with NaN for missing values of pandas."""
     if hasattr(table, "iloc"):
         values = table.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
@@ -51,7 +51,7 @@ def _cut(table: Any, start: int, stop: int) -> Any:
 
 
 class Runner(ABC):
-    """A model that learns from rows before an origin, and forecasts those behind it."""
+    """A model that is fitted on rows before an origin and forecasts the rows after it."""
 
     def __init__(self, model: Any, rows: Rows) -> None:
         self.model, self.rows = model, rows
@@ -62,12 +62,12 @@ class Runner(ABC):
         """Fit a clone of the model on the rows from `start` to `stop`."""
 
     @abstractmethod
-    def go_on(self, start: int, stop: int) -> None:
-        """Show the fitted model further rows, without learning anew."""
+    def advance(self, start: int, stop: int) -> None:
+        """Pass the rows from `start` to `stop` to the fitted model, without refitting it."""
 
     @abstractmethod
     def forecast(self, origin: int, horizon: int) -> Any:
-        """Forecast rows from `origin` on: what the model knows of the series ends before it."""
+        """Forecast the rows from `origin` on, from the rows before it."""
 
 
 class OwnForecasts(Runner):
@@ -82,7 +82,7 @@ class OwnForecasts(Runner):
         self.fitted = clone(self.model, safe=False)
         self.fitted.fit(part.y, **_given(part.exog))
 
-    def go_on(self, start: int, stop: int) -> None:
+    def advance(self, start: int, stop: int) -> None:
         part = self.rows.part(start, stop)
         self.fitted.update(part.y, **_given(part.exog))
 
@@ -96,9 +96,9 @@ def _given(exog: Any) -> dict[str, Any]:
 
 
 class Loops(Runner):
-    """A network, or what holds one, whose outputs are its next inputs.
+    """A network, or a pipeline or search around one, that forecasts in closed loop.
 
-    A row of X is the series at that row, and what is known beforehand of the next one.
+    A row of X contains the series at that row, then the exogenous variables of the next row.
     """
 
     def __init__(self, model: Any, rows: Rows) -> None:
@@ -107,21 +107,21 @@ class Loops(Runner):
         self.first = self.seen = 0
 
     def fit(self, start: int, stop: int) -> None:
-        # pandas' y takes the index of X, so that the two align row by row
+        # y[t] is the series at t + 1; with the index of X, estimators do not reject it as shifted
         X, y = self.inputs(start, stop - 1), _cut(self.rows.y, start + 1, stop)
         if hasattr(y, "iloc"):
             y = y.set_axis(X.index)
         self.fitted = clone(self.model).fit(X, y)
         self.first, self.seen = start, stop
 
-    def go_on(self, start: int, stop: int) -> None:
+    def advance(self, start: int, stop: int) -> None:
         """Do nothing: the rows since the fit are the context of the next forecast."""
 
     def forecast(self, origin: int, horizon: int) -> Any:
         known = self.rows.known()[origin : origin + horizon] if self.rows.exog is not None else None
         if origin == self.seen:
             return forecast(self.fitted, horizon, exog=self._named(known))
-        # rows since the fit if the network goes on from there, else all rows again
+        # the context: rows since the fit if the network continues from there, else all rows again
         continues = getattr(innermost(self.fitted), "initial_state", None) == "last"
         context = self.inputs(self.seen - 1 if continues else self.first, origin)
         rest = self._named(None if known is None else known[1:])
@@ -146,7 +146,10 @@ class Loops(Runner):
 
 
 def _names_of(rows: Rows) -> list[Any] | None:
-    """Return names of the columns of X if y is pandas': those of y alone, or text for all."""
+    """Return the column names of X if y is a pandas object, else None.
+
+    Without exog they are the names of y, unchanged; with exog all names are converted to text.
+    """
     if not hasattr(rows.y, "iloc"):
         return None
     own = list(rows.y.columns if hasattr(rows.y, "columns") else rows.y.to_frame().columns)
@@ -164,7 +167,7 @@ def _names_of(rows: Rows) -> list[Any] | None:
 
 
 class Lags(Runner):
-    """A regressor on the last `n_lags` rows of the series, and what is known of the next one."""
+    """A regressor on the last `n_lags` rows of the series and the exog of the predicted row."""
 
     def __init__(self, model: Any, rows: Rows, n_lags: int) -> None:
         super().__init__(model, rows)
@@ -174,33 +177,34 @@ class Lags(Runner):
         part = self.rows.part(start, stop)
         values, targets = part.values(), part.values()[self.n_lags :]
         rows = range(self.n_lags, stop - start)
-        X = [self._inputs(values[:row], known) for row, known in _behind(part, rows)]
+        X = [self._inputs(values[:row], known) for row, known in _with_known(part, rows)]
         y = targets[:, 0] if targets.shape[1] == 1 else targets
         self.fitted = clone(self.model).fit(np.array(X), y)
 
-    def go_on(self, start: int, stop: int) -> None:
-        """Do nothing: the lags of the next forecast are read off the series."""
+    def advance(self, start: int, stop: int) -> None:
+        """Do nothing: the lags of the next forecast are read from the series."""
 
     def forecast(self, origin: int, horizon: int) -> Any:
         past = list(self.rows.values()[origin - self.n_lags : origin])
-        for _, known in _behind(self.rows, range(origin, origin + horizon)):
+        for _, known in _with_known(self.rows, range(origin, origin + horizon)):
             X = self._inputs(np.array(past), known)[None]
             past.append(np.reshape(np.asarray(self.fitted.predict(X), dtype=np.float64), -1))
         return np.array(past[self.n_lags :])
 
     def _inputs(self, past: Array, known: Array) -> Array:
-        """Return a row of X: the last rows, the newest first, and what is known of the next."""
+        """Return a row of X: the last rows, the newest first, and the exog of the next row."""
         return np.concatenate([past[: -self.n_lags - 1 : -1].ravel(), known])
 
 
-def _behind(rows: Rows, places: range) -> Any:
-    return zip(places, rows.known()[places.start : places.stop], strict=True)
+def _with_known(rows: Rows, numbers: range) -> Any:
+    """Return pairs of a row number and its exogenous variables."""
+    return zip(numbers, rows.known()[numbers.start : numbers.stop], strict=True)
 
 
 def runner_for(
     model: Any, rows: Rows, *, n_lags: int | None, coverages: Sequence[float], given: Any
 ) -> Runner:
-    """Return what runs a model; refuse what cannot forecast.
+    """Return the runner of a model; raise an error for models that cannot forecast.
 
     Parameters
     ----------
@@ -208,11 +212,11 @@ def runner_for(
         Fitted or not.
     rows : Rows
     n_lags : int or None
-        Whether the model is a regressor on lags, and on how many.
+        Number of lags of a regressor; None for other models.
     coverages : sequence of float
-        Of the intervals that are asked for.
+        Coverages of the requested intervals.
     given : float or sequence of float, or None
-        The same as the user gave it.
+        The user's value of `coverage`, which is passed to the forecaster.
     """
     name, inner = type(model).__name__, innermost(model)
     if not hasattr(model, "fit"):
@@ -223,46 +227,46 @@ def runner_for(
     if own:
         if n_lags is not None:
             raise ValueError(
-                f"n_lags={n_lags} is for regressors, and {name} forecasts by itself. Leave it out."
+                f"n_lags={n_lags} is for regressors, but {name} has its own forecast. Omit n_lags."
             )
         if coverages and "coverage" not in inspect.signature(model.forecast).parameters:
             raise ValueError(
-                f"coverage={given!r}, and {name}.forecast takes no coverage. Leave it out, or give "
-                "a forecaster with intervals."
+                f"coverage={given!r}, but {name}.forecast takes no coverage. Omit it, or use a "
+                "forecaster with intervals."
             )
         return OwnForecasts(model, rows, coverages, given)
     if coverages:
         raise ValueError(
-            f"coverage={given!r} needs a model whose forecast has intervals, as that of "
-            f"ESNForecaster; {name} has none. Leave it out."
+            f"coverage={given!r} needs a model that forecasts intervals, such as ESNForecaster; "
+            f"{name} does not. Omit coverage."
         )
     if hasattr(inner, "forecast"):
         if n_lags is not None:
             raise ValueError(
-                f"n_lags={n_lags} is for regressors without a memory, and {type(inner).__name__} "
-                "runs on its own outputs. Leave it out."
+                f"n_lags={n_lags} is for regressors without memory, but {type(inner).__name__} "
+                "forecasts in closed loop. Omit n_lags."
             )
         if getattr(inner, "feedback", False):
             raise ValueError(
-                "feedback=True: a backtest runs networks whose outputs are their next inputs. Use "
+                "feedback=True is not supported: a backtest feeds outputs back as inputs. Use "
                 "feedback=False."
             )
         return Loops(model, rows)
     if n_lags is None:
         raise ValueError(
-            f"{name} has no forecast: say from how many rows of the past it predicts the next one, "
-            "n_lags=12 for instance."
+            f"{name} has no forecast. Give n_lags, the number of past rows to predict the next one "
+            "from, for instance n_lags=12."
         )
     return Lags(model, rows, n_lags)
 
 
 def _takes_inputs(model: Any) -> bool:
-    """Whether fit takes inputs X first, and not the series itself."""
+    """Whether the first parameter of `fit` is X, not the series itself."""
     return next(iter(inspect.signature(model.fit).parameters), "") == "X"
 
 
 def innermost(model: Any) -> Any:
-    """Return the estimator inside pipelines, searches and the like, fitted or not."""
+    """Return the estimator inside pipelines, searches and target transformers, fitted or not."""
     for name in ("best_estimator_", "regressor_", "estimator", "regressor"):
         if hasattr(model, name) and hasattr(getattr(model, name), "fit"):
             return innermost(getattr(model, name))

@@ -1,4 +1,4 @@
-"""Where a backtest fits and forecasts."""
+"""The plan of a backtest: its origins, and the rows that each fit uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reservoir.model_selection._backtest_models import Rows
 
 @dataclass(frozen=True)
 class Plan:
-    """Where a backtest fits and forecasts.
+    """Origins of a backtest, and the rows that each fit uses.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Plan:
         The first row of each forecast.
     horizon : int
     window : int or None
-        Rows to learn from; None for all before the origin.
+        Number of rows to train on; None for all before the origin.
     coverages : list of float
     """
 
@@ -35,7 +35,7 @@ class Plan:
     coverages: list[float]
 
     def start(self, origin: int) -> int:
-        """Return the first row that a model learns from."""
+        """Return the first row that a model is trained on."""
         return 0 if self.window is None else origin - self.window
 
     def label(self, row: int) -> Any:
@@ -43,36 +43,38 @@ class Plan:
         return self.rows.y.index[row] if hasattr(self.rows.y, "iloc") else row
 
     def name(self, origin: int) -> str:
-        """Return what messages call an origin."""
+        """Return the name of an origin in messages: the date or number of the row before it."""
         return show(self.label(origin - 1))
 
 
 def read_rows(y: Any, exog: Any) -> Rows:
-    """Return y and exog as pandas tables or arrays, of one length and one index."""
+    """Return y and exog as pandas tables or arrays, checked to have one length and one index."""
     rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
     try:
         infinite = np.isinf(rows.values()).any(axis=1)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers: {error}") from error
+        raise ValueError(f"y must contain numbers: {error}") from error
     if infinite.any():
         raise ValueError(
-            f"y is infinite in row {np.argmax(infinite)}. Replace it, by NaN if it is not known."
+            f"y is infinite in row {np.argmax(infinite)}. Replace it, by NaN if it is unknown."
         )
     if exog is not None and len(rows.exog) != len(rows.y):
         raise ValueError(
-            f"exog has {len(rows.exog)} rows and y {len(rows.y)}; give one row of exog for each of "
-            "y."
+            f"exog has {len(rows.exog)} rows and y has {len(rows.y)}; give one row of exog for "
+            "each row of y."
         )
     own, other = index_of(rows.y), index_of(rows.exog)
     comparable = own is not None and other is not None and kind_of(own) == kind_of(other)
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
         there = other.is_unique and own.isin(other).all()
-        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
+        remedy = (
+            f"If the rows correspond, give them one index: {code('exog = exog.set_axis(y.index)')}"
+        )
         if there:
-            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
+            remedy = f"Select the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
-            f"The index of exog is {show(other[row])} in row {row}, and that of y "
+            f"The index of exog is {show(other[row])} in row {row}, but the index of y is "
             f"{show(own[row])}. {remedy}."
         )
     return rows
@@ -84,15 +86,15 @@ def _read_table(name: str, given: Any) -> Any:
     collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
     table = given if hasattr(given, "iloc") or collection else np.asarray(given)
     if collection or table.ndim not in (1, 2) or len(table) == 0:
-        said = "is a list of arrays" if collection else f"has shape {table.shape}"
+        found = "is a list of arrays" if collection else f"has shape {table.shape}"
         raise ValueError(
-            f"{name} {said}; it must be one series, (n_samples,) or (n_samples, n_columns). "
+            f"{name} {found}; it must be one series, (n_samples,) or (n_samples, n_columns). "
             "Backtest several series one by one."
         )
     if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
         raise ValueError(
-            f"The index of {name} has several levels, so {name} holds several series. Backtest "
-            "them one by one, with an index of time alone."
+            f"The index of {name} has several levels, so {name} contains several series. Backtest "
+            "them one by one, each with an index of times only."
         )
     return table
 
@@ -107,7 +109,7 @@ def plan_of(
     season: int,
     n_lags: int | None,
 ) -> Plan:
-    """Return where to fit and to forecast; refuse what leaves too few rows to learn from."""
+    """Return the plan; raise a ValueError if too few rows remain before the first origin."""
     horizon = check_count("horizon", horizon)
     n_origins = check_count("n_origins", n_origins)
     step = horizon if step is None else check_count("step", step)
@@ -124,14 +126,14 @@ def plan_of(
     if first < fewest:
         raise ValueError(
             f"n_origins={n_origins}, step={step} and horizon={horizon} take {len(rows.y) - first} "
-            f"rows, y has {len(rows.y)}, and {what} needs at least {fewest} before the first "
-            "origin. Lower one of these, or give a longer series."
+            f"rows, and {what} needs at least {fewest} before the first origin, but y has "
+            f"{len(rows.y)}. Lower one of these, or give a longer series."
         )
     return Plan(rows, list(range(first, last + 1, step)), horizon, window, coverages)
 
 
 def check_scales(plan: Plan, season: int) -> None:
-    """Refuse training parts without a scale before any model is fitted."""
+    """Check that mase and rmsse have a scale at every origin, before any model is fitted."""
     values = plan.rows.values()
     for origin in plan.origins:
         zero = np.zeros((1, values.shape[1]))
@@ -139,6 +141,6 @@ def check_scales(plan: Plan, season: int) -> None:
             mase(zero, zero, y_train=values[plan.start(origin) : origin], season=season)
         except ValueError as error:
             raise ValueError(
-                f"The rows up to the origin {plan.name(origin)} give mase and rmsse no scale: "
-                f"{error} Or leave these metrics out."
+                f"mase and rmsse have no scale in the rows up to the origin {plan.name(origin)}: "
+                f"{error} Or omit these metrics."
             ) from error

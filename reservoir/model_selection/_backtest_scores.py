@@ -1,4 +1,4 @@
-"""How the forecasts of a backtest are scored: metrics by name or function, and the season."""
+"""Scores of a backtest: metrics by name or function, and the season of scaled errors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from reservoir._validation.frequencies import frequency_text, seasons_of
 from reservoir._validation.index import frequency, is_time, kind_of
 from reservoir.metrics import coverage, mase, pinball, rmsse, smape
 
-_LARGEST = 1e30  # what a metric is given of a forecast that has diverged
+_LARGEST = 1e30  # metrics receive this instead of values that have diverged
 _PERIODS = "period["
 SCALED = ("mase", "rmsse")  # metrics that need a training series, and a season
 
 
 class Case(NamedTuple):
-    """One forecast of one column, without the rows whose truth is not known.
+    """One forecast of one column; `score` drops the rows without a true value.
 
     Attributes
     ----------
     truth, guess : array of shape (n_known,)
     bounds : dict
-        By coverage the lower and the upper bounds, arrays of shape (n_known,).
+        The lower and the upper bounds, arrays of shape (n_known,), by coverage.
     train : array of shape (n_train,)
         The training series before the origin.
     season : int
@@ -63,7 +63,7 @@ METRICS: dict[str, Metric] = {
 
 
 def read_metrics(metrics: Any, coverages: Sequence[float]) -> dict[str, Metric]:
-    """Return metrics by name, and after them the shares of truths inside intervals, and widths."""
+    """Return metrics by name, followed by the coverage and the width of each interval."""
     given = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
     found: dict[str, Metric] = {}
     for metric in given:
@@ -74,15 +74,15 @@ def read_metrics(metrics: Any, coverages: Sequence[float]) -> dict[str, Metric]:
             name = check_choice("metrics", metric, tuple(METRICS))
             read = METRICS[name]
         if name in found:
-            raise ValueError(f"metrics holds {name!r} twice. Leave one out, or rename a function.")
+            raise ValueError(f"metrics contains {name!r} twice. Omit one, or rename a function.")
         if name == "pinball" and not coverages:
-            raise ValueError('metrics holds "pinball", and coverage=None has no bounds. Give both.')
+            raise ValueError('metrics contains "pinball", which needs intervals. Give coverage.')
         found[name] = read
     for level in coverages:
         found[f"coverage {level:.6g}"] = _share_inside(level)
         found[f"width {level:.6g}"] = _mean_width(level)
     if not found:
-        raise ValueError('metrics is empty. Give at least one, "mase" for instance.')
+        raise ValueError('metrics is empty. Give at least one, for instance "mase".')
     return found
 
 
@@ -99,10 +99,11 @@ def _mean_width(level: float) -> Metric:
 
 
 def score(metrics: dict[str, Metric], case: Case) -> dict[str, float]:
-    """Return each metric of a forecast; NaN where no truth is known."""
+    """Return each metric of a forecast; NaN if there is no true value."""
     known = ~np.isnan(case.truth)
     if not known.any():
         return dict.fromkeys(metrics, np.nan)
+    # metrics of scikit-learn reject NaN and infinities; squares of 1e30 are still finite
     guess = np.clip(
         np.nan_to_num(case.guess, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST),
         -_LARGEST,
@@ -123,14 +124,15 @@ def read_coverages(given: Any) -> list[float]:
         for level in (given if several else [given])
     ]
     if not levels or len(set(levels)) < len(levels):
-        raise ValueError(f"coverage={given!r} must hold at least one number, and none twice.")
+        raise ValueError(f"coverage={given!r} must contain at least one number, and none twice.")
     return levels
 
 
 def season_of(y: Any) -> int:
-    """Return the rows in the shortest season that an index tells by its frequency; 1 if none.
+    """Return the length in rows of the shortest season for the frequency of y's index; 1 if none.
 
-    A season of a fraction of a row is rounded if it is off by up to 1 % (52.18 weeks a year).
+    A season that is not a whole number of rows (52.18 weeks a year) is rounded if it differs by at
+    most 1 %.
     """
     index = index_of(y)
     kind = None if index is None else kind_of(index)

@@ -1,4 +1,4 @@
-"""What a search tries: grids, lists and distributions, and which candidates share a fit."""
+"""Candidates of a search, from grids, lists and distributions, grouped by shared fits."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
     Parameters
     ----------
     candidates : dict or sequence of dicts
-        Values are lists, distributions, or anything else, which stands for itself.
+        Values are lists or distributions; anything else is a single value.
     n_iter : int or None
-        How many are drawn; None for all.
+        Number of candidates to draw; None for all combinations.
     random_state : int, Generator, RandomState or None
-        For drawing.
+        Seed of the draws.
     """
     spaces = [candidates] if isinstance(candidates, Mapping) else candidates
     if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
@@ -34,7 +34,7 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
             f"such dicts; got {candidates!r}."
         )
     if not spaces:
-        raise ValueError("candidates is empty: there is nothing to choose from. Give a dict.")
+        raise ValueError("candidates is empty. Give a dict, or a list with at least one.")
     wrapped = [
         {name: value if _is_several(value) else [value] for name, value in space.items()}
         for space in spaces
@@ -46,8 +46,8 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
         return list(ParameterSampler(wrapped, n_drawn, random_state=seed))
     if drawn:
         raise ValueError(
-            f"candidates has a distribution for {drawn[0]!r}, and n_iter=None asks for all of its "
-            "values. Give n_iter, how many candidates to draw."
+            f"candidates has a distribution for {drawn[0]!r}, which cannot be enumerated "
+            "(n_iter=None). Give n_iter, the number of candidates to draw."
         )
     return list(ParameterGrid(wrapped))
 
@@ -59,14 +59,14 @@ def _is_several(value: Any) -> bool:
 
 
 class Group(NamedTuple):
-    """Candidates that differ in one parameter alone.
+    """Candidates that differ in one parameter only.
 
     Attributes
     ----------
     members : list of int
-        Which candidates, the one that is fitted first.
+        Their numbers; the first is the one that is fitted.
     name : str or None
-        The parameter; None where there is one candidate.
+        The parameter; None for a single candidate.
     """
 
     members: list[int]
@@ -74,7 +74,7 @@ class Group(NamedTuple):
 
 
 def groups_of(candidates: list[Params]) -> list[Group]:
-    """Return the candidates in groups that differ in a penalty alone, the smallest one first."""
+    """Return the candidates in groups that differ only in a penalty, the smallest one first."""
     found: dict[Any, list[int]] = {}
     names: dict[Any, str] = {}
     for i, params in enumerate(candidates):
@@ -100,7 +100,7 @@ def _is_penalty(value: Any) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """Return what two values have in common if they are the same."""
+    """Return a key for a dict: type and value of text and numbers, the id of other objects."""
     if value is None or isinstance(value, (str, numbers.Number, np.bool_)):
         return type(value), value
     return id(value)

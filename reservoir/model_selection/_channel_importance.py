@@ -1,4 +1,4 @@
-"""How much each channel of whole sequences matters to a fitted estimator."""
+"""Permutation importance of the channels of whole sequences."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ __all__ = ["ChannelImportance", "channel_importance"]
 
 
 class ChannelImportance(NamedTuple):
-    """What is lost when a channel is taken from other sequences.
+    """Loss of score when a channel is permuted between sequences.
 
     Attributes
     ----------
     importances_mean : array of shape (n_channels,)
-        The loss of score, over the repetitions.
+        The mean loss of score over the repetitions.
     importances_std : array of shape (n_channels,)
+        Its standard deviation over the repetitions.
     importances : array of shape (n_channels, n_repeats)
+        The loss of score in each repetition.
     names : list of str, or None
-        Those of the channels, if X has names.
+        Names of the channels, if X has names.
     """
 
     importances_mean: Array
@@ -44,34 +46,36 @@ def channel_importance(
     sequence_column: Any = None,
     random_state: Any = None,
 ) -> ChannelImportance:
-    """Measure how much a fitted estimator loses without a channel of its sequences.
+    """Measure how much score a fitted estimator loses without a channel of its sequences.
 
-    A channel as a whole is exchanged between sequences, at random, the other channels stay; what
-    the score loses is the channel's importance (Breiman's permutation [1]_, with channels in the
-    place of columns). Sequences should not be those of fit: on these it says what was learned,
-    not what is true of others. Of channels that say the same, each seems unimportant as long as
-    the others are there.
+    A channel as a whole is permuted at random between sequences, while the other channels stay; the
+    loss of score is the channel's importance (Breiman's permutation importance [1]_, with channels
+    instead of columns). Use held-out sequences: on the training sequences the importances show what
+    the estimator has learned, not what generalises. Among redundant channels, each seems
+    unimportant as long as the others are present.
 
-    Where lengths differ, a channel is cut off, or goes on as its own mirror image until it is long
-    enough: so its speed stays what it was. Times (the estimator's `time_column`) are not exchanged:
-    nothing is lost there.
+    If lengths differ, a permuted channel is cut off, or extended by reflection until it is long
+    enough, so its time scale does not change. Times (the estimator's `time_column`) are not
+    permuted; their importance is 0.
 
     Parameters
     ----------
     estimator : estimator
         Fitted; `ESNSequenceClassifier`, a pipeline, or any other that takes X and has a score.
     X : list, object array, 3-D array, 2-D array, or table
-        As `ReservoirFeatures` take it: a list of arrays or DataFrames of shape (n_steps,
+        As in `ReservoirFeatures`: a list of arrays or DataFrames of shape (n_steps,
         n_channels) or (n_steps,); an array (n_sequences, n_steps, n_channels); a 2-D array of one
         channel, one sequence per row; a table with an id column or a MultiIndex.
     y : array
-        As the estimator's `score` takes it.
+        As in the estimator's `score`.
     scoring : str or callable, optional
-        As in scikit-learn; by default the estimator's own `score`.
+        As in scikit-learn; by default the estimator's `score`.
     n_repeats : int, default=5
+        Number of permutations of each channel.
     sequence_column : int or str, optional
         The id column of a table; by default the estimator's parameter of that name.
     random_state : int, Generator, RandomState or None, default=None
+        Seed of the permutations.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def channel_importance(
     Raises
     ------
     ValueError
-        If X holds fewer than two sequences, or `n_repeats` is less than 1.
+        If X contains fewer than two sequences, or `n_repeats` is less than 1.
 
     References
     ----------
@@ -94,7 +98,7 @@ def channel_importance(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 30, 2))  # two channels
     >>> y = np.arange(60) % 2
-    >>> X[:, :, 1] += 0.5 * y[:, None]  # the second one tells
+    >>> X[:, :, 1] += 0.5 * y[:, None]  # the second one depends on the class
     >>> clf = ESNSequenceClassifier(50, random_state=0).fit(X[:30], y[:30])
     >>> found = channel_importance(clf, X[30:], y[30:], random_state=0)
     >>> bool(found.importances_mean[1] > 0.2 > 0.1 > abs(found.importances_mean[0]))
@@ -105,18 +109,18 @@ def channel_importance(
         sequence_column = _parameter(estimator, "sequence_column")
     scorer = check_scoring(estimator, scoring=scoring)
     generator = as_generator(random_state)
-    whole = scorer(estimator, X, y)  # first: it says best what is wrong with X
+    whole = scorer(estimator, X, y)  # first, because the estimator has the best errors for a bad X
     channels = _channels_of(X, sequence_column)
     n_sequences = len(channels.columns[0])
     if n_sequences < 2:
         raise ValueError(
-            f"X holds {n_sequences} sequence(s): a channel is exchanged between sequences, and at "
-            "least 2 are needed."
+            f"X contains {n_sequences} sequence(s); at least 2 are needed, because channels are "
+            "permuted between sequences."
         )
     times = channels.number_of(_parameter(estimator, "time_column"))
     lost = np.zeros((len(channels.columns), n_repeats))
     for k in range(n_repeats):
-        order = generator.permutation(n_sequences)
+        order = generator.permutation(n_sequences)  # one for all channels: their losses compare
         for c, columns in enumerate(channels.columns):
             if c == times:
                 continue
@@ -126,7 +130,7 @@ def channel_importance(
 
 
 def _parameter(estimator: Any, name: str) -> Any:
-    """Return a parameter of an estimator, or of the only step of a pipeline that has it."""
+    """Return a parameter of an estimator or of its parts; None if it is not set, or not unique."""
     params = estimator.get_params()
     found = [value for key, value in params.items() if key.split("__")[-1] == name]
     known = {repr(value): value for value in found if value is not None}
@@ -134,7 +138,7 @@ def _parameter(estimator: Any, name: str) -> Any:
 
 
 def _fitted(values: Array, n_steps: int) -> Array:
-    """Return values cut off, or going on as their mirror image, at the length asked for."""
+    """Return values cut off, or extended by reflection, to the requested length."""
     if len(values) >= n_steps:
         return values[:n_steps]
     if len(values) == 1:
@@ -143,39 +147,41 @@ def _fitted(values: Array, n_steps: int) -> Array:
 
 
 class _Channels(ABC):
-    """The channels of a container, and how to put others in their place.
+    """The channels of a container, with a method to replace one.
 
     Attributes
     ----------
     columns : list of lists of arrays of shape (n_steps_i,)
         By channel, then by sequence.
     labels : list of str, or None
-        The names of the columns of X, that of ids among them.
-    places : list of int
-        Which column of X each channel is.
+        The names of the columns of X, including an id column.
+    positions : list of int
+        The column of X of each channel.
     n_columns : int
-        Of X, that of ids among them.
+        Number of columns of X, including an id column.
     """
 
     columns: list[list[Array]]
     labels: list[str] | None = None
-    places: list[int]
+    positions: list[int]
     n_columns: int
 
     @property
     def names(self) -> list[str] | None:
         """The names of the channels, if X has any."""
-        return None if self.labels is None else [self.labels[c] for c in self.places]
+        return None if self.labels is None else [self.labels[c] for c in self.positions]
 
     def number_of(self, column: Any) -> int | None:
-        """Return which of the channels the column of times is, given by name or number, if any."""
+        """Return the channel of the time column, given by its name or number; None for None."""
         if column is None:
             return None
-        return self.places.index(column_number("time_column", column, self.labels, self.n_columns))
+        return self.positions.index(
+            column_number("time_column", column, self.labels, self.n_columns)
+        )
 
     @abstractmethod
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
-        """Return a copy of the container in which a channel is another one."""
+        """Return a copy of the container with new values of a channel."""
 
 
 class _OfArray(_Channels):
@@ -186,8 +192,8 @@ class _OfArray(_Channels):
         values = np.asarray(X)
         values = values[:, :, None] if values.ndim == 2 else values
         self.n_columns = values.shape[2]
-        self.places = list(range(self.n_columns))
-        self.columns = [list(values[:, :, c]) for c in self.places]
+        self.positions = list(range(self.n_columns))
+        self.columns = [list(values[:, :, c]) for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         if hasattr(self.X, "columns"):  # a table of one series per row
@@ -206,8 +212,8 @@ class _OfItems(_Channels):
         tables = [np.asarray(item) for item in X]
         tables = [table[:, None] if table.ndim == 1 else table for table in tables]
         self.n_columns = tables[0].shape[1]
-        self.places = list(range(self.n_columns))
-        self.columns = [[table[:, c] for table in tables] for c in self.places]
+        self.positions = list(range(self.n_columns))
+        self.columns = [[table[:, c] for table in tables] for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         items = [_with_column(item, channel, new) for item, new in zip(self.X, values, strict=True)]
@@ -219,7 +225,7 @@ class _OfItems(_Channels):
 
 
 class _OfTable(_Channels):
-    """A table whose sequences are told apart by an id column or a MultiIndex."""
+    """A table whose sequences are identified by an id column or a MultiIndex."""
 
     def __init__(self, X: Any, sequence_column: Any) -> None:
         self.X = X
@@ -230,12 +236,12 @@ class _OfTable(_Channels):
         else:
             of_ids = column_number("sequence_column", sequence_column, self.labels, self.n_columns)
             ids = _column(X, of_ids)
-        self.places = [c for c in range(self.n_columns) if c != of_ids]
+        self.positions = [c for c in range(self.n_columns) if c != of_ids]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        self.columns = [np.split(_column(X, c), cuts) for c in self.places]
+        self.columns = [np.split(_column(X, c), cuts) for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
-        return _with_column(self.X, self.places[channel], np.concatenate(values))
+        return _with_column(self.X, self.positions[channel], np.concatenate(values))
 
 
 def _column(table: Any, column: int) -> Array:
@@ -245,7 +251,7 @@ def _column(table: Any, column: int) -> Array:
 
 
 def _with_column(table: Any, column: int, values: Array) -> Any:
-    """Return a copy of a table, or of a series of one channel, with another column."""
+    """Return a copy of a table, or of a series of one channel, with new values in a column."""
     if hasattr(table, "isetitem"):
         one = table.copy()
         one.isetitem(column, values)

@@ -1,4 +1,4 @@
-"""A search that fits candidates and lets them run on their own outputs."""
+"""A search that fits candidates and scores them in closed loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ from reservoir.model_selection._scoring import sequence_column_of
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
-    """Return whether the chosen estimator, or before fit the one to search for, has a method."""
+    """Return a check for `available_if`: whether the best estimator has a method.
+
+    Before fit, the check uses the unfitted `estimator`.
+    """
 
     def check(search: ClosedLoopSearchCV) -> bool:
         getattr(getattr(search, "best_estimator_", search.estimator), name)
@@ -45,53 +48,55 @@ def _best_has(name: str) -> Callable[[Any], bool]:
 
 
 class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
-    """Search for parameters by how well the estimator runs on its own outputs.
+    """Search for the parameters with the best closed-loop forecasts.
 
-    The error of one step says little of a forecast of many: a network may be right along the
-    training data, and leave it as soon as it is fed its own outputs. Here each candidate is fitted
-    and runs closed loops from several places in the data, which are compared with what followed
-    there [1]_. The best one is fitted again on everything.
+    The error of one-step predictions is a poor guide to forecasts of many steps: a network may be
+    accurate on the training data, and diverge from it as soon as its outputs are fed back. Here
+    each candidate is fitted and runs closed loops from several origins in the data, which are
+    scored against the targets there [1]_. The best one is fitted again on all rows.
 
     Parameters
     ----------
     estimator : ESNRegressor, RNNRegressor, or a Pipeline or TransformedTargetRegressor around one
-        Whatever `reservoir.forecast` takes, unfitted.
+        Any unfitted estimator that `reservoir.forecast` supports.
     candidates : dict, or list of dicts
-        Parameters to try, by name: lists, of which all combinations are tried; distributions (what
-        has ``rvs``), with `n_iter`; or single values. Several dicts are several such grids.
+        Parameters to try, by name: lists, all combinations of which are tried; distributions
+        (objects with ``rvs``), with `n_iter`; or single values. A list of dicts is a list of grids.
     horizon : int, steps
         Length of each loop.
     n_starts : int, default=8
-        Loops; with ``strategy="rolling"`` fits, each with a loop in every sequence.
+        Number of loops; with ``strategy="rolling"`` number of fits, each followed by one loop in
+        every sequence.
     strategy : {"recycle", "holdout", "rolling"}, default="recycle"
-        "recycle": fit on all rows, loops from equispaced places among them; the default, because a
-        network that has seen a stretch in teacher forcing is still on its own in a loop, and no
-        data is withheld. "holdout": fit on the first four fifths of each sequence, loops in the
-        rest. "rolling": fits on growing parts of each sequence, from a half on, loops from their
-        ends.
+        "recycle": fit on all rows, with loops from equispaced origins among them; the default,
+        because it withholds no data, and a closed loop is a real test even on rows that were used
+        for teacher-forced training. "holdout": fit on the first four fifths of each sequence, with
+        loops in the last fifth. "rolling": fit on growing parts of each sequence, the first at
+        least a half, with loops from their ends.
     scoring : str, callable or None, default=None
-        None is minus the mean of log10(error) over the steps, the error being the root mean square
-        over outputs, each divided by the standard deviation of the training targets, and cut off
-        below at 1e-9 and above at 1: errors of chaotic systems grow exponentially, so that
-        logarithms weigh all steps alike. A name is that of a regression metric of scikit-learn,
-        such as "neg_root_mean_squared_error". A function is called with
-        ``scoring(y_true, y_pred)`` for each loop, arrays of shape (horizon, n_outputs) in the units
-        of y, and returns a number, greater for better. Both receive 1e30 where a loop diverged.
+        None is minus the mean of log10(error) over the steps; the error is the root mean square
+        over outputs, each divided by the standard deviation of the training targets, and is clipped
+        to [1e-9, 1]. Errors of chaotic systems grow exponentially, so logarithms give all steps
+        equal weight. A str names a regression metric of scikit-learn, such as
+        "neg_root_mean_squared_error". A function is called as ``scoring(y_true, y_pred)`` for each
+        loop, with arrays of shape (horizon, n_outputs) in the units of y, and returns a number,
+        greater for better. Both receive 1e30 where a loop diverged.
     n_iter : int, default=None
-        How many candidates are drawn; None tries all combinations.
+        Number of candidates to draw; None tries all combinations.
     refit : bool, default=True
         Whether the best candidate is fitted again on all rows.
     clip : bool, (low, high) or callable, default=False
         As in `reservoir.forecast`, for the loops and for `forecast`.
     washout : int or "auto", rows, default="auto"
-        No loop begins so early in a sequence. "auto" is a tenth of it, and at most 100.
+        No loop starts in the first `washout` rows of a sequence. "auto" is a tenth of the sequence,
+        at most 100.
     error_score : "raise" or number, default=nan
-        The score where a fit fails, with a FitFailedWarning, or a loop is refused; NaN ranks last.
+        Score of a candidate whose fit or loop fails (see Warns of `fit`); NaN ranks last.
     n_jobs : int, default=None
-        Networks that are fitted at a time; results do not depend on it, to the bit: each is fitted
-        on one BLAS thread.
+        Number of networks fitted in parallel. Results are bit-identical for all values, because
+        each fit uses one BLAS thread.
     random_state : int, Generator, RandomState or None, default=None
-        For drawing candidates. What is random in the networks is the estimator's own.
+        Seed for drawing candidates. The networks use the estimator's `random_state`.
 
     Attributes
     ----------
@@ -100,33 +105,33 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     best_params_ : dict
     best_score_ : float
     best_index_ : int
-        Its place in `cv_results_`.
+        Position of the best candidate in `cv_results_`.
     cv_results_ : dict of arrays
-        As of `sklearn.model_selection.GridSearchCV`: "params", "param_*", "mean_test_score",
+        As in `sklearn.model_selection.GridSearchCV`: "params", "param_*", "mean_test_score",
         "std_test_score", "rank_test_score", "split0_test_score" and so on (one for each loop; with
-        "rolling" for each fit), "mean_fit_time", "mean_score_time" and their deviations. The time
-        of a fit that candidates share is divided among them.
+        "rolling" for each fit), "mean_fit_time", "mean_score_time" and their standard deviations.
+        The time of a fit that candidates share is divided among them.
     n_splits_ : int
     refit_time_ : float, seconds
 
     See Also
     --------
     forecast_scorer : Closed loops in the searches of scikit-learn.
-    reservoir.ESNForecaster : The same choice among a bank of networks, with nothing to set.
+    reservoir.ESNForecaster : The same selection among built-in candidates.
     reservoir.plotting.closed_loop_search : Draws `cv_results_`.
 
     Notes
     -----
-    Candidates that differ in the ridge penalty alone (`alpha`, also inside a pipeline) share one
+    Candidates that differ only in the ridge penalty (`alpha`, also inside a pipeline) share one
     fit, with the smallest of their penalties: its sums over rows give the coefficients for all, and
-    the loops of all of them are advanced together. With ``solver="auto"`` the smallest penalty thus
-    decides for all of them whether the sums keep all digits. The best is fitted with its own.
+    their loops are advanced together. With ``solver="auto"`` the smallest penalty thus determines
+    the solver for all of them. The best candidate is refitted with its own penalty.
 
-    Give the estimator a `random_state`: without one, what is fitted at the end is another network
-    than the one that was chosen.
+    Give the estimator a `random_state`: without one, the refitted network differs from the selected
+    one.
 
-    A loop begins in the state that the network has after the rows before it, starting as in
-    training; with ``feedback=True`` the targets are fed back until then.
+    A loop starts in the state that the network has after the rows before it, run as in training;
+    with ``feedback=True`` the run up to there is teacher-forced.
 
     References
     ----------
@@ -182,20 +187,20 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # ------------------------------------------------------------------ learning
+    # ------------------------------------------------------------------ fitting
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> ClosedLoopSearchCV:
-        """Try all candidates, and fit the best one on everything.
+        """Try all candidates, and fit the best one on all rows.
 
         Parameters
         ----------
         X, y
-            As the estimator takes them, with ``y[t] == X[t+1]`` in the first columns of X
+            As in the estimator's `fit`, with ``y[t] == X[t+1]`` in the first columns of X
             (`make_forecast_pairs`): one table, a list of tables, or a table with an id column or a
             MultiIndex.
         **fit_params
-            Passed on to the estimator's `fit`; what has an entry per row of X (or per sequence, as
-            X has) is cut with it.
+            Passed to the estimator's `fit`; values with one entry per row of X (or per sequence, as
+            in X) are cut together with X.
 
         Returns
         -------
@@ -204,13 +209,15 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a parameter is refused, the data do not hold `n_starts` places with `horizon` rows to
-            compare with, or no candidate could be fitted and run.
+            If a parameter is invalid, the data have fewer than `n_starts` origins followed by
+            `horizon` rows, or no candidate could be fitted and run.
 
         Warns
         -----
         FitFailedWarning
             If the fit of a candidate failed, and `error_score` is a number.
+        UserWarning
+            If a candidate could not be run in closed loop, and `error_score` is a number.
         """
         candidates = self._check()
         score = read_scoring(self.scoring)
@@ -224,7 +231,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         scores = self.cv_results_["mean_test_score"]
         if np.isnan(scores).all():
             raise ValueError(
-                f"None of the {len(scores)} candidates has a score: each failed somewhere, or "
+                f"None of the {len(scores)} candidates has a score: each failed in some loop, or "
                 f"scoring={self.scoring!r} returned NaN. Use other candidates or another scoring."
             )
         self.best_index_ = int(np.nanargmax(scores))
@@ -239,16 +246,14 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _check(self) -> list[Params]:
-        """Return the candidates, after checks of all parameters that need no data."""
+        """Check all parameters that need no data, and return the candidates."""
         check_count("horizon", self.horizon)
         check_count("n_starts", self.n_starts)
         check_switch("refit", self.refit)
         check_n_jobs(self.n_jobs)
         if isinstance(self.error_score, str):
             if self.error_score != "raise":
-                raise ValueError(
-                    f'error_score={self.error_score!r} must be a number, or "raise" to stop there.'
-                )
+                raise ValueError(f'error_score={self.error_score!r} must be a number, or "raise".')
         elif not (isinstance(self.error_score, float) and np.isnan(self.error_score)):
             check_number("error_score", self.error_score)
         return read_candidates(self.candidates, self.n_iter, self.random_state)
@@ -260,28 +265,29 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _try_all(
         self, trial: Trial, models: list[Any], candidates: list[Params]
     ) -> dict[tuple[int, int], Outcome]:
-        """Return what came of each candidate in each round."""
+        """Return the outcome of each candidate in each round."""
         outcomes: dict[tuple[int, int], Outcome] = {}
         groups = groups_of(candidates)
         while groups:
             tasks = [(group, k) for group in groups for k in range(len(trial.rounds))]
             jobs = [(models[group.members[0]], k, _shared(group, candidates)) for group, k in tasks]
-            told = run_jobs(trial, jobs, self.n_jobs)
-            for (group, k), found in zip(tasks, told, strict=True):
-                # fewer than there are members: what the others are is not told by one fit
+            results = run_jobs(trial, jobs, self.n_jobs)
+            for (group, k), found in zip(tasks, results, strict=True):
+                # only one outcome if the members turn out not to share a fit, or if the fit failed
                 for i, outcome in zip(group.members, found, strict=False):
                     outcomes[i, k] = outcome
+            # members without an outcome are tried again, each with its own fit
             complete = Counter(i for i, _ in outcomes)
             groups = [Group([i]) for i in range(len(models)) if complete[i] < len(trial.rounds)]
         return outcomes
 
     def _failed(self, outcomes: dict[tuple[int, int], Outcome]) -> float:
-        """Say what failed, and return the score for it; refuse if nothing else is left."""
+        """Warn of failed trials and return their score; raise a ValueError if all have failed."""
         failed = [one for one in outcomes.values() if one.error is not None]
         if len(failed) == len(outcomes):
             raise ValueError(
                 f"All {len(failed)} trials failed, the first with {failed[0].error} "
-                "(error_score='raise' shows where.)"
+                "(error_score='raise' shows the traceback.)"
             )
         for stage, what, category in (
             ("fit", "be fitted", FitFailedWarning),
@@ -292,26 +298,26 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
                 warnings.warn(
                     f"{len(errors)} of {len(outcomes)} trials could not {what}; their score is "
                     f"error_score={self.error_score}. The first failed with {errors[0]} "
-                    "(error_score='raise' shows where.)",
+                    "(error_score='raise' shows the traceback.)",
                     category,
                     stacklevel=caller_level(),
                 )
         return np.nan if isinstance(self.error_score, str) else float(self.error_score)
 
-    # ------------------------------------------------------------------ using the best
+    # ------------------------------------------------------------------ the best estimator
 
     def _best(self, method: str) -> Any:
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise AttributeError(
-                f"{method} needs the best candidate fitted on all rows, and refit=False. Use "
-                "refit=True, or fit best_params_ yourself."
+                f"{method} needs the best candidate fitted on all rows, but refit=False. Use "
+                "refit=True, or fit an estimator with best_params_."
             )
         return self.best_estimator_
 
     @available_if(_best_has("predict"))
     def predict(self, X: Any) -> Any:
-        """Predict each row's target with the best estimator.
+        """Predict the target of each row with the best estimator.
 
         Parameters
         ----------
@@ -325,7 +331,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_best_has("score"))
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the best estimator's own score, R^2 of its predictions of one step.
+        """Return the `score` of the best estimator: R^2 of its one-step predictions.
 
         Parameters
         ----------
@@ -341,14 +347,14 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     def forecast(
         self, n_steps: int, *, context: Any = None, exog: Any = None, clip: Any = None
     ) -> Array:
-        """Forecast with the best estimator, through whatever stands around its network.
+        """Forecast with the best estimator, including any pipeline around its network.
 
         Parameters
         ----------
         n_steps, context, exog
             As in `reservoir.forecast`.
         clip : bool, (low, high) or callable, optional
-            By default the one that the search was made with.
+            By default the search's `clip`.
 
         Returns
         -------
@@ -369,7 +375,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _attribute(self, name: str) -> Any:
         if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{type(self).__name__} has no {name}: it holds no fitted model.")
+            raise AttributeError(f"{type(self).__name__} has no {name}: it has no fitted model.")
         return getattr(self.best_estimator_, name)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -393,7 +399,7 @@ def _shared(group: Group, candidates: list[Params]) -> tuple[str, list[float]] |
 def _results(
     candidates: list[Params], outcomes: dict[tuple[int, int], Outcome], failed: float
 ) -> dict[str, Any]:
-    """Return `cv_results_` from what came of each candidate in each round."""
+    """Return `cv_results_` from the outcome of each candidate in each round."""
     n_candidates, n_rounds = len(candidates), 1 + max(k for _, k in outcomes)
     n_scores = max(len(one.scores) for one in outcomes.values())
     scores = np.full((n_candidates, n_rounds, n_scores), failed)

@@ -12,10 +12,10 @@ from reservoir._validation.kinds import check_has_rows
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
-    """Stack sequences into one table with an id column in front.
+    """Stack sequences into one table whose first column contains sequence ids.
 
-    Pipelines, cross-validation, search and every scorer take such a table, while they do not all
-    take lists. The estimators read it with ``sequence_column=0``.
+    Pipelines, cross-validation, search and every scorer accept such a table, but not all of them
+    accept lists. The estimators read it with ``sequence_column=0``.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     Returns
     -------
     X : ndarray or DataFrame of shape (sum of n_samples_i, 1 + n_features)
-        Column 0 holds the ids 0., 1., ..., n_sequences - 1.
+        Column 0 contains the ids 0., 1., ..., n_sequences - 1.
     y : ndarray of shape (sum of n_samples_i,) or (sum of n_samples_i, n_outputs), or None
-        None where `ys` is None.
+        None if `ys` is None.
     groups : ndarray of int, of shape (sum of n_samples_i,)
-        The ids again, for `sklearn.model_selection.GroupKFold` and its like.
+        The ids again, for group splitters such as `sklearn.model_selection.GroupKFold`.
 
     Raises
     ------
@@ -73,9 +73,9 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
 
 
 def from_channels_first(X: Any) -> Any:
-    """Turn sequences whose channels come first, as aeon and sktime hold them, into ours.
+    """Convert sequences with channels first, as in aeon and sktime, to time first.
 
-    Nothing is guessed: each sequence is transposed.
+    Every sequence is transposed, without regard to its shape.
 
     Parameters
     ----------
@@ -120,42 +120,46 @@ def from_channels_first(X: Any) -> Any:
 
 
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:
-    """Return the number of rows of each item, after checks.
+    """Check the items of a parameter, and return the number of rows of each.
 
-    `name` is that of the parameter; `lengths` are the numbers of rows that targets must have, and
-    None for the sequences themselves.
+    `name` is the parameter's name; `lengths` are the numbers of rows that targets must have, or
+    None for the sequences.
     """
     if not items or (lengths is not None and len(items) != len(lengths)):
-        wanted = "at least 1 is required" if lengths is None else f"Xs holds {len(lengths)}"
-        raise ValueError(f"{name} holds {len(items)} sequences; {wanted}. Give one per sequence.")
-    # each item by itself, then beside the first one and beside its sequence
+        wanted = "at least 1 is required" if lengths is None else f"Xs contains {len(lengths)}"
+        raise ValueError(
+            f"{name} contains {len(items)} sequences; {wanted}. Give one item per sequence."
+        )
+    # each item alone, then compared with the first one and with its sequence
     allowed = (2,) if lengths is None else (1, 2)
     for i, item in enumerate(items):
         if item.ndim not in allowed or len(item) == 0:
             shape = "(n_samples, n_features)" if lengths is None else "(n_samples,) or 2-D"
             raise ValueError(
                 f"{name}[{i}] has shape {item.shape}; {shape} with n_samples >= 1 is "
-                f"required.{_shape_told(item, is_target=lengths is not None)}"
+                f"required.{_shape_advice(item, is_target=lengths is not None)}"
             )
         if item.shape[1:] != items[0].shape[1:]:
             raise ValueError(
-                f"{name}[{i}] has shape {item.shape}, {name}[0] has {items[0].shape}: all need the "
-                "same number of columns."
+                f"{name}[{i}] has shape {item.shape}, but {name}[0] has {items[0].shape}: all need "
+                "the same number of columns."
             )
         if list(getattr(item, "columns", [])) != list(getattr(items[0], "columns", [])):
-            raise ValueError(f"The columns of {name}[{i}] are not those of {name}[0]. Rename them.")
+            raise ValueError(
+                f"{name}[{i}] and {name}[0] have different column names. Rename the columns."
+            )
         if lengths is not None and len(item) != lengths[i]:
             raise ValueError(
-                f"{name}[{i}] has {len(item)} rows, Xs[{i}] has {lengths[i]}: they must agree, a "
-                "target per row."
+                f"{name}[{i}] has {len(item)} rows, but Xs[{i}] has {lengths[i]}: one target per "
+                "row is required."
             )
     return [len(item) for item in items]
 
 
-def _shape_told(item: Any, *, is_target: bool) -> str:
+def _shape_advice(item: Any, *, is_target: bool) -> str:
     """Return the advice for an item of the wrong shape."""
     if is_target:
-        return " Repeat a label of a whole sequence for each of its rows."
+        return " Repeat the label of a whole sequence for each of its rows."
     if item.ndim == 1 and len(item):
         column = code("Xs = [np.reshape(rows, (-1, 1)) for rows in Xs]")
         return f" Series of one variable: {column}."

@@ -1,4 +1,4 @@
-"""A cross-validator that gives the reservoir rows to warm up on before each test block."""
+"""A cross-validator that adds rows for the reservoir's warm-up before each test block."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ class ContextSplit(BaseCrossValidator):
     """Cross-validator that prepends the rows before each test block to the test indices.
 
     For estimators that start from zeros (``initial_state="zeros"``): the rows before the block
-    drive the reservoir into the state that it would have there. Score with
-    `washout_scorer`, washout equal to `context`, so that they are not part of the score. The
-    training indices are those of `cv`. Do not use it with ``initial_state="last"``, which continues
-    from the end of training and would run those rows a second time.
+    warm up the reservoir. Score with `washout_scorer`, with a washout equal to `context`, so that
+    these rows are excluded from the score. The training indices of `cv` are unchanged. Do not use
+    it with ``initial_state="last"``, which continues from the end of training and would run the
+    context rows a second time.
 
     Parameters
     ----------
     cv : int, cross-validator or list of (train, test)
-        Chooses the blocks; an int is the number of folds of `sklearn.model_selection.KFold`. Test
-        indices must be consecutive rows (no shuffling).
+        The splitter that selects the blocks; an int is the number of folds of
+        `sklearn.model_selection.KFold`. Test indices must be consecutive rows (no shuffling).
     context : int, default=100
-        Rows added before each block, or as many as there are. 100 is the longest washout that
-        ``washout="auto"`` takes.
+        Number of rows added before each block, fewer if the block starts earlier. 100 is the
+        longest washout of ``washout="auto"``.
 
     Notes
     -----
-    The first block of a KFold starts at row 0 and has no context, so a washout scorer leaves out
+    The first block of a KFold starts at row 0 and has no context, so a washout scorer excludes
     rows of the block itself. TimeSeriesSplit has no such block.
 
-    With `groups`, context is only taken from the block's own group, and a test set may hold one
-    block in each of several groups. Whole groups as test sets
+    With `groups`, the context is taken only from the group of the block, and a test set may contain
+    one block in each of several groups. Whole groups as test sets
     (`sklearn.model_selection.GroupKFold`) need no context.
 
     Examples
@@ -52,7 +52,7 @@ class ContextSplit(BaseCrossValidator):
     [0 1 2 3 4 5] [4 5 6 7 8]
     """
 
-    # groups, where given, bound the context
+    # the context of a block does not extend beyond its group
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(self, cv: Any, context: int = 100) -> None:
@@ -65,7 +65,7 @@ class ContextSplit(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups : array-like of shape (n_samples, ...), default=None
-            Passed on to `cv`.
+            Passed to `cv`.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class ContextSplit(BaseCrossValidator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         groups : array-like of shape (n_samples,), default=None
-            The sequence that each row belongs to.
+            The sequence to which each row belongs.
 
         Yields
         ------
@@ -95,9 +95,9 @@ class ContextSplit(BaseCrossValidator):
         """
         context = check_count("context", self.context, minimum=0)
         labels = None if groups is None else np.asarray(groups)
-        # all splits at once, so that the warnings filter is not held while the caller fits
+        # all splits at once, so that the warnings filter is not active while the caller fits
         with warnings.catch_warnings():
-            # KFold and its like say that they ignore groups; here they bound the context.
+            # KFold warns that it ignores groups; here they limit the context
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
             splits = list(self._inner().split(X, y, groups))
         for i, (train, test) in enumerate(splits):
@@ -106,7 +106,7 @@ class ContextSplit(BaseCrossValidator):
             yield train, np.concatenate([_with_context(b, context, labels) for b in blocks])
 
     def _inner(self) -> Any:
-        """Return the cross-validator that chooses the blocks."""
+        """Return the cross-validator that selects the blocks."""
         if hasattr(self.cv, "__next__"):
             raise TypeError(
                 f"cv={self.cv!r} is an iterator, which is empty after one pass. Give a list of "
@@ -124,7 +124,7 @@ def _blocks(test: Array, labels: Array | None) -> list[Array]:
 
 
 def _check_blocks(split: int, blocks: list[Array], labels: Array | None) -> None:
-    """Refuse a split with more than one block (per group)."""
+    """Check that a split has only one block (per group)."""
     n_groups = 1 if labels is None else len({labels[b[0]] for b in blocks})
     if len(blocks) > n_groups:
         where = "" if labels is None else f" in {n_groups} groups"

@@ -1,4 +1,4 @@
-"""Inputs and targets of a forecast, from a series and from what is known in advance."""
+"""Inputs and targets for forecasting, from a series and exogenous variables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reservoir._validation.order import Handling, check_order
 def make_forecast_pairs(
     series: Any, horizon: int | Sequence[int] = 1, *, exog: Any = None
 ) -> tuple[Any, Any]:
-    """Turn a series into inputs and the targets `horizon` steps ahead.
+    """Make inputs and the targets `horizon` steps ahead from a series.
 
-    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs that
-    closed-loop forecasting needs; a list of horizons those of a direct forecast, in which each
-    step ahead has an output of its own. Whatever is known in advance of the rows that are forecast
-    (holidays, prices, the hour) goes to `exog`.
+    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs for
+    closed-loop forecasting; a list of horizons gives the pairs for a direct forecast, with a
+    separate output for each horizon. Variables that are known in advance for the forecast rows
+    (holidays, prices, the hour) are passed as `exog`.
 
     Parameters
     ----------
@@ -31,36 +31,38 @@ def make_forecast_pairs(
         A collection is a list of arrays or DataFrames, an object array or a 3-D array; a nested
         list of numbers is one table.
     horizon : int or list of int, steps, default=1
-        How far ahead the targets lie.
+        Number of steps from an input to its target.
     exog : array-like of shape (n_samples,) or (n_samples, n_exog), or a collection, optional
-        One row for each row of `series`, in a collection where that is one. If both are pandas,
-        rows are found by their index, so that `exog` may reach further on both sides. Behind
-        ``series[t]`` X holds ``exog[t + horizon]``, the row of the target; of several horizons
-        those of each target. With horizon 1, `forecast` then takes the rows of `exog` that follow.
+        One row for each row of `series`; a collection if `series` is one. If both are pandas
+        objects, rows are matched by index, so `exog` may start earlier and end later. In X, the
+        columns of ``series[t]`` are followed by ``exog[t + horizon]``, the row of the target; with
+        several horizons, by the row of each target. With horizon 1, `forecast` then takes the rows
+        of `exog` that follow.
 
     Returns
     -------
     X : ndarray or DataFrame of shape (n_samples - max(horizon), n_outputs + n_horizons * n_exog)
-        Always 2-D; for a collection one for each item, in the same container. Columns of `exog`
-        keep their names, with a list of horizons followed by "+1", "+2" and so on.
+        Always 2-D; for a collection, one for each item, in the same container. Columns of `exog`
+        keep their names; with a list of horizons "+1", "+2" and so on are appended.
     y : ndarray, Series or DataFrame
-        For one number as many dimensions as the series; in pandas each row keeps the index of its
-        own value, `horizon` steps after that of the same row of X. For a list of horizons
-        (n_samples - max(horizon), n_horizons * n_outputs), all outputs of the first horizon first;
-        in pandas with the index of X, from which the horizons count, and with columns such as
-        "sales+1" and "sales+2".
+        For an integer `horizon`, as many dimensions as the series; in pandas each row keeps the
+        index of its value, `horizon` steps after the index of the same row of X. For a list of
+        horizons, shape (n_samples - max(horizon), n_horizons * n_outputs), all outputs of the first
+        horizon first; in pandas with the index of X, from which the horizons count, and with
+        columns such as "sales+1" and "sales+2".
 
     Raises
     ------
     TypeError, ValueError
-        If a horizon is not an integer of at least 1, comes twice, or is not smaller than every
-        series; if a series has neither 1 nor 2 dimensions; if `exog` lacks a row, or a name of its
-        columns is one of the series' as well.
+        If a horizon is not an integer of at least 1, is repeated, or is not smaller than the length
+        of every series; if a series has neither 1 nor 2 dimensions; if `exog` lacks a row, or has a
+        column name in common with the series.
 
     Notes
     -----
-    Names must be text throughout, or not at all. An unnamed Series is called "y" where there are
-    several columns, and columns of an array `exog` beside named ones "exog0", "exog1".
+    Column names must be all text, or none of them. If there are several columns, an unnamed Series
+    is named "y"; the columns of an array `exog` next to named columns are "exog0", "exog1" and so
+    on.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def make_forecast_pairs(
     steps = _read_horizons(horizon)
     if not _is_collection(series):
         return _pair(_Item(series, exog, "the series"), steps)
-    # pairs of each item, so that none reaches into the next sequence
+    # pairs item by item, so that no target is in the next sequence
     known = _one_each(exog, len(series))
     pairs = [
         _pair(_Item(item, rows, f"series {i}"), steps)
@@ -97,7 +99,7 @@ def make_forecast_pairs(
 
 @dataclass(frozen=True)
 class _Horizons:
-    """How far ahead targets lie; `several` says that they were given as a list."""
+    """Horizons of the targets; `several` is true if they were given as a list."""
 
     steps: list[int]
     several: bool
@@ -107,13 +109,13 @@ class _Horizons:
         return max(self.steps)
 
     def named(self, name: Any, step: int) -> Any:
-        """Return the name of a column that holds rows some steps ahead."""
+        """Return the name of a column that is shifted by some steps."""
         return f"{name}+{step}" if self.several else name
 
 
 @dataclass(frozen=True)
 class _Item:
-    """A single series with what is known of its rows; `name` is what messages call it."""
+    """A single series with its exogenous variables; `name` is its name in messages."""
 
     series: Any
     exog: Any
@@ -124,10 +126,10 @@ class _Item:
         return "exog" if self.name == "the series" else f"exog of {self.name}"
 
     def handling(self) -> Handling:
-        """Return how the user changes the order of rows."""
+        """Return the code for messages that changes the order of rows."""
         kind = "table" if self.name == "the series" else "list"
-        beside = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
-        return Handling("series", beside, alike=False, kind=kind)
+        others = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
+        return Handling("series", others, alike=False, kind=kind)
 
 
 def _read_horizons(horizon: Any) -> _Horizons:
@@ -136,8 +138,8 @@ def _read_horizons(horizon: Any) -> _Horizons:
     steps = [check_count(f"horizon[{i}]", step) for i, step in enumerate(horizon)]
     if not steps or len(set(steps)) < len(steps):
         raise ValueError(
-            f"horizon={steps} must hold at least one number of steps, and none of them twice. Give "
-            "a number, or a list such as [1, 2, 3]."
+            f"horizon={steps} must contain at least one number of steps, and none of them twice. "
+            "Give a number, or a list such as [1, 2, 3]."
         )
     return _Horizons(steps, several=True)
 
@@ -152,14 +154,14 @@ def _is_collection(series: Any) -> bool:
 
 
 def _one_each(exog: Any, n_series: int) -> list[Any]:
-    """Return what is known of each of several series."""
+    """Return the exogenous variables of each series."""
     if exog is None:
         return [None] * n_series
     if not hasattr(exog, "__len__") or hasattr(exog, "iloc") or len(exog) != n_series:
-        held = f"{len(exog)} items" if hasattr(exog, "__len__") else "one value"
-        what = "is one table" if hasattr(exog, "iloc") else f"holds {held}"
+        items = f"{len(exog)} items" if hasattr(exog, "__len__") else "one value"
+        what = "is one table" if hasattr(exog, "iloc") else f"contains {items}"
         raise ValueError(
-            f"exog {what}, and there are {n_series} series. Give a list with a table for each."
+            f"exog {what}, but there are {n_series} series. Give a list with one table for each."
         )
     return list(exog)
 
@@ -169,13 +171,13 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
     for name, each in ((item.name, item.series), (item.name_of_exog, item.exog)):
         if getattr(getattr(each, "index", None), "nlevels", 1) > 1:
             raise ValueError(
-                f"{name} has a MultiIndex, so pairs would reach from one sequence into the next. "
-                "Give a list with a frame per sequence."
+                f"{name} has a MultiIndex, so pairs would span two sequences. Give a list with one "
+                "DataFrame per sequence."
             )
     check_dense(item.name, item.series)
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)
-    if index is not None:  # pairs that are sorted later hold the wrong targets
+    if index is not None:  # sorting the pairs later would not correct their targets
         check_order(item.name, index, np.zeros(1, dtype=int), item.handling)
     if values.ndim not in (1, 2):
         raise ValueError(
@@ -184,8 +186,8 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
         )
     if len(values) <= horizons.longest:
         raise ValueError(
-            f"horizon={horizons.longest} must be smaller than the number of rows; {item.name} has "
-            f"n_samples={len(values)}. Lower it, or give a longer series."
+            f"horizon={horizons.longest} must be smaller than the number of rows, but {item.name} "
+            f"has n_samples={len(values)}. Lower it, or give a longer series."
         )
     pair = _pair_of_arrays if isinstance(values, np.ndarray) else _pair_of_frames
     return pair(item, values, horizons)
@@ -224,7 +226,8 @@ def _pair_of_frames(item: _Item, values: Any, horizons: _Horizons) -> tuple[Any,
     X = frame.iloc[:n]
 
     def ahead(table: Any) -> list[Any]:
-        """Return the rows of a table that are ahead of X's, for each horizon."""
+        """Return the rows of a table that are ahead of the rows of X, for each horizon."""
+        # with the index of X, because pandas joins columns by index
         return [
             table.iloc[step : step + n]
             .set_axis(X.index)
@@ -265,19 +268,19 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         stamp = str(frame.index[int(np.argmin(found))]).removesuffix(" 00:00:00")
         raise ValueError(
             f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
-            "Give a row for each, or the index of the series if they are in its order"
+            "Give one row for each, or, if the rows are in the same order, the index of the series"
             f"{f': {its}' if item.name == 'the series' else ''}."
         )
     if not known.index.is_unique or not frame.index.is_unique:
         raise ValueError(
-            f"The indexes of {item.name} and {item.name_of_exog} differ, and one of them holds "
-            "entries twice, so rows cannot be told. Give both the same index."
+            f"The indexes of {item.name} and {item.name_of_exog} differ, and one of them has "
+            "repeated entries, so rows cannot be matched. Give both the same index."
         )
     return known.loc[frame.index]
 
 
 def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
-    """Refuse names that come twice, and numbers beside names."""
+    """Check that no column name of X is repeated, and that all or none are text."""
     names = [*frame.columns, *known]
     counts = Counter(names)
     twice = [name for name in known if counts[name] > 1]
@@ -285,11 +288,11 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
         new = f"{twice[0]}_known"
         renamed = code(f"exog = exog.rename(columns={{{twice[0]!r}: {new!r}}})")
         raise ValueError(
-            f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "
-            f"columns {names}. Rename it{f': {renamed}' if item.name == 'the series' else ''}."
+            f"X would have two columns named {twice[0]!r}, one of them from {item.name_of_exog}: "
+            f"{names}. Rename it{f': {renamed}' if item.name == 'the series' else ''}."
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(
-            f"X would have the columns {names}, names and numbers, which scikit-learn refuses. "
+            f"X would have the columns {names}, names and numbers, which scikit-learn rejects. "
             "Give all columns names, or none."
         )

@@ -1,4 +1,4 @@
-"""Candidates of a search, fitted and run in closed loop: what a worker does."""
+"""Jobs of a search's workers: fit a candidate and run it in closed loop."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from reservoir.model_selection._loop_scoring import Scoring
 
 
 class Outcome(NamedTuple):
-    """What came of one candidate in one round.
+    """Outcome of one candidate in one round.
 
     Attributes
     ----------
     scores : array of shape (n_starts,)
-        Empty if there are none.
+        Empty if the trial failed.
     fit_time, score_time : float, seconds
     error : str or None
-        What failed.
+        The error of a failed trial.
     stage : {"fit", "run"}
-        Where it did.
+        The stage at which it was raised.
     """
 
     scores: Array
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """How candidates are tried; called, in workers too, with one of them and the round."""
+    """Settings of a search; called, also in workers, with a candidate and its round."""
 
     data: LoopData
     rounds: list[Round]
@@ -51,8 +51,8 @@ class Trial:
     fit_params: Params
 
     def __call__(self, model: Any, k: int, others: tuple[str, list[float]] | None) -> list[Outcome]:
-        """Fit a candidate and run its loops, and those of the `others` that need no other fit."""
-        model = clone(model)  # what a parameter may draw from stays as it was
+        """Fit a candidate and run its loops, and the loops of `others` if they share the fit."""
+        model = clone(model)  # fit may draw from a generator among the parameters
         start, stage = time.perf_counter(), "fit"
         fitted = start
         try:
@@ -66,8 +66,8 @@ class Trial:
             none, now = np.empty(0), time.perf_counter()
             fit_time = (now if stage == "fit" else fitted) - start
             score_time = 0.0 if stage == "fit" else now - fitted
-            said = f"{type(error).__name__}: {error}"
-            return [Outcome(none, fit_time, score_time, said, stage)]
+            message = f"{type(error).__name__}: {error}"
+            return [Outcome(none, fit_time, score_time, message, stage)]
         n, end = len(scores), time.perf_counter()
         return [Outcome(one, (fitted - start) / n, (end - fitted) / n) for one in scores]
 
@@ -77,7 +77,7 @@ class Trial:
         model.fit(data.heads(data.X, sizes), data.heads(data.y, sizes), **known)
 
     def _run(self, model: Any, k: int, others: tuple[str, list[float]] | None) -> Array:
-        """Return the scores, (n_values, n_starts), of the `others` or of the model alone."""
+        """Return the scores, (n_values, n_starts), of the `others`, or else of the model alone."""
         data, (sizes, places, pooled) = self.data, self.rounds[k]
         followed = data.followed(places, self.horizon)
         given = (model, data.X, data.y, places, self.horizon)

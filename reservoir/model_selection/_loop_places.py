@@ -1,4 +1,4 @@
-"""Where closed loops begin: X and y as sequences, what is learned from, places to start at."""
+"""Origins of closed loops: X and y as sequences, the training rows, the rows to start from."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from reservoir._validation import check_choice, resolve_washout
 from reservoir.loops.loop_by_loop import Places, evenly_spaced_starts
 from reservoir.model_selection._scoring import sequence_lengths
 
-_HELD_OUT = 5  # hold-out validation leaves out one part in so many
+_HELD_OUT = 5  # the held-out part of each sequence is one in this many
 STRATEGIES = ("holdout", "recycle", "rolling")
 
 
 class Round(NamedTuple):
-    """One fit and the loops from it.
+    """One fit and its loops.
 
     Attributes
     ----------
     sizes : list of int or None
-        How many rows of each sequence are learned from; None for all.
+        Number of training rows of each sequence; None for all.
     places : list of (index, row)
-        Which sequence, and which row of it, is the first input of a loop.
+        The first input of each loop: the sequence, and its row there.
     pooled : bool
-        Whether the loops make one score, their mean.
+        Whether the scores of the loops are averaged to one.
     """
 
     sizes: list[int] | None
@@ -40,7 +40,7 @@ class LoopData:
     Parameters
     ----------
     X, y : data
-        As estimators take them.
+        As in the `fit` of estimators.
     sequence_column : int, str or None
 
     Attributes
@@ -52,25 +52,25 @@ class LoopData:
 
     def __init__(self, X: Any, y: Any, sequence_column: int | str | None) -> None:
         if y is None:
-            raise ValueError("y is None; closed loops are compared with the targets. Give y.")
+            raise ValueError("y is None, but closed loops are scored against targets. Give y.")
         self.X, self.y = X, y
         self.lengths, self.is_table = sequence_lengths(X, sequence_column)
         if sum(self.lengths) == 0:
-            raise ValueError("X holds no rows (n_samples=0); closed loops need some to begin from.")
+            raise ValueError("X has no rows (n_samples=0); closed loops need rows to start from.")
         parts = [_as_columns(part) for part in ([y] if self.is_table else y)]
         if self.is_table and len(parts[0]) == sum(self.lengths):
             parts = np.split(parts[0], np.cumsum(self.lengths)[:-1])
         if [len(part) for part in parts] != self.lengths:
             raise ValueError(
                 f"y must have one row per row of X; the sequences of X have {self.lengths} rows, "
-                f"those of y {[len(part) for part in parts]}."
+                f"the sequences of y {[len(part) for part in parts]}."
             )
         self.targets = parts
 
     def heads(self, values: Any, sizes: list[int] | None) -> Any:
-        """Return the first rows of each sequence of X, or of what belongs to its rows.
+        """Return the first rows of each sequence of X, or of values with one entry per row of X.
 
-        Anything else is returned as it is.
+        Other values are returned unchanged.
         """
         if sizes is None or not self._belongs(values):
             return values
@@ -99,14 +99,14 @@ class LoopData:
         return np.where(spread > 0, spread, 1.0)
 
     def followed(self, places: Places, horizon: int) -> Array:
-        """Return the targets from each place on, (horizon, n_places, n_outputs)."""
+        """Return the targets from each origin on, (horizon, n_places, n_outputs)."""
         rows = np.stack([self.targets[i][t : t + horizon] for i, t in places], axis=1)
         empty = np.isnan(rows).any(axis=2).all(axis=0)
         if empty.any():
             i, t = places[int(np.argmax(empty))]
             raise ValueError(
-                f"The loop from row {t} of sequence {i} has nothing to be compared with: all "
-                f"{horizon} targets there are missing (NaN). Fill y, or use a longer horizon."
+                f"The loop from row {t} of sequence {i} cannot be scored: all {horizon} targets "
+                "there are missing (NaN). Fill y, or use a longer horizon."
             )
         return rows
 
@@ -115,7 +115,7 @@ def _as_columns(y: Any) -> Array:
     try:
         rows = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"y must hold numbers, to be compared with forecasts: {error}") from error
+        raise type(error)(f"y must contain numbers, to score forecasts: {error}") from error
     if rows.ndim not in (1, 2):
         raise ValueError(
             f"y has shape {rows.shape}; (n_samples,) or (n_samples, n_outputs) is required."
@@ -126,7 +126,7 @@ def _as_columns(y: Any) -> Array:
 def _cut_each(values: Any, sizes: list[int]) -> Any:
     """Return the first rows of each item of a collection, in the same container."""
     if isinstance(values, np.ndarray) and values.dtype != object:
-        return values[:, : sizes[0]]  # all of one length, so all of one size
+        return values[:, : sizes[0]]  # sequences of equal length have equal sizes
     cut = [_safe_indexing(item, slice(0, n)) for item, n in zip(values, sizes, strict=True)]
     if not isinstance(values, np.ndarray):
         return cut
@@ -138,7 +138,7 @@ def _cut_each(values: Any, sizes: list[int]) -> Any:
 def rounds_of(
     strategy: str, lengths: list[int], horizon: int, n_starts: int, washout: Any
 ) -> list[Round]:
-    """Return the fits of a strategy, and where their loops begin.
+    """Return the fits of a strategy with the origins of their loops.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ def rounds_of(
     lengths : list of int
         Rows of each sequence.
     horizon : int
-        Rows that must follow each place.
+        Number of rows required from each origin on.
     n_starts : int
     washout : int or "auto"
-        Rows at the start of each sequence without a place.
+        Number of rows at the start of each sequence without an origin.
     """
     check_choice("strategy", strategy, STRATEGIES)
     if strategy == "rolling":
@@ -169,7 +169,7 @@ def equispaced(
     after: list[int] | None = None,
     where: str = "the data",
 ) -> Places:
-    """Return places at equal distances, behind the washout and behind the first `after` rows."""
+    """Return origins at equal distances, after the washout and after the first `after` rows."""
     first = _first_rows(lengths, washout, after)
     places = evenly_spaced_starts(first, lengths, horizon, n_starts)
     if len(places) < n_starts:
@@ -178,7 +178,7 @@ def equispaced(
 
 
 def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> list[Round]:
-    """Return fits on growing parts of each sequence, at least a half, and loops from their ends."""
+    """Return fits on growing parts of each sequence, from a half on, with loops from their ends."""
     first = _first_rows(lengths, washout, [n // 2 for n in lengths])
     rooms = [n - horizon - row + 1 for n, row in zip(lengths, first, strict=True)]
     if max(rooms) < n_starts:
@@ -186,7 +186,8 @@ def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> l
         _check_origins(lengths, horizon, n_starts, max(*rooms, 0), where)
     rounds = []
     for k in range(n_starts):
-        # the last part leaves just the horizon; what is too short for a loop is learned from whole
+        # the last part is followed by exactly `horizon` rows; sequences that are too short for a
+        # loop are used for training as a whole
         back = [(room - 1) * (n_starts - 1 - k) // max(n_starts - 1, 1) for room in rooms]
         sizes = [
             n - horizon - less if room > 0 else n
@@ -198,7 +199,7 @@ def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> l
 
 
 def _first_rows(lengths: list[int], washout: Any, after: list[int] | None) -> list[int]:
-    """Return the first row of each sequence that may be a place; it needs a row before it."""
+    """Return the first row of each sequence from which a loop may start; row 0 never may."""
     washed = resolve_washout(washout, lengths)
     return [max(1, *pair) for pair in zip(washed, after or washed, strict=True)]
 
@@ -206,7 +207,7 @@ def _first_rows(lengths: list[int], washout: Any, after: list[int] | None) -> li
 def _check_origins(lengths: list[int], horizon: int, n_starts: int, room: int, where: str) -> None:
     shown = ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")
     raise ValueError(
-        f"n_starts={n_starts} loops need as many rows with horizon={horizon} rows to compare with "
-        f"from each on, and {where} holds {room} behind the washout (n_samples={shown}). Lower "
+        f"n_starts={n_starts} loops need as many origins with horizon={horizon} rows from each on, "
+        f"but there are only {room} after the washout in {where} (n_samples={shown}). Lower "
         "horizon or n_starts, or give longer sequences."
     )

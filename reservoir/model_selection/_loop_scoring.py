@@ -1,4 +1,4 @@
-"""Scores of closed loops: what they are compared by, and a scorer for scikit-learn's searches."""
+"""Scores of closed loops, and a scorer for scikit-learn's searches."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from reservoir.loops.path_loops import mean_log_errors
 from reservoir.model_selection._loop_places import LoopData, equispaced
 from reservoir.model_selection._scoring import sequence_column_of
 
-_LARGEST = 1e30  # what a metric is given of a loop that has diverged
+_LARGEST = 1e30  # metrics receive this instead of values that have diverged
 
 Scoring = Callable[[Array, Array, Array], Array]
 
 
 def read_scoring(scoring: Any) -> Scoring:
-    """Return how loops are scored; greater is better.
+    """Return the function that scores loops; greater is better.
 
     Parameters
     ----------
     scoring : str, callable or None
-        As the user gave it.
+        The user's value.
 
     Returns
     -------
     callable
         ``score(rows, followed, spread)``, of shape (n_readouts, n_starts): `rows` are (horizon,
         n_readouts, n_starts, n_outputs), `followed` (horizon, n_starts, n_outputs), NaN where a
-        target is missing, and `spread` (n_outputs,) is what errors are measured by.
+        target is missing, and `spread` (n_outputs,) is the scale of the errors.
     """
     if scoring is None:
         return _log_accuracy
@@ -51,8 +51,8 @@ def read_scoring(scoring: Any) -> Scoring:
     except TypeError:
         raise TypeError(
             f"scoring={scoring!r} must take two arrays, y_true and y_pred, and return a "
-            "number, greater for better. Of a scorer made by make_scorer give the metric, or the "
-            "name."
+            "number, greater for better. Instead of a scorer made by make_scorer give its metric "
+            "or its name."
         ) from None
     except ValueError:  # a builtin without a signature
         pass
@@ -65,12 +65,13 @@ def _log_accuracy(rows: Array, followed: Array, spread: Array) -> Array:
 
 
 class _ByMetric:
-    """Scores each loop by itself, with a function of targets and outputs."""
+    """Scores each loop separately, with a function of targets and outputs."""
 
     def __init__(self, metric: Callable[[Array, Array], Any]) -> None:
         self.metric = metric
 
     def __call__(self, rows: Array, followed: Array, spread: Array) -> Array:
+        # metrics of scikit-learn reject NaN and infinities; squares of 1e30 are still finite
         rows = np.nan_to_num(rows, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
         rows = np.clip(rows, -_LARGEST, _LARGEST)
         known = np.logical_not(np.isnan(followed).any(axis=2))
@@ -81,8 +82,8 @@ class _ByMetric:
         return scores
 
 
-class _Said(RegressorMixin, BaseEstimator):
-    """What has been forecast, as an estimator that a scorer can ask."""
+class _Fixed(RegressorMixin, BaseEstimator):
+    """An estimator that predicts given rows, for scorers of scikit-learn."""
 
     def __init__(self, rows: Any = None) -> None:
         self.rows = rows
@@ -102,7 +103,7 @@ class _Named:
         self.name = name
         truth = np.array([[0.1], [0.5], [0.3]])
         try:
-            get_scorer(name)(_Said(truth), truth, truth)
+            get_scorer(name)(_Fixed(truth), truth, truth)
         except (TypeError, ValueError, AttributeError) as error:
             raise ValueError(
                 f"scoring={name!r} is not the name of a regression metric of scikit-learn, such as "
@@ -110,7 +111,7 @@ class _Named:
             ) from error
 
     def __call__(self, truth: Array, rows: Array) -> Any:
-        return get_scorer(self.name)(_Said(rows), truth, truth)
+        return get_scorer(self.name)(_Fixed(rows), truth, truth)
 
 
 def forecast_scorer(
@@ -121,28 +122,28 @@ def forecast_scorer(
     clip: Any = False,
     washout: Any = "auto",
 ) -> Callable[..., float]:
-    """Scorer that runs the estimator on its own outputs from places in the test rows.
+    """Scorer that runs the estimator in closed loop from origins in the test rows.
 
-    Where `ClosedLoopSearchCV` chooses its own splits, this is for the splits of `GridSearchCV`,
-    `cross_val_score` and the like: `sklearn.model_selection.TimeSeriesSplit` for estimators that go
-    on from the end of training (``initial_state="last"``), `ContextSplit` for others, or
-    `sklearn.model_selection.GroupKFold` over whole sequences. The network listens to the test rows
-    before each place, from where `predict` starts.
+    `ClosedLoopSearchCV` makes its own splits; this scorer is for the splits of `GridSearchCV`,
+    `cross_val_score` and others: `sklearn.model_selection.TimeSeriesSplit` for estimators that
+    continue from the end of training (``initial_state="last"``), `ContextSplit` for others, or
+    `sklearn.model_selection.GroupKFold` over whole sequences. The network warms up on the test rows
+    before each origin, from the initial state of `predict`.
 
     Parameters
     ----------
     horizon : int, steps
         Length of each loop.
     n_starts : int, default=8
-        Loops, from equispaced places in each test set.
+        Number of loops, from equispaced origins in each test set.
     scoring : str, callable or None, default=None
-        As in `ClosedLoopSearchCV`; errors are measured by the standard deviation of the targets in
+        As in `ClosedLoopSearchCV`; errors are divided by the standard deviation of the targets in
         the test set.
     clip : bool, (low, high) or callable, default=False
         As in `reservoir.forecast`.
     washout : int or "auto", rows, default="auto"
-        No loop begins so early in a test sequence; at least the `context` of `ContextSplit`, where
-        that is used. "auto" is a tenth of the sequence, and at most 100.
+        No loop starts in the first `washout` rows of a test sequence; give at least the `context`
+        of `ContextSplit` if that is used. "auto" is a tenth of the sequence, at most 100.
 
     Returns
     -------
@@ -152,8 +153,8 @@ def forecast_scorer(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is refused; when called, if the estimator cannot forecast, or the test set
-        does not hold `n_starts` places with `horizon` rows to compare with.
+        If a parameter is invalid; when called, if the estimator cannot forecast, or the test set
+        has fewer than `n_starts` origins followed by `horizon` rows.
 
     See Also
     --------
@@ -181,7 +182,7 @@ def forecast_scorer(
     if not isinstance(washout, str):
         check_count("washout", washout, minimum=0)
     elif washout != "auto":
-        raise ValueError(f'washout={washout!r} is not known. Give an integer or "auto".')
+        raise ValueError(f'washout={washout!r} must be an integer or "auto".')
     return _ForecastScorer(horizon, n_starts, scoring, clip, washout)
 
 

@@ -1,4 +1,4 @@
-"""A meta-transformer: scikit-learn's transformers of tables, for collections of sequences."""
+"""A meta-transformer that applies scikit-learn's transformers to collections of sequences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PerStep(  # type: ignore[call-arg]
     MetaEstimatorMixin,
     TransformerMixin,
     BaseEstimator,
-    auto_wrap_output_keys=None,  # the inner transformer wraps: a list has no single container
+    auto_wrap_output_keys=None,  # the inner transformer wraps; scikit-learn cannot wrap a list
 ):
     """Apply a transformer of tables to the rows of a collection of sequences.
 
@@ -39,8 +39,8 @@ class PerStep(  # type: ignore[call-arg]
     Parameters
     ----------
     transformer : transformer
-        Applied to the rows, for example `sklearn.preprocessing.StandardScaler()`. It must return
-        one row for each row, and should not mix rows.
+        The transformer of rows, for example `sklearn.preprocessing.StandardScaler()`. It must
+        return one row for each row, and should not mix rows.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class PerStep(  # type: ignore[call-arg]
 
     Notes
     -----
-    A 2-D X is one table and is passed on to the transformer as it is, with y. For sequences, y is
-    not passed on, so transformers that need it only work on tables. `set_output` is passed on: the
-    items of a list then become DataFrames, while a 3-D array stays an array.
+    A 2-D X is one table and is passed to the transformer unchanged, with y. For sequences, y is not
+    passed, so transformers that need it only work on tables. `set_output` is passed to the
+    transformer: the items of a list then become DataFrames, while a 3-D array stays an array.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class PerStep(  # type: ignore[call-arg]
         ----------
         X : array-like of shape (n_samples, n_features), or list, object array or 3-D array of them
         y : array-like, default=None
-            Passed on for a 2-D X only.
+            Passed to the transformer for a 2-D X only.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class PerStep(  # type: ignore[call-arg]
 
         Parameters
         ----------
-        X : as `transform` returns it
+        X : as returned by `transform`
 
         Returns
         -------
@@ -177,7 +177,7 @@ class PerStep(  # type: ignore[call-arg]
         return hasattr(self, "transformer_")
 
     def __sklearn_tags__(self) -> Any:
-        # what the inner transformer takes and needs, and sequences besides
+        # the tags of the inner transformer, plus collections of sequences
         tags = super().__sklearn_tags__()
         inner = get_tags(self.transformer)
         tags.input_tags = inner.input_tags
@@ -190,24 +190,24 @@ class PerStep(  # type: ignore[call-arg]
 
 
 def _items(X: Any) -> list[Any] | None:
-    """Return the sequences of a collection, after checks; None if X is a table."""
+    """Check and return the sequences of a collection; None if X is a table."""
     if container_of(X) == "table":
         return None
     items = list(X)
     if not items:
-        raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+        raise ValueError("X contains no sequences (n_sequences=0); at least 1 is required.")
     shapes = [np.shape(item) for item in items]
     for i, shape in enumerate(shapes):
         if len(shape) != 2 or shape[1] != shapes[0][1]:
             raise ValueError(
-                f"Sequence {i} of X has shape {shape}, sequence 0 has {shapes[0]}: all must be 2-D "
-                "with the same number of columns."
+                f"Sequence {i} of X has shape {shape}, but sequence 0 has {shapes[0]}: all must be "
+                "2-D with the same number of columns."
             )
     return items
 
 
 def _concatenate(items: list[Any]) -> Any:
-    """Return the rows of all sequences as one table, a DataFrame if all items are."""
+    """Return the rows of all sequences as one table, a DataFrame if all items are DataFrames."""
     if all(hasattr(item, "iloc") for item in items):
         import pandas as pd
 
@@ -216,7 +216,7 @@ def _concatenate(items: list[Any]) -> Any:
 
 
 def _apply(method: Any, X: Any) -> Any:
-    """Return a method's results for a table, or for each sequence in the container of X."""
+    """Return the results of a method for a table, or for each sequence in the container of X."""
     items = _items(X)
     if items is None:
         return method(X)
@@ -224,10 +224,10 @@ def _apply(method: Any, X: Any) -> Any:
     for i, (item, result) in enumerate(zip(items, results, strict=True)):
         if result.shape[0] != len(item):
             raise ValueError(
-                f"Sequence {i} has {len(item)} rows and its transform {result.shape[0]}: PerStep "
-                "needs a transformer that returns a row per row."
+                f"Sequence {i} has {len(item)} rows but its transform has {result.shape[0]}: "
+                "PerStep needs a transformer that returns one row per row."
             )
-    # back into the container of X; a 3-D array cannot hold sparse matrices
+    # back into the container of X; a 3-D array cannot contain sparse matrices
     if not isinstance(X, np.ndarray):
         return results
     if X.ndim == 3:

@@ -1,4 +1,4 @@
-"""A scorer that leaves out the rows in which the reservoir warms up."""
+"""A scorer that excludes the washout, the rows in which the reservoir warms up."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ def washout_scorer(
 ) -> Callable[..., Any]:
     """Scorer that ignores the first rows of each test sequence.
 
-    The estimator predicts all rows, and the predictions and targets of the washout are then left
-    out. Rows whose target is NaN are left out as well if the estimator, or one inside it, has
-    ``missing_targets="skip"``; scikit-learn's own scorers refuse them.
+    The estimator predicts all rows, and the predictions and targets of the washout are then
+    dropped. Rows whose target is NaN are dropped as well if the estimator, or one inside it, has
+    ``missing_targets="skip"``; scikit-learn's own scorers reject them.
 
     Parameters
     ----------
     scoring : str, callable, list, tuple, dict or None, default=None
-        As in scikit-learn. None stands for R^2, or for classifiers the accuracy.
+        As in scikit-learn. None means R^2, or for classifiers the accuracy.
     washout : int, rows, default=100
-        Rows left out at the start of each sequence: the `context` of `ContextSplit`.
+        Number of rows dropped at the start of each sequence: the `context` of `ContextSplit`.
     sequence_column : int, str or None, default=None
-        Id column of a test table that holds several sequences. None takes the estimator's
-        own parameter `sequence_column`, also inside a Pipeline.
+        Id column of a test table with several sequences. None uses the parameter
+        `sequence_column` of the estimator, also inside a Pipeline.
 
     Returns
     -------
     scorer : callable
         ``scorer(estimator, X, y, sample_weight=None)``, for `scoring=` in
-        `sklearn.model_selection.cross_val_score`, `GridSearchCV` and the like.
+        `sklearn.model_selection.cross_val_score`, `GridSearchCV` and others.
 
     Raises
     ------
     TypeError, ValueError
-        If `washout` is not an integer of at least 0 or `scoring` is not known; when called, if a
+        If `washout` is not an integer of at least 0 or `scoring` is unknown; when called, if a
         sequence has no row after the washout, y is not one target per row, or no row has a target.
 
     Notes
     -----
     Sequences are those of the test set: all rows of a table, runs of equal ids in the
     `sequence_column`, the outer levels of a pandas MultiIndex, or the items of a list, object array
-    or 3-D array. The rows that remain are concatenated before they are scored, so every scorer of
+    or 3-D array. The remaining rows are concatenated before they are scored, so every scorer of
     scikit-learn works on lists of sequences too: `cross_val_score` and the search classes split a
-    list into lists, each sequence being one sample, and hand them to this scorer as lists.
+    list into lists, with each sequence as one sample, and pass these lists to the scorer.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def washout_scorer(
     """
     washout = check_count("washout", washout, minimum=0)
     if isinstance(scoring, str):
-        get_scorer(scoring)  # an unknown name is refused here, not in the middle of a search
+        get_scorer(scoring)  # raise for an unknown name here, not in the middle of a search
     return _WashoutScorer(scoring, washout, sequence_column)
 
 
@@ -87,7 +87,7 @@ class _WashoutScorer:
         scoring = self.scoring
         if scoring is None:
             scoring = "accuracy" if is_classifier(estimator) else "r2"
-        # an estimator whose predictions lack the washout, scored on targets that lack it, too
+        # scikit-learn's scorer receives an estimator that drops the washout, and trimmed targets
         column = self.sequence_column
         if column is None:
             column = sequence_column_of(estimator, "washout_scorer")
@@ -108,19 +108,19 @@ class _WashoutScorer:
 
 
 def sequence_column_of(estimator: Any, caller: str | None = None) -> int | str | None:
-    """Return the id column of X, as an estimator or one inside it has been told."""
+    """Return the id column of X, the `sequence_column` of an estimator or of one inside it."""
     found = _values_of(estimator, "sequence_column")
     if len(found) > 1:
         raise ValueError(
             f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
-            + (f"Give {caller} the one" if caller else "Use the one")
-            + " that holds for X: sequence_column=..."
+            + (f"Give {caller} the value" if caller else "Use the same value everywhere")
+            + " for X: sequence_column=..."
         )
     return found.pop() if found else None
 
 
 def _values_of(estimator: Any, parameter: str) -> set[Any]:
-    """Return the values, except None, of a parameter in an estimator and in those inside it."""
+    """Return the values, except None, of a parameter in an estimator and the estimators inside."""
     if not hasattr(estimator, "get_params"):
         return set()
     return {
@@ -133,8 +133,8 @@ def _values_of(estimator: Any, parameter: str) -> set[Any]:
 class _Trimmed:
     """A fitted estimator whose predictions lack the first rows of each sequence.
 
-    Scorers of scikit-learn receive it in place of the estimator. All other attributes are those of
-    the estimator.
+    Scorers of scikit-learn receive it instead of the estimator. All other attributes are passed
+    through.
     """
 
     def __init__(self, estimator: Any, washout: int, sequence_column: int | str | None) -> None:
@@ -146,7 +146,7 @@ class _Trimmed:
     def only(self, known: Array) -> None:
         """Restrict predictions to rows with known targets.
 
-        `known` is a mask of the rows that remain after the washout of each sequence.
+        `known` is a mask of the rows remaining after the washout of each sequence.
         """
         self._known = known
 
@@ -166,16 +166,16 @@ class _Trimmed:
         return respond
 
     def trim(self, X: Any, rows: Any, name: str) -> Array:
-        """Remove the washout of each sequence, and concatenate what remains.
+        """Remove the washout of each sequence, and concatenate the remaining rows.
 
         Parameters
         ----------
         X : table or collection of sequences
-            Tells where the sequences begin.
+            Determines where the sequences start.
         rows : array, or collection of arrays
             Predictions, targets or weights: one entry per row of X, in the container of X.
         name : str
-            What messages call them.
+            Their name in messages.
 
         Returns
         -------
@@ -191,14 +191,14 @@ class _Trimmed:
             raise ValueError(
                 f"{name} must have one entry per row of X, in the container of X; the sequences "
                 f"of X have {lengths} rows, {name} has {[part.shape for part in parts]}. For one "
-                "label per sequence use the plain scorer."
+                "label per sequence use scikit-learn's scorer."
             )
-        # a sequence without a row to score would silently drop out of the score
+        # a sequence without a row to score would silently be missing from the score
         short = [i for i, n in enumerate(lengths) if n <= self._washout]
         if short:
             raise ValueError(
-                f"washout={self._washout} leaves nothing to score: test sequence {short[0]} has "
-                f"n_samples={lengths[short[0]]}. Lower it, or make larger test sets."
+                f"washout={self._washout} leaves no rows to score: test sequence {short[0]} has "
+                f"n_samples={lengths[short[0]]}. Lower it, or use longer test sequences."
             )
         return np.concatenate([part[self._washout :] for part in parts])
 

@@ -1,8 +1,8 @@
-"""Pictures: arrays in, matplotlib `Axes` out.
+"""Plots: functions that take arrays and return matplotlib `Axes`.
 
-Nothing else in the package imports this one, and matplotlib is imported inside its functions: where
-it is missing each raises an ImportError that says what to install. Every picture can be read in
-black and white: what differs in colour also differs in line style, marker or grey.
+No other part of the package imports this one, and matplotlib is imported inside its functions: if
+it is missing, each raises an ImportError that names the package to install. Every plot can be read
+in black and white: elements of different colours also differ in line style, marker or grey level.
 """
 
 from reservoir.plotting._bias_region import bias_region

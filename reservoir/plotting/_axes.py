@@ -1,4 +1,4 @@
-"""The axes that a picture is drawn on, and the place of its legend."""
+"""The axes of a plot, and the position of its legend."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from reservoir._typing import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inches in a legend of small print: the width of a letter, that of a line's sample with the gaps
+# Inches in a legend in small print: the width of a letter, the width of a line sample with the gaps
 # around it, and the height of a row.
 _LETTER, _HANDLE, _LINE_HEIGHT = 0.064, 0.55, 0.17
-_LABELS = 0.45  # inches below axes for the numbers and the name of the axis
+_LABELS = 0.45  # inches below the axes for tick labels and axis label
 
 
 def new_axes(ax: Axes | None, projection: str | None = None) -> Any:
-    """Return `ax`, or if it is None the axes of a new figure of 7 x 3 inches."""
+    """Return `ax`, or for None the axes of a new figure of 7 x 3 inches."""
     if ax is not None:
         return ax
     try:
@@ -39,14 +39,14 @@ def finish(ax: Axes) -> Axes:
 
 
 def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
-    """Put the legend into a strip above the curves, where it hides none of them.
+    """Put the legend into a strip above the curves, so that it hides none of them.
 
-    The vertical axis is extended by as much as the legend needs, which has as many columns as fit
-    into the width of the axes. `size` is that of the axes in inches where they do not tell it yet.
+    The vertical axis is extended by the height of the legend, which has as many columns as fit into
+    the width of the axes. `size` is the size of the axes in inches, for axes without a layout yet.
     """
     width, height = size or inches(ax)
     n_columns, n_rows = _legend_grid(ax, width)
-    # Room for its rows, up to half of the axes.
+    # The share of the axes for its rows, at most a half.
     share = min((n_rows * _LINE_HEIGHT + 0.14) / height, 0.5)
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + (top - bottom) * share / (1 - share))
@@ -63,7 +63,7 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
 
 
 def legend_below(ax: Axes) -> Axes:
-    """Put the legend below axes whose limits must stay as they are: above them titles stand."""
+    """Put the legend below the axes, for axes whose limits must stay; above them is the title."""
     from matplotlib.transforms import ScaledTranslation
 
     n_columns, _ = _legend_grid(ax, inches(ax)[0])
@@ -81,11 +81,11 @@ def legend_below(ax: Axes) -> Axes:
 
 
 def _legend_grid(ax: Axes, width: float) -> tuple[int, int]:
-    """Return the numbers of columns and of rows of a legend: the most columns that fit."""
+    """Return the numbers of columns and rows of a legend, with as many columns as fit."""
     names = ax.get_legend_handles_labels()[1]
     spans = [_HANDLE + _LETTER * len(name) for name in names]
     for n_columns in range(len(names), 0, -1):
-        parts = np.array_split(spans, n_columns)  # matplotlib fills one column after the other
+        parts = np.array_split(spans, n_columns)  # matplotlib fills the legend column by column
         if sum(part.max() for part in parts) <= width:
             break
     return n_columns, len(parts[0])
@@ -93,10 +93,10 @@ def _legend_grid(ax: Axes, width: float) -> tuple[int, int]:
 
 def legend_outside(ax: Axes, gap: float = 0.02) -> Axes:
     """Put the legend to the right of square axes, or below them if the figure is small."""
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1 + gap, 0.5)}
+    right: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1 + gap, 0.5)}
     if inches(ax)[0] <= 4:
         return legend_below(ax)
-    ax.legend(**beside, frameon=False, fontsize="small")
+    ax.legend(**right, frameon=False, fontsize="small")
     return ax
 
 
@@ -107,7 +107,7 @@ def inches(ax: Axes) -> tuple[float, float]:
 
 
 def label_bands(ax: Axes, names: Sequence[str]) -> None:
-    """Label the vertical axis with the names of stacked columns, the first on top."""
+    """Label the vertical axis with the names of stacked columns, the first at the top."""
     ax.set_yticks(-np.arange(len(names)), labels=list(names))
     ax.set_ylim(-len(names) + 0.4, 0.6)
 

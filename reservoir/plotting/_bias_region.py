@@ -1,4 +1,4 @@
-"""The biases that give one unit the echo state property, over its gain."""
+"""Biases for which a single unit has the echo state property, over its gain."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def bias_region(
     printed: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw, over the gain of one tanh unit, the biases that give it the echo state property.
+    """Draw the biases for which one tanh unit has the echo state property, over its gain.
 
     In the hatched region the property is proved for every drive in the range, by theorems T0 to T3
     of `reservoir.stability.bias_bounds`. In the white region some constant drive violates it, if
-    the gain is positive or there is no leak; for a negative gain with a leak it is not known.
+    the gain is positive or there is no leak; for a negative gain with a leak this is unknown.
 
     Parameters
     ----------
     gains : array of shape (n_gains,)
-        The unit's weights to itself, in any order.
+        The unit's self-weights, in any order.
     drive_min, drive_max : float
-        Bounds of p = W_in u, the bias excluded.
+        Bounds of p = W_in u, without the bias.
     leak_rate : float in (0, 1], per step, default=1.0
-        Matters for negative gains only.
+        Affects only negative gains.
     printed : bool, default=False
-        Whether to draw also the bounds as printed in [1]_, for gains above 1. They take the wrong
+        Whether to draw also the bounds as printed in [1]_, for gains above 1. They use the wrong
         end of the drive, and are right only if its range is symmetric about 0.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def bias_region(
     Raises
     ------
     ValueError
-        If a number is NaN or infinite, all gains are equal, the drive's bounds are crossed, or the
-        leak rate leaves (0, 1].
+        If a number is NaN or infinite, all gains are equal, `drive_min` exceeds `drive_max`, or the
+        leak rate is outside (0, 1].
 
     References
     ----------
@@ -77,8 +77,10 @@ def bias_region(
     if low > high:
         raise ValueError(f"drive_min={low:g} must not exceed drive_max={high:g}. Swap them.")
     if len(grid) == 1:
-        raise ValueError(f"gains holds only {grid[0]:g}; a picture takes two different ones.")
-    # The bounds over the gains; infinite where every bias is safe.
+        raise ValueError(
+            f"gains contains only {grid[0]:g}; at least two different values are required."
+        )
+    # The bounds over the gains; infinite where every bias has the property.
     grid = _with_jumps(grid, leak)
     bounds = [bias_bounds(float(g), low, high, leak_rate=leak) for g in grid]
     lower, upper = np.array([(b.lower[0], b.upper[0]) for b in bounds]).T
@@ -86,11 +88,11 @@ def bias_region(
     steep = grid[grid > 1] if printed else grid[:0]
     critical = critical_bias(steep)
     wrong = np.array([low - critical, high + critical])
-    # The range of biases to show: around all finite bounds.
+    # The range of biases to show, around all finite bounds.
     ends = np.concatenate([lower[known], upper[known], [-low, -high], wrong.ravel()])
     margin = 0.25 * (np.ptp(ends) or 1.0)
     bottom, top = ends.min() - margin, ends.max() + margin
-    # The proved region, its edges, and the printed ones.
+    # The proved region, its bounds, and the bounds as printed.
     ax = new_axes(ax)
     ax.fill_between(grid, np.maximum(lower, bottom), top, **HATCHED, label="proved")
     ax.fill_between(grid, bottom, np.where(known, upper, bottom), **HATCHED)
@@ -107,9 +109,9 @@ def bias_region(
 
 
 def _with_jumps(gains: Array, leak: float) -> Array:
-    """Add the gains at which the bounds set in: the region is drawn right up to them."""
+    """Add the gains at which the bounds jump, so that the region is drawn up to exactly there."""
     edges = [1.0, np.nextafter(1.0, 2.0)]
-    m = 1.0 - 2.0 / leak  # with a leak a negative gain at or below it needs a bias
+    m = 1.0 - 2.0 / leak  # with a leak, negative gains at or below m have bounds
     edges += [-1.0, np.nextafter(-1.0, -2.0)] if leak == 1 else [m, np.nextafter(m, 0.0)]
     inside = [edge for edge in edges if gains[0] < edge < gains[-1]]
     return np.unique(np.concatenate([gains, inside]))

@@ -1,4 +1,4 @@
-"""The next state of one of two units, and the planes behind the row-norm heuristic."""
+"""The next state of one of two units, and the tangent planes of the row-norm heuristic."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _PLANE_LINES = 9  # per axis
 def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
     """Draw the next state of one of two units, and the tangent planes of the row-norm heuristic.
 
-    The surface is ``z = tanh(w1 x + w2 y + b)``, where x and y are the states. Let
-    ``s = w1^2 + w2^2``. If s > 1, two planes of slope 1, that is of gradient
-    ``(w1, w2) / sqrt(s)``, touch the surface. They meet the z axis at ``(b - k) / sqrt(s)`` and
-    ``(b + k) / sqrt(s)`` with ``k = critical_bias(sqrt(s))``. The bias is beyond the row-norm bound
-    if both planes pass the origin on the same side.
+    The surface is ``z = tanh(w1 x + w2 y + b)``, with the states x and y. Let
+    ``s = w1^2 + w2^2``. If s > 1, two planes of slope 1, with gradient ``(w1, w2) / sqrt(s)``,
+    touch the surface. They meet the z axis at ``(b - k) / sqrt(s)`` and ``(b + k) / sqrt(s)`` with
+    ``k = critical_bias(sqrt(s))``. The bias is beyond the row-norm bound if both planes pass the
+    origin on the same side.
 
-    The bound is a **heuristic**: for more than one unit it does not give the echo state property
-    (`reservoir.stability.bias_bounds` has the counterexample).
+    The bound is a **heuristic**: for more than one unit it does not imply the echo state property
+    (`reservoir.stability.bias_bounds` has a counterexample).
 
     Parameters
     ----------
     weights : array of shape (2,)
-        (w1, w2), the row of W that the unit receives.
+        (w1, w2), the row of W for the unit.
     bias : float
         b, bias plus drive.
     ax : matplotlib 3-D Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -64,12 +64,12 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
     """
     row = finite("weights", weights, "2")
     if len(row) != 2:
-        raise ValueError(f"weights has {len(row)} entries; a row of a network of two units has 2.")
+        raise ValueError(f"weights has {len(row)} entries; a network of two units has 2 per row.")
     b = check_number("bias", bias)
     if ax is not None and getattr(ax, "name", None) != "3d":
         made = 'ax = plt.figure().add_subplot(projection="3d")'
         raise TypeError(f"ax={ax!r} must be a three-dimensional Axes: {code(made)}.")
-    # The surface over both units' range, and the planes.
+    # The surface over the range of both units, and the planes.
     norm = float(np.hypot(*row))
     ax = new_axes(ax, projection="3d")
     side = np.linspace(-1, 1, _SURFACE_POINTS)
@@ -80,14 +80,14 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
     if norm > 1:
         _draw_planes(ax, row / norm, b / norm, critical_bias(norm) / norm)
     ax.scatter([0], [0], [0], color="black", marker="x", s=36, depthshade=False, label="origin")
-    # Seen from low down and along the planes, the surface is a curve between two lines.
+    # From a low viewpoint along the planes, the surface looks like a curve between two lines.
     ax.view_init(elev=12, azim=np.degrees(np.arctan2(row[1], row[0])) - 75)
     _frame(ax)
     return legend_outside(ax, gap=0.1)
 
 
 def _frame(ax: Any) -> None:
-    """Label the three axes so that nothing is cut off even on a small figure."""
+    """Label the three axes so that nothing is cut off, even on a small figure."""
     for name, label in (("x", "unit 0"), ("y", "unit 1"), ("z", "next state")):
         getattr(ax, f"set_{name}label")(label, labelpad=-4 if name != "z" else -6)
         getattr(ax, f"set_{name}ticks")([-1, 0, 1])
@@ -96,7 +96,7 @@ def _frame(ax: Any) -> None:
 
 
 def _draw_planes(ax: Any, slope: Array, middle: float, half: float) -> None:
-    """Draw the planes ``z = slope . (x, y) + middle -+ half`` as nets in two line styles."""
+    """Draw the planes ``z = slope . (x, y) + middle -+ half`` as wireframes in two line styles."""
     side = np.linspace(-1, 1, _PLANE_LINES)
     x, y = np.meshgrid(side, side)
     for height, color, dash in ((middle - half, "firebrick", "-"), (middle + half, "navy", ":")):

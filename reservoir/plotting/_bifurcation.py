@@ -26,7 +26,7 @@ def bifurcation(
     label: str = "bias",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the states of one unit on its attractors, over a parameter.
+    """Draw the states of one unit on the attractors of a network, over a parameter.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def bifurcation(
         For each value, the states of one unit on all attractors that were found; their number may
         differ from value to value.
     certified : bool array of shape (n_values,), default=None
-        Where a certificate holds; this is hatched.
+        Values for which a certificate holds; they are hatched.
     label : str, default="bias"
         The parameter's name.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def bifurcation(
     Raises
     ------
     ValueError
-        If shapes disagree, the parameter does not increase, or a state is NaN or infinite.
+        If shapes do not match, `values` does not increase, or a state is NaN or infinite.
 
     Examples
     --------
@@ -63,12 +63,14 @@ def bifurcation(
     # Check the parameter and the states at each of its values.
     row = increasing("values", values)
     if len(points) != len(row):
-        raise ValueError(f"points has {len(points)} entries for {len(row)} values: one array each.")
+        raise ValueError(
+            f"points has {len(points)} entries for {len(row)} values; give one array per value."
+        )
     clouds = [np.asarray(cloud, dtype=float) for cloud in points]
     for i, cloud in enumerate(clouds):
         if cloud.ndim != 1:
             raise ValueError(
-                f"points[{i}] has shape {cloud.shape}; it must be (n_points,): the states of one "
+                f"points[{i}] has shape {cloud.shape}; it must be (n_points,), the states of one "
                 "unit."
             )
         check_finite(f"points[{i}]", cloud)
@@ -77,12 +79,13 @@ def bifurcation(
     ax = new_axes(ax)
     edges = cell_edges(row)
     if mask is not None:
+        # one span for each run of neighbouring certified values
         turns = np.flatnonzero(np.diff(np.pad(mask, 1).astype(int)))
         for k, (first, last) in enumerate(turns.reshape(-1, 2)):
             name = "certified" if k == 0 else "_certified"
             ax.axvspan(edges[first], edges[last], **HATCHED, zorder=0, label=name)
-    places = np.repeat(row, [len(cloud) for cloud in clouds])
-    ax.plot(places, np.concatenate(clouds), **_DOTS, label="attractors")
+    parameters = np.repeat(row, [len(cloud) for cloud in clouds])
+    ax.plot(parameters, np.concatenate(clouds), **_DOTS, label="attractors")
     ax.set_xlim(edges[0], edges[-1])
     ax.set_xlabel(label)
     ax.set_ylabel("state")

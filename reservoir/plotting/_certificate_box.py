@@ -1,4 +1,4 @@
-"""The box of a certificate, with states of the network."""
+"""The box of a certificate, with the states of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0
 _DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
 _NUMBER = 0.3  # width of a unit's number on the axis, in inches
 _VISIBLE = 1e-3  # differences of states below this cannot be seen
-_MOST_ROWS = 200  # at most so many states of a unit are marked: more would run together
+_MOST_ROWS = 200  # at most this many states of a unit are marked: more would run together
 
 
 def certificate(
@@ -28,26 +28,26 @@ def certificate(
     units: int | Sequence[int] = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the box of a certificate, which holds all states in the end, and states of a run.
+    """Draw the box of a certificate, which eventually contains all states, with states of a run.
 
-    Each unit has a bar: the interval that its state comes to lie in; for a cycle's certificate the
-    union over the period. Dashes are states of the run, and a line joins the least and the largest.
-    The title gives the certified rate, rounded up, or says that nothing is certified. It also gives
-    the difference that rounding may sustain (`Certificate.resolution`), if it is large enough to be
-    seen.
+    The bar of each unit is the interval that eventually contains its state; for the certificate of
+    a cycle, the union over the period. Dashes are states of the run, and a line joins the smallest
+    and the largest. The title gives the certified rate, rounded up, or "not certified". It also
+    gives the difference that rounding may sustain (`Certificate.resolution`), if that is large
+    enough to be seen.
 
     Parameters
     ----------
     certificate : Certificate
         From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape
-        (2, n_units) or (period, 2, n_units), and `rate`, true if it holds.
+        (2, n_units) or (period, 2, n_units), and `rate`, whose truth value is whether it holds.
     states : array of shape (n_samples, n_units), default=None
-        States of the network under admissible inputs, without the transient: the box holds every
-        trajectory in the end, not from the start.
+        States of the network under admissible inputs, without the transient: the box contains every
+        trajectory eventually, not from the start.
     units : int or list of int, default=20
-        Which units, or how many of them (spread evenly over all).
+        The units to draw, or their number (spread evenly over all).
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def certificate(
     TypeError
         If `certificate` has no box.
     ValueError
-        If shapes disagree, a state or a bound is NaN or infinite, or a unit does not exist.
+        If shapes do not match, a state or a bound is NaN or infinite, or a unit does not exist.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def certificate(
     """
     # The interval of each unit, over all steps of a cycle.
     if not hasattr(certificate, "box"):
-        raise TypeError(f"certificate={certificate!r} has no box; give the result of `certify`.")
+        raise TypeError(f"certificate={certificate!r} has no box; give a result of `certify`.")
     box = np.asarray(certificate.box, dtype=float)
     if box.ndim not in (2, 3) or box.shape[-2] != 2 or box.size == 0:
         raise ValueError(
@@ -89,46 +89,46 @@ def certificate(
         raise ValueError(f"states has {H.shape[1]} columns; the box has n_units={len(low)}.")
     # Bars, then states over them.
     ax = new_axes(ax)
-    places = np.arange(len(chosen))
+    positions = np.arange(len(chosen))
     name = "certified box" if certificate else "box, not certified"
     style = _BOX | {"linestyle": "-" if certificate else "--"}
     ax.use_sticky_edges = False  # room below the lowest bar
-    ax.bar(places, (high - low)[chosen], bottom=low[chosen], **style, label=name)
+    ax.bar(positions, (high - low)[chosen], bottom=low[chosen], **style, label=name)
     if H is not None:
-        _draw_states(ax, places, H[:, chosen])
-    ax.set_title(_verdict(certificate), loc="left", fontsize="medium")
-    _name_units(ax, places, chosen)
+        _draw_states(ax, positions, H[:, chosen])
+    ax.set_title(_title(certificate), loc="left", fontsize="medium")
+    _name_units(ax, positions, chosen)
     ax.set_ylabel("state")
     return legend_strip(ax)
 
 
-def _draw_states(ax: Axes, places: Array, H: Array) -> None:
+def _draw_states(ax: Axes, positions: Array, H: Array) -> None:
     """Draw dashes for some of the states, and a line over the range of all of them."""
     rows = np.unique(np.linspace(0, len(H) - 1, _MOST_ROWS).round().astype(int))
-    at = np.broadcast_to(places, (len(rows), len(places)))
-    size = float(np.clip(60 / len(places), 3, 12))
+    at = np.broadcast_to(positions, (len(rows), len(positions)))
+    size = float(np.clip(60 / len(positions), 3, 12))
     ax.plot(at.ravel(), H[rows].ravel(), **_DASHES, markersize=size, alpha=0.35, label="_states")
     ax.vlines(
-        places, H.min(axis=0), H.max(axis=0), color="firebrick", linewidth=1.4, label="states"
+        positions, H.min(axis=0), H.max(axis=0), color="firebrick", linewidth=1.4, label="states"
     )
 
 
-def _verdict(certificate: Any) -> str:
-    """Return the title; the rate is rounded up, with as many digits as it needs to stay below 1."""
+def _title(certificate: Any) -> str:
+    """Return the title; the rate is rounded up, with enough digits to stay below 1."""
     if not certificate:
         return "not certified"
     rate = float(certificate.rate)
     digits = 4 if rate < 0.999 else int(np.ceil(-np.log10(max(1 - rate, 1e-15)))) + 1
-    verdict = f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
+    title = f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
     floor = getattr(certificate, "resolution", None)
     if floor is not None and floor >= _VISIBLE:
-        verdict += f"; rounding leaves up to {floor:.2g}"
-    return verdict
+        title += f"; rounding leaves up to {floor:.2g}"
+    return title
 
 
-def _name_units(ax: Axes, places: Array, chosen: Array) -> None:
-    """Label the horizontal axis with the units' numbers, or with some of them if they are many."""
-    every = int(np.ceil(len(places) * _NUMBER / inches(ax)[0]))
-    ax.set_xticks(places[::every], labels=[str(unit) for unit in chosen[::every]])
-    ax.set_xlim(-0.7, len(places) - 0.3)
+def _name_units(ax: Axes, positions: Array, chosen: Array) -> None:
+    """Label the horizontal axis with the units' numbers, or some of them if there are many."""
+    every = int(np.ceil(len(positions) * _NUMBER / inches(ax)[0]))
+    ax.set_xticks(positions[::every], labels=[str(unit) for unit in chosen[::every]])
+    ax.set_xlim(-0.7, len(positions) - 0.3)
     ax.set_xlabel("unit")

@@ -26,10 +26,10 @@ _FIXED: dict[str, Any] = {
     "markeredgecolor": "black",
 }
 _MAPS = ("tab:blue", "black", "0.45")  # colours of the phases: with DASHES twelve different lines
-_FEW_PHASES = 4  # up to so many the legend names one by one
-_GRID = 4001  # points between which roots are looked for
-_MARGIN = 1e-9  # a fixed point whose slope is this close to 1 is not called stable
-_ZERO = 1e-13  # a point x with |F(x) - x| below this, which is rounding, is fixed
+_FEW_PHASES = 4  # the legend names each phase up to this number
+_GRID = 4001  # points of the grid in whose intervals roots are sought
+_MARGIN = 1e-9  # a fixed point whose slope is this close to 1 is not labelled stable
+_ZERO = 1e-13  # a point x with |F(x) - x| up to this, which is rounding, is fixed
 
 Map = Callable[[Any], Any]
 
@@ -47,31 +47,31 @@ def cobweb(
 ) -> Axes:
     """Draw the cobweb diagram of one unit: its map, the diagonal, and staircases between them.
 
-    The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive filled
-    dots are stable fixed points, hollow ones unstable or marginal. Under a periodic drive each
-    phase has its own map, and the dots are the steps of the cycles, one on the map of each phase. A
-    cycle is a fixed point of the *composed* map; the fixed points of the phases are other points.
+    The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive, filled
+    dots are stable fixed points, hollow dots unstable or marginal ones. Under a periodic drive,
+    each phase has a separate map, and the dots are the steps of the cycles, one on the map of each
+    phase. A cycle is a fixed point of the *composed* map, not of the map of a phase.
 
     Parameters
     ----------
     gain : float
-        The unit's weight to itself.
+        The unit's self-weight.
     drive : float or array of shape (period,)
-        c, bias plus drive: constant, or one value for each phase; step t takes phase (t - 1) modulo
+        c, bias plus drive: constant, or one value for each phase; step t has phase (t - 1) modulo
         the period.
     leak_rate : float in (0, 1], per step, default=1.0
         The leak rate a.
     initial_state : float or array of shape (n_initial_states,), default=0.0
-        Where the staircases start.
+        First state of each staircase.
     n_steps : int, default=50
-        Steps of each staircase.
+        Number of steps of each staircase.
     activation : {"tanh", "logistic"} or Activation, default="tanh"
-        A bounded activation with an enclosure: fixed points are looked for in its whole range.
+        A bounded activation with an enclosure: fixed points are sought in its whole range.
     tangents : bool, default=False
         Whether to draw also the maps of the two critical drives, plus and minus
         `reservoir.stability.critical_bias`, which touch the diagonal. For tanh and gains above 1.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -80,8 +80,8 @@ def cobweb(
     Raises
     ------
     ValueError
-        If a number is NaN or infinite, the leak rate leaves (0, 1], the activation is not bounded,
-        or tangents are asked for where there are none.
+        If a number is NaN or infinite, the leak rate is outside (0, 1], the activation is not
+        bounded, or ``tangents=True`` and there are none.
 
     References
     ----------
@@ -140,7 +140,7 @@ def _map(f: Activation, gain: float, c: float, leak: float) -> Map:
 
 
 def _slope(f: Activation, gain: float, c: float, leak: float) -> Map:
-    """Return the derivative of that map."""
+    """Return the derivative of the map of `_map`."""
     return lambda x: 1 - leak + leak * gain * f.derivative(np.asarray(gain * x + c))
 
 
@@ -151,7 +151,7 @@ def _critical(gain: float, activation: str) -> float:
     if activation != "tanh" or gain <= 1:
         raise ValueError(
             f"tangents=True with gain={gain:g}, activation={activation!r}: only the maps of tanh "
-            "with a gain above 1 touch the diagonal. Leave tangents out."
+            "with a gain above 1 touch the diagonal. Use tangents=False."
         )
     return float(critical_bias(gain))
 
@@ -161,9 +161,10 @@ def _cycles(
 ) -> list[tuple[Array, bool]]:
     """Return the states of each cycle of the drive's period, and whether it is stable.
 
-    The first state of a cycle is repeated at its end. All cycles start at zeros of F(x) - x, F the
-    composed map, in the range of the activation. Its turning points are found first: between two of
-    them there is at most one zero, so that zeros closer to each other than the grid are found, too.
+    The first state of a cycle is repeated at its end. All cycles start at zeros of F(x) - x in the
+    range of the activation, where F is the composed map. The turning points of F(x) - x are found
+    first: between two of them there is at most one zero, so even zeros closer together than the
+    grid are found.
     """
 
     def trace(x: Any) -> tuple[list[Any], Any]:
@@ -189,7 +190,7 @@ def _roots(function: Map, nodes: Array, zero: float) -> Array:
     """Return the roots at nodes, and one in each interval between nodes with a change of sign."""
     values = function(nodes)
     signs = np.where(np.abs(values) <= zero, 0, np.sign(values))
-    # Neighbouring nodes that are all roots to rounding count as one.
+    # Neighbouring nodes that are all roots up to rounding count as one root.
     at = np.flatnonzero(signs == 0)
     flat = [
         nodes[run].mean() for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(run)
@@ -199,7 +200,7 @@ def _roots(function: Map, nodes: Array, zero: float) -> Array:
 
 
 def _draw_maps(ax: Axes, grid: Array, maps: list[Map]) -> None:
-    """Draw the map of each phase; of many phases only the first has a label."""
+    """Draw the map of each phase; if there are many, only the first has a label."""
     for k, step in enumerate(maps):
         name = "map" if len(maps) == 1 else f"map of phase {k}"
         if len(maps) > _FEW_PHASES:
@@ -230,7 +231,7 @@ def _draw_stairs(ax: Axes, maps: list[Map], start: float, n_steps: int, k: int) 
 
 
 def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
-    """Draw stable cycles as filled dots and unstable ones as hollow dots, with their numbers."""
+    """Draw stable cycles as filled and unstable ones as hollow dots; the label counts them."""
     for stable, word, color in ((True, "stable", "black"), (False, "unstable", "white")):
         chosen = [states for states, is_stable in cycles if is_stable == stable]
         if not chosen:
@@ -239,6 +240,6 @@ def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
         what = "fixed point" if period == 1 else f"cycle of period {period}"
         if len(chosen) > 1:
             what = what.replace("point", "points").replace("cycle", "cycles")
-        places = np.concatenate([np.column_stack([x[:-1], x[1:]]) for x in chosen])
+        points = np.concatenate([np.column_stack([x[:-1], x[1:]]) for x in chosen])
         name = f"{len(chosen)} {word} {what}"
-        ax.plot(*places.T, **_FIXED, markerfacecolor=color, zorder=5, label=name)
+        ax.plot(*points.T, **_FIXED, markerfacecolor=color, zorder=5, label=name)

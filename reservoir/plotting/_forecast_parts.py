@@ -1,4 +1,4 @@
-"""What a forecast consists of, read from arrays and pandas tables: values, bounds, times, names."""
+"""Parts of a forecast, read from arrays and pandas tables: values, bounds, times, names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SIDES = ("lower", "upper")
 
 
 class Guess(NamedTuple):
-    """A forecast, and intervals around it.
+    """A forecast and its intervals.
 
     Attributes
     ----------
     values : array of shape (n_steps, n_outputs)
     bounds : list of (str, array, array)
-        What the interval is called, its lower and its upper bounds; the widest promise first.
+        The name of each interval, its lower and its upper bounds; the highest coverage first.
     """
 
     values: Array
@@ -31,7 +31,7 @@ class Guess(NamedTuple):
 
 
 def read_guess(y_pred: Any, coverage: float | Sequence[float] | None) -> Guess:
-    """Return a forecast and its intervals, told by the columns of a DataFrame or by `coverage`."""
+    """Return a forecast and its intervals, given by DataFrame columns or by `coverage`."""
     parts = _parts_of(y_pred)
     if parts is not None:
         values, levels = parts
@@ -82,10 +82,10 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
 
 
 def stamps_of(table: Any) -> Array | None:
-    """Return the times that a pandas index tells, as NumPy has them; None if it tells nothing.
+    """Return the times in a pandas index as a NumPy array; None if there are none.
 
-    Periods begin where they begin; times of a zone are those of its clocks. Rows that are merely
-    numbered from 0 have no times.
+    The time of a period is its start; times with a time zone are local times. An index that only
+    numbers the rows from 0 has no times.
     """
     index = index_of(table)
     if index is None:
@@ -98,7 +98,7 @@ def stamps_of(table: Any) -> Array | None:
     return None if np.array_equal(values, np.arange(len(values))) else values
 
 
-def place(
+def times_of_both(
     n_truth: int, n_guess: int, start: int | None, index: ArrayLike | None, tables: Sequence[Any]
 ) -> tuple[Array, Array]:
     """Return the times of the truth and of the forecast.
@@ -107,11 +107,12 @@ def place(
     ----------
     n_truth, n_guess : int
     start, index
-        As the user gave them; both go before what the tables say.
+        The user's values; both take precedence over the indexes of the tables.
     tables : (y_true, y_pred)
-        As the user gave them.
+        The user's tables.
     """
     of_truth, of_guess = (None if index is not None else stamps_of(table) for table in tables)
+    # both have times: the forecast is drawn at its own, which need not be times of the truth
     if start is None and of_guess is not None:
         numbered = of_truth is None and index_of(tables[0]) is not None
         own = np.arange(n_truth) if numbered else of_truth
@@ -121,21 +122,21 @@ def place(
     if not 0 <= first <= n_truth:
         raise ValueError(
             f"start={start} puts the forecast's first row at row {first} of y_true; it must be in "
-            f"[0, {n_truth}]. Give start= the row of y_true that y_pred[0] is a forecast of."
+            f"[0, {n_truth}]. Give start, the row of y_true of which y_pred[0] is a forecast."
         )
     n_rows = max(n_truth, first + n_guess)
     if index is not None:
         times = np.asarray(index)
         if times.shape != (n_rows,):
             raise ValueError(
-                f"index has shape {times.shape}; one time per row makes it ({n_rows},)."
+                f"index has shape {times.shape}; it must be ({n_rows},), one time per row."
             )
     elif of_truth is None:
         times = np.arange(n_rows)
     elif n_rows > n_truth:
         raise ValueError(
-            f"y_pred ends {n_rows - n_truth} rows after y_true, and nothing says at what times. "
-            "Give y_pred with an index as y_true has, or index= with all times."
+            f"y_pred ends {n_rows - n_truth} rows after y_true, and the times of these rows are "
+            "unknown. Give y_pred an index like that of y_true, or give index with all times."
         )
     else:
         times = of_truth
@@ -143,7 +144,7 @@ def place(
 
 
 def names_in(table: Any) -> list[str] | None:
-    """Return the names of the columns of a pandas table; None where it has none."""
+    """Return the column names of a pandas table; None if it has none."""
     if hasattr(table, "columns"):
         names = list(table.columns)
         return None if names == list(range(len(names))) else [str(name) for name in names]

@@ -1,4 +1,4 @@
-"""How long forgetting takes: what is proved, what the rate alone says, and what runs show."""
+"""The time to forget the initial state: proved, from the rate alone, and simulated."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def forgetting(
     distance: float = 1e-6,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how far apart two trajectories may still be after so many steps, as proved.
+    """Draw the proved bound on the difference of two trajectories, over the number of steps.
 
-    The curve is `Certificate.steps_to`: it counts from any start, and the time that it takes to
-    come into the box is in it. A dashed line shows what the certified rate alone would say, which
-    is true only inside the box. Simulated differences lie below the curve.
+    The curve is `Certificate.steps_to`: it counts steps from any initial state, including the steps
+    to enter the box. A dashed line shows the bound by the certified rate alone, which is valid only
+    inside the box. Simulated differences are below the curve.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def forgetting(
         From `reservoir.stability.certify` or `certify_cycle`: an object with `steps_to`, `rate` and
         `box`.
     differences : array of shape (n_steps,) or (n_steps, n_runs), default=None
-        The largest difference of two runs in any unit, before each step: at index 0 that of the
-        starts.
+        The largest difference of two runs in any unit, before each step: at index 0 the difference
+        of the initial states.
     distance : float, above 0, default=1e-6
-        Where the curve ends: the smallest difference. At least the certificate's `resolution`.
+        The smallest difference, at which the curve ends. At least the certificate's `resolution`.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def forgetting(
     TypeError
         If `certificate` has no `steps_to`.
     ValueError
-        As `Certificate.steps_to`; if differences are negative, NaN or infinite.
+        As in `Certificate.steps_to`; also if differences are negative, NaN or infinite.
 
     Examples
     --------
@@ -71,30 +71,28 @@ def forgetting(
     ['proved, from any start', 'by the rate alone', 'simulated']
     """
     if not hasattr(certificate, "steps_to"):
-        raise TypeError(
-            f"certificate={certificate!r} has no steps_to; give the result of `certify`."
-        )
+        raise TypeError(f"certificate={certificate!r} has no steps_to; give a result of `certify`.")
     distance = check_number("distance", distance, low=0.0, low_open=True)
     runs = _checked(differences)
-    # No two states differ by more than the first distance that needs no step.
+    # The widest distance needs no step: no two states differ by more.
     widest = _widest(certificate)
     distances = np.geomspace(max(distance, 1e-300), max(widest, 2 * distance), _DISTANCES)[::-1]
     steps = np.asarray(certificate.steps_to(distances))
     ax = new_axes(ax)
     ax.plot(steps, distances, **_PROVED, drawstyle="steps-post", label="proved, from any start")
-    reach = np.log(distance / distances[0]) / np.log(certificate.rate)
-    ax.plot([0, reach], [distances[0], distance], **_RATE, label="by the rate alone")
+    last = np.log(distance / distances[0]) / np.log(certificate.rate)
+    ax.plot([0, last], [distances[0], distance], **_RATE, label="by the rate alone")
     for k, run in enumerate(runs.T):
-        seen = np.flatnonzero(run > 0.1 * distance)
-        stop = seen[-1] + 1 if len(seen) else 0
+        visible = np.flatnonzero(run > 0.1 * distance)
+        stop = visible[-1] + 1 if len(visible) else 0
         ax.plot(np.arange(stop), run[:stop], **_RUNS, label="_" if k else "simulated")
     ax.set_yscale("log")
     ax.set_ylim(distance, 1.5 * distances[0])
     ax.set_xlim(0, 1.03 * max(steps.max(), 1))
-    # Below, where no title of the caller's can lie on it, and narrow enough for small axes.
+    # The proved number is in the axis label, where no title covers it; two lines fit small axes.
     ax.set_xlabel(f"steps\n(proved: at most {distance:.2g} after {steps.max():,})")
     ax.set_ylabel("largest difference")
-    # The strip of the legend is made for a linear axis; on this one it takes as many decades.
+    # legend_strip extends a linear axis; apply the same share in decades to this logarithmic one.
     bottom, top = ax.get_ylim()
     legend_strip(ax)
     ax.set_ylim(bottom, top * (top / bottom) ** ((ax.get_ylim()[1] - top) / (top - bottom)))
@@ -110,12 +108,12 @@ def _widest(certificate: Any) -> float:
 
 
 def _checked(differences: ArrayLike | None) -> Array:
-    """Return the differences as columns, none of them negative; no column if there are none."""
+    """Check the differences and return them as columns; an empty array for None."""
     runs: Array = np.zeros((0, 0)) if differences is None else np.asarray(differences, dtype=float)
     runs = runs[:, None] if runs.ndim == 1 else runs
     if not runs.size:
         return np.zeros((0, 0))
     runs = finite("differences", runs, "n_steps", "n_runs")
     if (runs < 0).any():
-        raise ValueError(f"differences must not be negative; the least is {runs.min():g}.")
+        raise ValueError(f"differences must not be negative; the smallest is {runs.min():g}.")
     return runs

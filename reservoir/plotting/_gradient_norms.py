@@ -1,4 +1,4 @@
-"""How far gradients reach: norms of products of step Jacobians, and what arrives from each step."""
+"""Norms of gradients over time: products of step Jacobians, and temporal gradients."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def jacobian_norms(
 ) -> Axes:
     """Draw the norm of the product of step Jacobians over its depth, on a logarithmic axis.
 
-    The dotted line is a norm of 1, where gradients keep their size: below it they vanish, above it
-    they explode.
+    The dotted line is a norm of 1, at which gradients keep their size: below it they vanish, above
+    it they explode.
 
     Parameters
     ----------
     log_norms : array of shape (depth,) or (depth, n_networks)
-        Natural logarithms, as of `reservoir.training.gradient_control.jacobian_product_norms`. A
-        curve ends where the product is zero (-inf).
+        Natural logarithms, as returned by
+        `reservoir.training.gradient_control.jacobian_product_norms`. A curve ends where the product
+        is zero (-inf).
     labels : list of n_networks str, default=None
         The networks' names; without them there is no legend.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -55,7 +56,7 @@ def jacobian_norms(
     """
     table = np.asarray(log_norms, dtype=float)
     if np.isnan(table).any() or np.isposinf(table).any():
-        raise ValueError("log_norms holds NaN or inf; only finite values and -inf can be drawn.")
+        raise ValueError("log_norms contains NaN or inf; only finite values and -inf can be drawn.")
     table = _columns("log_norms", table, "depth", labels)
     ax = new_axes(ax)
     ax.axhline(0, **MARK)
@@ -67,19 +68,19 @@ def jacobian_norms(
 def temporal_gradients(
     norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the norm of the gradient that arrives from each step, on a logarithmic axis.
+    """Draw the norm of the contribution of each step to the gradient, on a logarithmic axis.
 
-    Where curves fall to the left, training hears little of what happened long ago.
+    If a curve falls towards the left, training hardly depends on the distant past.
 
     Parameters
     ----------
     norms : array of shape (n_steps,) or (n_steps, n_networks)
-        As of `reservoir.training.temporal_gradients.temporal_gradient_norms`. A curve has a gap
-        where nothing arrives.
+        As returned by `reservoir.training.temporal_gradients.temporal_gradient_norms`. A curve has
+        a gap where the norm is 0.
     labels : list of n_networks str, default=None
         The networks' names; without them there is no legend.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def temporal_gradients(
         raise ValueError("norms must be finite, and at least 0.")
     if table.size and not table.any():
         raise ValueError(
-            "norms are all 0: no gradient arrives from any step, and there is nothing to draw."
+            "norms are all 0: no step contributes to the gradient, and there is nothing to draw."
         )
     table = _columns("norms", table, "n_steps", labels)
     ax = new_axes(ax)
@@ -116,7 +117,7 @@ def temporal_gradients(
 
 
 def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -> Array:
-    """Return one column for each network."""
+    """Check the shapes, and return one column for each network."""
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
             f"{name} has shape {table.shape}; it must be ({rows},) or ({rows}, n_networks), and "
@@ -130,7 +131,7 @@ def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -
 
 
 def _draw(ax: Axes, steps: Array, decades: Array, labels: Sequence[str] | None) -> Axes:
-    """Draw decimal logarithms; a curve ends where there is none."""
+    """Draw decimal logarithms; a curve ends where one is -inf."""
     decades = np.where(np.isneginf(decades), np.nan, decades)
     for j, column in enumerate(decades.T):
         ax.plot(

@@ -1,4 +1,4 @@
-"""Errors of a backtest by the step of the horizon."""
+"""Errors of a backtest over the horizon."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from reservoir.plotting._styles import DASHES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# of one result; of several, each by its place
+# of the results, in their order
 _COLOURS = ("black", "firebrick", "tab:blue", "tab:green", "0.45")
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
 def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw how errors grow with the horizon: the median over the origins, and the quartiles.
+    """Draw the errors over the horizon: the median over the origins, and the quartiles.
 
-    Errors are absolute, in the units of the series. The band reaches from the lower to the upper
-    quartile: half of the origins lie in it.
+    Errors are absolute, in the units of the series. The band extends from the lower to the upper
+    quartile, and contains half of the origins.
 
     Parameters
     ----------
     result : BacktestResult, or dict of them by name
-        What `reservoir.model_selection.backtest` returned, of one model or of several to compare.
+        Result of `reservoir.model_selection.backtest`, for one model or for several to compare.
     column : str or int, default=None
-        Which column of a series of several; needed where there is more than one.
+        The column of the series to draw; required if there are several.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -43,8 +43,8 @@ def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -
     TypeError
         If `result` is neither such a result nor a dict of them.
     ValueError
-        If the dict is empty or holds more than five, `column` is no column of a result, or is
-        needed and not given.
+        If the dict is empty or has more than five items, `column` is not a column of a result, or
+        is required and not given.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -
     named = dict(result) if several else {"": result}
     if not 1 <= len(named) <= len(_COLOURS):
         raise ValueError(
-            f"result holds {len(named)} backtests; give 1 to {len(_COLOURS)} to tell apart."
+            f"result contains {len(named)} backtests; between 1 and {len(_COLOURS)} can be drawn."
         )
     tables = {str(name): _table(one, column) for name, one in named.items()}
     ax = new_axes(ax)
@@ -88,18 +88,18 @@ def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -
 
 
 def _table(result: Any, column: Any) -> Array:
-    """Return absolute errors of one column, (n_origins, horizon); NaN where no truth is known."""
+    """Return absolute errors of one column, (n_origins, horizon); NaN where the truth is NaN."""
     errors: Any = getattr(result, "errors", None)
     if not {"origin", "step", "column", "error"} <= set(getattr(errors, "columns", ())):
         raise TypeError(
-            f"result is a {type(result).__name__}; give what model_selection.backtest returned, or "
-            "a dict of these."
+            f"result is a {type(result).__name__}; give a result of model_selection.backtest, or a "
+            "dict of them."
         )
     known = list(errors["column"].unique())
     chosen = known[:1] if column is None and len(known) == 1 else [column]
     if chosen[0] not in known:
-        said = "result has the columns" if column is None else f"column={column!r} is none of"
-        raise ValueError(f"{said} {', '.join(map(repr, known))}. Give column=, one of them.")
+        start = "result has the columns" if column is None else f"column={column!r} is none of"
+        raise ValueError(f"{start} {', '.join(map(repr, known))}. Give one of them as column.")
     errors = errors[errors["column"] == chosen[0]]
-    # origins come one after the other, and steps in order
+    # rows are sorted by origin, then by step
     return np.abs(errors["error"].to_numpy(dtype=float)).reshape(-1, errors["step"].max())

@@ -1,4 +1,4 @@
-"""The memory of a reservoir: how well its states reproduce past inputs."""
+"""The memory profile of a reservoir."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """Draw how well the states reproduce the input of each lag; the area is the memory capacity.
+    """Draw the accuracy with which states reproduce past inputs; its area is the memory capacity.
 
     Parameters
     ----------
     profile : array of shape (n_lags,)
         Squared correlation, about 0 to 1, at lag 1, 2, 3, ... steps.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A map of exponents, or of numbers of attractors, over two parameters."""
+"""A map of Lyapunov exponents, or of numbers of attractors, over two parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
 _BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
-_FEW_COUNTS = 8  # that the colour bar numbers one by one
+_FEW_COUNTS = 8  # the colour bar labels each count up to this number
 _CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
 
 
@@ -31,10 +31,10 @@ def parameter_map(
     quantity: str = EXPONENT,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a quantity over two parameters, with the region that is certified.
+    """Draw a quantity over two parameters, with the certified region.
 
-    Exponents are blue below 0 and red above, the darker the larger they are, with a dashed line
-    where they change sign. Counts are steps of grey. The certified region is hatched and has a bold
+    Exponents are blue below 0 and red above, darker for larger values, with a dashed line where
+    they change sign. Counts are steps of grey. The certified region is hatched and has a bold
     outline.
 
     Parameters
@@ -46,14 +46,14 @@ def parameter_map(
     values : array of shape (n_y, n_x)
         The quantity; row i belongs to ``y[i]``. An array of `Sweep` over (x, y) must be transposed.
     certified : bool array of shape (n_y, n_x), default=None
-        Where a certificate holds.
+        Cells for which a certificate holds.
     labels : pair of str, default=("spectral radius", "bias factor")
         The parameters' names.
     quantity : {"largest Lyapunov exponent", "number of attractors"}, \
 default="largest Lyapunov exponent"
-        What `values` are: exponents per step, or counts.
+        Meaning of `values`: exponents per step, or counts.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches. A colour bar is put beside it.
+        Axes to draw on; by default a new figure of 7 x 3 inches. A colour bar is put next to them.
 
     Returns
     -------
@@ -62,8 +62,8 @@ default="largest Lyapunov exponent"
     Raises
     ------
     ValueError
-        If shapes disagree, parameters do not increase, a value is NaN or infinite, or a count is
-        no whole number.
+        If shapes do not match, parameters do not increase, a value is NaN or infinite, or a count
+        is not a whole number.
 
     Examples
     --------
@@ -84,7 +84,9 @@ default="largest Lyapunov exponent"
             f"it must be ({len(rows)}, {len(columns)}). Transpose it if its rows belong to x."
         )
     if quantity == COUNT and not (np.equal(np.mod(table, 1), 0) & (table >= 0)).all():
-        raise ValueError(f"values holds {_not_a_count(table)}, which is no number of attractors.")
+        raise ValueError(
+            f"values contains {_not_a_count(table)}, which is not a number of attractors."
+        )
     mask = None if certified is None else read_mask(certified, table.shape)
     if isinstance(labels, str) or len(labels) != 2:
         raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
@@ -100,30 +102,30 @@ default="largest Lyapunov exponent"
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if ax.get_legend_handles_labels()[0]:
-        # Above the map, because no cell of it may be hidden; in one column if the map is narrow.
-        place: dict[str, Any] = {
+        # Above the map, so that no cell is hidden; in one column if the map is narrow.
+        position: dict[str, Any] = {
             "loc": "lower left",
             "bbox_to_anchor": (0, 1.0),
             "borderaxespad": 0.1,
         }
         n_columns = 2 if inches(ax)[0] > 3 else 1
-        ax.legend(**place, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
+        ax.legend(**position, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
     return ax
 
 
 def _not_a_count(table: Array) -> float:
-    """Return the first value that is no whole number, or negative."""
+    """Return the first value that is negative or not a whole number."""
     bad = (np.mod(table, 1) != 0) | (table < 0)
     return float(table[bad][0])
 
 
 def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
-    """Draw exponents in two hues, their colour bar, and the line where they change sign."""
+    """Draw exponents in two hues with a colour bar, and the line where they change sign."""
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low == high:
         low, high = -1.0, 1.0
     elif low < 0 < high:
-        # Each side's scale is at least a tenth of the other's, so that values near 0 stay pale.
+        # The scale on each side of 0 is at least a tenth of the other, so values near 0 stay pale.
         low, high = min(low, -0.1 * high), max(high, -0.1 * low)
     shades = _shades(-low / (high - low))
     mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
@@ -137,7 +139,7 @@ def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, ta
 def _shades(zero: float) -> Any:
     """Return a colour map whose hue changes at `zero`, a number in [0, 1].
 
-    It goes from light to dark throughout, so that the order can be read in black and white, too.
+    It gets darker throughout, so that the order can also be read in black and white.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -147,7 +149,7 @@ def _shades(zero: float) -> Any:
 
 
 def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
-    """Draw counts in steps of grey, and their colour bar."""
+    """Draw counts in steps of grey with a colour bar."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -162,7 +164,7 @@ def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
 
 
 def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
-    """Hatch the certified cells, and outline them where they border on others."""
+    """Hatch the certified cells, and outline them where they border on uncertified ones."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path

@@ -32,9 +32,9 @@ def penalty_path(
     scores : array of shape (n_alphas,) or (n_alphas, n_outputs)
         The score of each penalty, an error: less is better.
     selected : float or array of shape (n_outputs,), default=None
-        The chosen penalty, or one for each output; by default the one of least mean score.
+        The chosen penalty, or one for each output; by default the one with the lowest mean score.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def penalty_path(
     Raises
     ------
     ValueError
-        If a penalty is negative, or there is not one score for each.
+        If a penalty is negative, or there is not exactly one score for each.
 
     Examples
     --------
@@ -54,21 +54,26 @@ def penalty_path(
     """
     penalties, errors = np.ravel(np.asarray(alphas, dtype=float)), columns("scores", scores)
     if len(penalties) != len(errors):
-        raise ValueError(f"scores has {len(errors)} rows for {len(penalties)} alphas: one each.")
+        raise ValueError(
+            f"scores has {len(errors)} rows for {len(penalties)} alphas; give one row per penalty."
+        )
     if not np.all(penalties >= 0):
-        raise ValueError(f"alphas has the penalty {np.min(penalties)}; give none below 0, no NaN.")
+        raise ValueError(
+            f"alphas contains the penalty {np.min(penalties)}; penalties must be at least 0, not "
+            "NaN."
+        )
     if selected is None:
         selected = penalties[np.argmin(errors.mean(axis=1))]
-    # Where penalties are drawn: 0 has no place on a logarithmic axis.
+    # A logarithmic axis has no 0: such a penalty is drawn a decade below the smallest other one.
     zero = np.min(penalties, where=penalties > 0, initial=1.0) / 10
-    places = np.where(penalties > 0, penalties, zero)
-    order = np.argsort(places)
+    positions = np.where(penalties > 0, penalties, zero)
+    order = np.argsort(positions)
     # The scores of each output, and the chosen penalties.
     ax = new_axes(ax)
     for j, column in enumerate(errors.T):
         style = LINE | {"linestyle": ("-", "--", "-.", ":")[j % 4]}
         label = "score" if errors.shape[1] == 1 else f"output {j}"
-        ax.plot(places[order], column[order], marker=".", label=label, **style)
+        ax.plot(positions[order], column[order], marker=".", label=label, **style)
     for alpha in np.unique(np.asarray(selected, dtype=float)):
         ax.axvline(alpha or zero, label=f"chosen: {alpha:.4g}", **MARK)
     if not penalties.all():

@@ -27,8 +27,8 @@ _CYCLE_MARKERS = ("o", "s", "^", "D")
 _FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
 _ARROWS = 6  # per trajectory and cycle
 _PER_STEP = 12  # points of a smooth curve from one state to the next
-_CELLS = 320  # of the grid on which a band's edge is found, along the longer side
-_LATE_ROWS = 12  # the late part of a trajectory repeats itself: only so many rows get arrows
+_CELLS = 320  # along the longer side of the grid on which the edge of a band is computed
+_LATE_ROWS = 12  # number of rows with arrows in the late part of a trajectory, which repeats itself
 
 
 def phase_portrait(
@@ -43,7 +43,7 @@ def phase_portrait(
     band: float | Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw trajectories from several initial states, and the cycles that they lead to.
+    """Draw trajectories from several initial states, and the cycles to which they converge.
 
     Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
     marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
@@ -54,32 +54,33 @@ def phase_portrait(
     trajectories : array of shape (n_samples, n_units), or a sequence of such arrays
         One trajectory or several, of one or of different lengths. Row 0 is the initial state.
     cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
-        One cycle or several, as arrays or as an object that has them as `states`, such as a
+        One cycle or several, as arrays or as an object with an attribute `states`, such as a
         `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
-        `n_transient` on, is drawn in place of a cycle.
+        `n_transient` on, is drawn instead of a cycle.
     units : pair of int or "pca", default=(0, 1)
         The two units to draw, or "pca" for the two leading principal components of the cycles (of
-        all states if the cycles lie on one line); their labels give their shares of the variance.
+        all states if the cycles are on one line); the axis labels give their shares of the
+        variance.
     n_transient : int, default=None
-        How many rows of each trajectory are drawn as transient. By default the first half; if
+        Number of rows of each trajectory to draw as transient. By default the first half; if
         `cycle` is given, the rows before the trajectory stays near the cycles, within 1 % of the
         range of all states.
     field : Reservoir, default=None
-        A network of two units. Grey arrows on a grid show the direction of its next step from
-        there, all of one length. Output feedback, if there is any, is 0.
+        A network of two units. Grey arrows of equal length on a grid show the direction of its next
+        step from there. Output feedback, if there is any, is 0.
     inputs : array of shape (n_features,), default=None
-        The input row of the step that `field` shows.
+        The input row for the steps of `field`.
     smooth : bool, default=False
-        Join the states by smooth curves without markers: for cycles of so many steps that each is
-        small. Transients are then thin and translucent, with a dot at the initial state, arrows are
-        on the cycles only, and both axes have one scale.
+        Join the states by smooth curves without markers, for cycles of many small steps. Transients
+        are then thin and translucent, with a dot at the initial state, only cycles have arrows, and
+        both axes have the same scale.
     band : float or dict of str to float, default=None
-        Distance from the cycle, in the Euclidean norm over all units, that something is proved
-        of: a soft band about the curve, with one scale for both axes. No projection lengthens a
-        distance, so that states within `band` of the cycle are drawn inside. A dict draws several,
-        each with its key in the legend. It needs `cycle`.
+        A distance from the cycle for which a proof holds, in the Euclidean norm over all units. It
+        is drawn as a soft band around the curve, with the same scale on both axes. No projection
+        increases a distance, so states within `band` of the cycle are drawn inside. A dict draws
+        several bands, with its keys in the legend. It needs `cycle`.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -88,9 +89,9 @@ def phase_portrait(
     Raises
     ------
     ValueError
-        If shapes disagree, a state is NaN or infinite, a unit does not exist, `field` is not a
-        network of two units or not drawn in the plane of these, or `band` is not positive or
-        has no cycle to be about.
+        If shapes do not match, a state is NaN or infinite, a unit does not exist, `field` is not a
+        network of two units or `units` are not its two, or `band` is not positive or given without
+        `cycle`.
 
     References
     ----------
@@ -117,16 +118,17 @@ def phase_portrait(
     cycles = None if cycle is None else _tables("cycle", cycle)
     for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
         if any(table.shape[1] != n_units for table in tables):
-            raise ValueError(f"{name}: every array must have n_units={n_units} columns.")
+            raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
     bands = {} if band is None else _read_band(band, cycles)
-    # Divide the trajectories into transients and late parts, and project all onto the plane.
+    # Divide the trajectories into transients and late parts, and project all onto the plane. The
+    # principal components are those of the cycles or late parts: transients would dominate them.
     cuts = _cuts(paths, cycles, n_transient)
     ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
     if field is not None or inputs is not None:
         row = _field_input(field, inputs, units)
     project, names = _projection(units, ends, paths)
     paths, ends = [project(path) for path in paths], [project(end) for end in ends]
-    # Bands, transients and cycles over them, and the field in the limits that these give the axes.
+    # Draw bands, then transients and cycles over them; last the field, which fills the axis limits.
     ax = new_axes(ax)
     _draw_bands(ax, ends, bands, smooth)
     for path, cut in zip(paths, cuts, strict=True):
@@ -140,7 +142,7 @@ def phase_portrait(
     _once_each(ax)
     ax.margins(0.06)
     if smooth or bands:
-        ax.use_sticky_edges = False  # a margin around bands, too
+        ax.use_sticky_edges = False  # add the margin around bands, too
         ax.set_aspect("equal", adjustable="box")
     if field is not None:
         _draw_field(ax, field, row, swapped=tuple(units) == (1, 0))
@@ -149,9 +151,9 @@ def phase_portrait(
     return legend_below(ax) if smooth or bands else legend_strip(ax)
 
 
-def _tables(name: str, holder: Any) -> list[Array]:
-    """Return the arrays of one array, of a sequence of arrays, or of an object's `states`."""
-    given: Any = getattr(holder, "states", holder)
+def _tables(name: str, source: Any) -> list[Array]:
+    """Return a list of arrays, from one array, a sequence of arrays or an object's `states`."""
+    given: Any = getattr(source, "states", source)
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype != object:
         return [finite(name, given, "n_samples", "n_units")]
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or not len(given):
@@ -160,13 +162,13 @@ def _tables(name: str, holder: Any) -> list[Array]:
             f"got {type(given).__name__}."
         )
     parts: list[Any] = [getattr(part, "states", part) for part in given]
-    if all(np.ndim(part) < 2 for part in parts):  # the rows of one array
+    if all(np.ndim(part) < 2 for part in parts):  # a list of rows is one array
         return [finite(name, given, "n_samples", "n_units")]
     return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
 
 
 def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | None) -> list[int]:
-    """Return how many rows of each trajectory are transient."""
+    """Return the number of transient rows of each trajectory."""
     if n_transient is None:
         if cycles is None:
             return [len(path) // 2 for path in paths]
@@ -175,7 +177,7 @@ def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | Non
     shortest = min(len(path) for path in paths)
     if cycles is None and count >= shortest:
         raise ValueError(
-            f"n_transient={count} leaves nothing of a trajectory of {shortest} rows. Lower it, or "
+            f"n_transient={count} leaves no rows of a trajectory of {shortest} rows. Lower it, or "
             "give the cycle."
         )
     return [min(count, len(path)) for path in paths]
@@ -184,8 +186,8 @@ def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | Non
 def _arrival(path: Array, targets: Array) -> int:
     """Return the number of rows before the trajectory stays close to the states of the cycles."""
     distance, _ = KDTree(targets).query(path, p=np.inf)
-    reach = 0.01 * max(np.ptp(np.vstack([path, targets]), axis=0).max(), 1e-12)
-    return int(np.flatnonzero(distance > reach).max(initial=-1)) + 2
+    near = 0.01 * max(np.ptp(np.vstack([path, targets]), axis=0).max(), 1e-12)
+    return int(np.flatnonzero(distance > near).max(initial=-1)) + 2
 
 
 def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
@@ -205,14 +207,14 @@ def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any,
 
 def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
     """Return the projection onto the principal components, and their names with their shares."""
-    from sklearn.decomposition import PCA  # slow to import, and seldom wanted
+    from sklearn.decomposition import PCA  # slow to import, and rarely used
 
     rows = np.concatenate(ends)
     if np.linalg.matrix_rank(rows - rows.mean(axis=0), tol=1e-9) < 2:
-        rows = np.concatenate([*ends, *paths])  # a fixed point or a 2-cycle spans no plane
+        rows = np.concatenate([*ends, *paths])  # a fixed point or a 2-cycle does not span a plane
     if rows.shape[1] < 2 or not np.ptp(rows, axis=0).any():
         raise ValueError(
-            f'units="pca" needs states that differ, of two units or more; got {len(rows)} rows of '
+            f'units="pca" needs different states of two or more units; got {len(rows)} rows of '
             f"{rows.shape[1]} units. Give longer trajectories."
         )
     pca = PCA(2, svd_solver="full").fit(rows)
@@ -224,18 +226,16 @@ def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
 
 
 def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
-    """Check `field` and `inputs`, and return the input row of the field's step."""
+    """Check `field` and `inputs`, and return the input row for the steps of the field."""
     if not isinstance(field, Reservoir):
-        raise TypeError(
-            f"field={field!r} must be a Reservoir; inputs= is the row that its step receives."
-        )
+        raise TypeError(f"field={field!r} must be a Reservoir, with its input row as inputs.")
     if field.n_units != 2 or isinstance(units, str) or sorted(units) != [0, 1]:
         raise ValueError(
-            f"field has n_units={field.n_units}, units={units!r}: a field is drawn for networks "
-            "of two units, in the plane of those. Leave field= out."
+            f"field has n_units={field.n_units}, units={units!r}: a field is drawn only for "
+            "networks of two units, with units (0, 1) or (1, 0). Omit field."
         )
     if inputs is None:
-        raise ValueError("field= needs inputs=: the input row, of shape (n_features,).")
+        raise ValueError("field needs inputs, the input row of shape (n_features,).")
     row = finite("inputs", inputs, "n_features")
     if len(row) != field.n_features:
         raise ValueError(f"inputs has {len(row)} features; field has {field.n_features}.")
@@ -243,9 +243,9 @@ def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
 
 
 def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
-    """Return the checked distances of a band, each with its name, the widest first."""
+    """Check the distances of bands, and return them with their names, the widest first."""
     if cycles is None:
-        raise ValueError(f"band={band!r} is a distance from a cycle: give cycle=.")
+        raise ValueError(f"band={band!r} is a distance from a cycle. Give cycle.")
     named = band if isinstance(band, Mapping) else {f"within {band:.3g} of the cycle": band}
     for distance in named.values():
         check_number("band", distance, low=0.0, low_open=True)
@@ -253,14 +253,14 @@ def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
 
 
 def _curve(rows: Array, closed: bool, smooth: bool) -> Array:
-    """Return the points that a line joins: the rows, closed if asked, or a smooth curve by them.
+    """Return the points of a line: the rows, repeating the first if `closed`, or a smooth curve.
 
-    The smooth curve is Akima's, which goes through all rows and depends on near ones only.
+    The smooth curve is Akima's, which passes through all rows and depends only on nearby ones.
     """
     if not smooth or len(rows) < 3:
         return np.vstack([rows, rows[:1]]) if closed and len(rows) > 1 else rows
     times = np.arange(len(rows))
-    if closed:  # three more rows on either side, and the first one again
+    if closed:  # three extra rows on either side make the ends join smoothly, plus the first again
         rows = np.pad(rows, ((3, 4), (0, 0)), mode="wrap")
         times = np.arange(-3, len(rows) - 3)
     last = len(rows) - 7 if closed else len(rows) - 1
@@ -271,32 +271,33 @@ def _draw_bands(ax: Axes, ends: list[Array], bands: dict[str, float], smooth: bo
     """Draw the points of the plane within some distances of the cycles, the widest first."""
     if not bands:
         return
-    # A grid around the cycles, and points on them that lie closer together than it does.
+    # A grid around the cycles, and points on them that are closer together than the grid points.
     widest, curves = max(bands.values()), [_curve(end, True, smooth) for end in ends]
     low = np.min([curve.min(axis=0) for curve in curves], axis=0) - 1.05 * widest
     high = np.max([curve.max(axis=0) for curve in curves], axis=0) + 1.05 * widest
     cell = float((high - low).max()) / _CELLS
     sides = [np.arange(a, b + cell, cell) for a, b in zip(low, high, strict=True)]
     points = np.concatenate([_dense(curve, cell / 2) for curve in curves])
-    # The distance of the grid from them: its level is the edge of a band.
-    far, _ = KDTree(points).query(np.stack(np.meshgrid(*sides), axis=-1))
+    # The distance of the grid from the cycles; the edge of a band is a contour line of it.
+    distances, _ = KDTree(points).query(np.stack(np.meshgrid(*sides), axis=-1))
     alpha = PROVED["alpha"]
     for depth, (name, distance) in enumerate(bands.items(), start=1):
-        ax.contourf(*sides, far, [-1.0, distance], colors=PROVED["color"], alpha=alpha, zorder=0)
-        # Bands lie on each other: the legend shows each as dark as it is seen.
-        seen = PROVED | {"alpha": 1 - (1 - alpha) ** depth}
-        ax.fill([], [], **seen, linewidth=0, label=name)
+        levels = [-1.0, distance]
+        ax.contourf(*sides, distances, levels, colors=PROVED["color"], alpha=alpha, zorder=0)
+        # Bands overlap: the legend shows each as dark as it appears.
+        shade = PROVED | {"alpha": 1 - (1 - alpha) ** depth}
+        ax.fill([], [], **shade, linewidth=0, label=name)
 
 
 def _dense(curve: Array, spacing: float) -> Array:
     """Return points on a polygon, no further apart than `spacing`."""
-    way = np.append(0.0, np.cumsum(np.hypot(*np.diff(curve, axis=0).T)))
-    at = np.linspace(0, way[-1], int(np.ceil(way[-1] / spacing)) + 1)
-    return np.c_[np.interp(at, way, curve[:, 0]), np.interp(at, way, curve[:, 1])]
+    length = np.append(0.0, np.cumsum(np.hypot(*np.diff(curve, axis=0).T)))
+    at = np.linspace(0, length[-1], int(np.ceil(length[-1] / spacing)) + 1)
+    return np.c_[np.interp(at, length, curve[:, 0]), np.interp(at, length, curve[:, 1])]
 
 
 def _draw_path(ax: Axes, path: Array, smooth: bool) -> None:
-    """Draw a transient: a cross at its start, a dashed line, arrows; or a dot and a fine curve."""
+    """Draw a transient: cross, dashed line and arrows, or if `smooth` a dot and a thin curve."""
     if len(path):
         ax.plot(*path[0], **(_DOT if smooth else START), zorder=4, label="initial state")
     if len(path) > 1:
@@ -309,7 +310,7 @@ def _draw_path(ax: Axes, path: Array, smooth: bool) -> None:
 def _draw_cycle(
     ax: Axes, states: Array, k: int, label: str | None, closed: bool, smooth: bool
 ) -> None:
-    """Draw a cycle in the k-th colour and marker, or, if not `closed`, a trajectory's late part."""
+    """Draw a cycle in the k-th colour and marker; the late part of a trajectory if not `closed`."""
     loop = _curve(states, closed, smooth)
     color = _CYCLE_COLORS[k % 4]
     style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4], "linewidth": 1.6}
@@ -324,17 +325,18 @@ def _draw_cycle(
 
 
 def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
-    """Draw arrowheads of one size on some steps of a path.
+    """Draw arrowheads of equal size on some steps of a path.
 
     They are spread evenly over its length; with `power` above 1 there are more of them near the
     start, where transients take long steps.
     """
     steps = np.diff(path, axis=0)
-    # The length as it is seen: in shares of the range of each axis, not in units of the states.
-    way = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
-    if way[-1] == 0:
+    # The length as drawn: in shares of the range of each axis, not in units of the states.
+    length = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
+    if length[-1] == 0:
         return
-    at = np.unique(np.searchsorted(way, way[-1] * ((np.arange(_ARROWS) + 0.5) / _ARROWS) ** power))
+    shares = ((np.arange(_ARROWS) + 0.5) / _ARROWS) ** power
+    at = np.unique(np.searchsorted(length, length[-1] * shares))
     middle = (path[at] + path[at + 1]) / 2
     ax.quiver(
         *middle.T,
@@ -354,7 +356,7 @@ def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
 
 
 def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
-    """Return the legend's name of the k-th cycle; more than four share one."""
+    """Return the legend label of the k-th cycle; more than four cycles share one."""
     if n_cycles > 4:
         return f"{n_cycles} cycles" if k == 0 else None
     what = "fixed point" if period == 1 else f"cycle of period {period}"
@@ -362,12 +364,12 @@ def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
 
 
 def _late_label(cuts: list[int], n_transient: int | None) -> str:
-    """Return the legend's name of the late parts of trajectories."""
+    """Return the legend label of the late parts of trajectories."""
     return f"from step {cuts[0]} on" if len(set(cuts)) == 1 else "second half"
 
 
 def _once_each(ax: Axes) -> None:
-    """Hide all but the first of equal labels, so that the legend names each thing once."""
+    """Hide all but the first of equal labels in the legend."""
     seen: set[str] = set()
     for line in ax.get_lines():
         name = str(line.get_label())
@@ -378,19 +380,19 @@ def _once_each(ax: Axes) -> None:
 def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
     """Draw the direction of the network's next step as arrows on a grid over the axes.
 
-    `row` is its input; `swapped` says that unit 1 is on the horizontal axis.
+    `row` is the input of the step; `swapped` is true if unit 1 is on the horizontal axis.
     """
     sides = [np.linspace(*limits, _FIELD_POINTS) for limits in (ax.get_xlim(), ax.get_ylim())]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     order = [1, 0] if swapped else [0, 1]
     starts = grid[:, order].astype(field.dtype)
     one = [row[None]] * len(starts)
-    silent = None if field.W_fb is None else [np.zeros((1, field.n_outputs))] * len(starts)
-    new = run_many(field, one, initial_states=starts, feedback=silent)
+    zeros = None if field.W_fb is None else [np.zeros((1, field.n_outputs))] * len(starts)
+    new = run_many(field, one, initial_states=starts, feedback=zeros)
     steps = np.concatenate(new)[:, order] - grid
-    # All arrows have one length on the screen: whole steps are long and would cross each other.
-    seen = np.hypot(*(steps / np.ptp(grid, axis=0)).T)
-    steps = np.divide(steps, seen[:, None], out=np.zeros_like(steps), where=seen[:, None] > 0)
+    # All arrows have equal length on screen: whole steps are long and would cross each other.
+    drawn = np.hypot(*(steps / np.ptp(grid, axis=0)).T)
+    steps = np.divide(steps, drawn[:, None], out=np.zeros_like(steps), where=drawn[:, None] > 0)
     ax.quiver(
         *grid.T,
         *(steps / (1.6 * _FIELD_POINTS)).T,

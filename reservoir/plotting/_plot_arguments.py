@@ -1,4 +1,4 @@
-"""Check the arguments that several pictures share: arrays of numbers, units, times and names."""
+"""Checks of arguments common to several plots: arrays of numbers, units, times and names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def columns(name: str, values: ArrayLike) -> Array:
 
 
 def finite(name: str, values: Any, *axes: str) -> Array:
-    """Return `values` as finite floats, not empty, with one axis for each name in `axes`."""
+    """Return `values` as a non-empty array of finite floats, with one axis per name in `axes`."""
     shape = f"({', '.join(axes)}{',' * (len(axes) == 1)})"
     if np.iscomplexobj(values):
         raise TypeError(f"{name} is complex; it must be real, of shape {shape}.")
@@ -42,10 +42,10 @@ def check_finite(name: str, table: Array) -> Array:
     """Return `table` if it is finite; the error names the first entry that is not."""
     bad = ~np.isfinite(table)
     if bad.any():
-        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
-            f"{name} is {table[place]} at index {place}; only finite numbers can be drawn. Leave "
-            "it out, or look for where it comes from."
+            f"{name} is {table[index]} at index {index}; only finite numbers can be drawn. Remove "
+            "it, or find its cause."
         )
     return table
 
@@ -59,7 +59,7 @@ def increasing(name: str, values: ArrayLike) -> Array:
 
 
 def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return where a certificate holds, as a bool array of the shape of what is drawn."""
+    """Check `certified` against the shape of the drawn values, and return it as a bool array."""
     mask = np.asarray(certified)
     if mask.dtype != bool or mask.shape != shape:
         raise ValueError(
@@ -70,13 +70,13 @@ def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def choose_units(units: int | Sequence[int], n_units: int) -> Array:
-    """Return the indices of the units to draw: those that are named, or a number spread evenly."""
+    """Return the indices of the units to draw: the given ones, or a number spread evenly."""
     if isinstance(units, (int, np.integer)):
         count = min(check_count("units", units), n_units)
         return np.linspace(0, n_units - 1, count).round().astype(int)
     chosen = np.asarray(units, dtype=int)
     if chosen.ndim != 1 or chosen.size == 0 or chosen.min() < 0 or chosen.max() >= n_units:
-        raise ValueError(f"units={units!r} must name at least one unit in [0, {n_units - 1}].")
+        raise ValueError(f"units={units!r} must contain at least one unit in [0, {n_units - 1}].")
     return chosen
 
 
@@ -86,7 +86,9 @@ def times_of(index: ArrayLike | None, n_rows: int) -> Array:
         return np.arange(n_rows)
     times = np.asarray(index)
     if times.shape != (n_rows,):
-        raise ValueError(f"index has shape {times.shape}; one time per row makes it ({n_rows},).")
+        raise ValueError(
+            f"index has shape {times.shape}; it must be ({n_rows},), one time per row."
+        )
     return times
 
 

@@ -1,4 +1,4 @@
-"""Checks of residuals: what is left in them to be learned, and how they are distributed."""
+"""Checks of residuals: their autocorrelation and their distribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BOUND = 1.959963984540054  # 97.5 % quantile of the normal distribution
-_GAP, _NARROW = 0.65, 4.0  # inches: between the two axes; narrower ones lie above each other
+_GAP, _NARROW = 0.65, 4.0  # inches: the gap between the two axes; narrower ones are stacked
 _DOTS: dict[str, Any] = {"color": "tab:blue", "linestyle": "none", "marker": "o", "markersize": 3.5}
 _BARS: dict[str, Any] = {"color": "0.85", "edgecolor": "0.45", "linewidth": 0.6}
 
@@ -29,38 +29,36 @@ def residuals(
     quantiles: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the autocorrelation of errors, and beside it their distribution.
+    """Draw the autocorrelation of errors, and next to it their distribution.
 
-    Errors of one step ahead should be uncorrelated: what they hold of the next one could have been
-    forecast. Of independent errors 95 of 100 autocorrelations lie between the dashed lines,
-    ``-1.96 / sqrt(n)`` and ``1.96 / sqrt(n)``; the test of Ljung and Box [1]_ takes all lags
-    together, and small p speak against independence. Errors of longer horizons are correlated up to
-    the horizon even where the forecast is perfect.
+    One-step errors should be uncorrelated: a correlated part could have been forecast. If errors
+    are independent, 95 of 100 autocorrelations are between the dashed lines, ``-1.96 / sqrt(n)``
+    and ``1.96 / sqrt(n)``; the Ljung-Box test [1]_ combines all lags, and a small p is evidence
+    against independence. Errors of longer horizons are correlated up to the horizon, even for
+    optimal forecasts.
 
     Parameters
     ----------
     errors : array of shape (n_samples,)
-        Errors of one horizon, in the order of time, at equal steps.
+        Errors of one horizon, in time order, at equal steps.
     n_lags : int, steps, default=None
-        Lags to draw. By default ``10 log10(n_samples)``, and at most half of the samples.
+        Number of lags to draw. By default ``10 log10(n_samples)``, at most half of the samples.
     quantiles : bool, default=False
-        Beside the autocorrelation draw quantiles of the errors over those of a normal distribution,
-        in standard deviations, in the place of a histogram with the normal curve: it shows the
-        tails.
+        Whether to draw quantiles of the errors over normal quantiles, in standard deviations,
+        instead of a histogram with the normal density: they show the tails.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches. It keeps one half, and other axes
-        are made beside it, or above if it is narrow.
+        Axes to draw on; by default a new figure of 7 x 3 inches. They keep one half of their area,
+        and second axes are made to the right, or above if they are narrow.
 
     Returns
     -------
     matplotlib Axes
-        That of the autocorrelation. The other one is the last in ``ax.figure.axes``.
+        The axes of the autocorrelation. The second axes are the last in ``ax.figure.axes``.
 
     Raises
     ------
     ValueError
-        If `errors` is not one-dimensional, constant, or not finite, or has no more rows than
-        `n_lags`.
+        If `errors` is not one-dimensional, is constant or not finite, or has at most `n_lags` rows.
 
     References
     ----------
@@ -81,10 +79,10 @@ def residuals(
         n_lags = max(1, min(int(10 * np.log10(len(rows))), len(rows) // 2))
     if check_count("n_lags", n_lags) >= len(rows):
         raise ValueError(
-            f"n_lags={n_lags} needs more than {n_lags} errors, and there are {len(rows)}. Lower it."
+            f"n_lags={n_lags} needs more than {n_lags} errors, but there are {len(rows)}. Lower it."
         )
     if np.ptp(rows) == 0:
-        raise ValueError(f"All errors are {rows[0]:g}: what is constant has no autocorrelation.")
+        raise ValueError(f"All errors are {rows[0]:g}: a constant has no autocorrelation.")
     ax = new_axes(ax)
     other, size = _halved(ax)
     _draw_autocorrelation(ax, rows, n_lags)
@@ -98,7 +96,7 @@ def residuals(
 
 
 def _halved(ax: Axes) -> tuple[Axes, tuple[float, float]]:
-    """Return axes in one half of those given, which keep the other; and the inches of a half."""
+    """Return new axes in one half of `ax`, which keeps the other, and the size of a half."""
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 
     width, height = inches(ax)
@@ -119,7 +117,7 @@ def autocorrelation(rows: Array, n_lags: int) -> Array:
 
 
 def ljung_box(rows: Array, n_lags: int) -> float:
-    """Return the p of the test that the lags from 1 to `n_lags` have no autocorrelation."""
+    """Return the p value of the test that the autocorrelations up to lag `n_lags` are 0."""
     n = len(rows)
     lags = np.arange(1, n_lags + 1)
     statistic = n * (n + 2) * np.sum(autocorrelation(rows, n_lags) ** 2 / (n - lags))
@@ -135,9 +133,9 @@ def _draw_autocorrelation(ax: Axes, rows: Array, n_lags: int) -> None:
     ax.axhline(-bound, **edge)
     ax.axhline(0, color="black", linewidth=0.7)
     p = ljung_box(rows, n_lags)
-    said = "p < 0.001" if p < 0.001 else f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.3f}"
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.3f}"
     ax.vlines(lags, 0, values, color=LINE["color"], linewidth=2)
-    ax.plot(lags, values, label=f"Ljung-Box: {said}", **_DOTS)
+    ax.plot(lags, values, label=f"Ljung-Box: {shown}", **_DOTS)
     ax.set_xlabel("lag (steps)")
     ax.set_ylabel("autocorrelation")
     ax.locator_params(axis="x", integer=True, nbins=6)
@@ -146,8 +144,8 @@ def _draw_autocorrelation(ax: Axes, rows: Array, n_lags: int) -> None:
 def _draw_distribution(ax: Axes, rows: Array) -> None:
     mean, spread = rows.mean(), rows.std()
     ax.hist(rows, bins="auto", density=True, label="errors", **_BARS)
-    reach = max(4 * spread, np.abs(rows - mean).max())
-    grid = mean + np.linspace(-reach, reach, 201)
+    half_width = max(4 * spread, np.abs(rows - mean).max())
+    grid = mean + np.linspace(-half_width, half_width, 201)
     curve = np.exp(-(((grid - mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
     ax.plot(grid, curve, label="normal", **GUESS)
     ax.set_xlabel("error")

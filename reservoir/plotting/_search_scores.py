@@ -1,4 +1,4 @@
-"""The scores of networks and penalties that were tried in closed loop."""
+"""The scores of a closed-loop search over networks and penalties."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ABOUT_FORECASTER = ("alpha", "score", "score_left_out", "rank", "observed", "no
 
 
 class _Tried(NamedTuple):
-    """A row for each candidate: the values that make its network, its penalty, score and rank."""
+    """Candidates, one row each: the parameters of the network, the penalty, the score, the rank."""
 
     networks: list[dict[str, Any]]
     alphas: Array
@@ -41,21 +41,21 @@ class _Tried(NamedTuple):
 def closed_loop_search(
     results: Mapping[str, Any], *, n_named: int = 5, ax: Axes | None = None
 ) -> Axes:
-    """Draw the scores of a search in closed loop over the penalty, with a line for each network.
+    """Draw the scores of a closed-loop search over the penalty, with one line per network.
 
-    Candidates that differ in the penalty alone are one network. The best ones are named by the
-    parameters in which they differ, the others are grey; a circle marks the best candidate.
+    Candidates that differ only in the penalty are one network. The best networks are labelled with
+    the parameters in which they differ, the others are grey; a circle marks the best candidate.
 
     Parameters
     ----------
     results : dict of arrays
         `search_results_` of `reservoir.ESNForecaster`, or `cv_results_` of
-        `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among what was tried, in a
-        pipeline as well. Greater scores are better. Candidates without a score are left out.
+        `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among the candidates' parameters
+        (also inside a pipeline). Greater scores are better. Candidates without a score are omitted.
     n_named : int, default=5
-        How many of the best networks the legend names.
+        Number of the best networks that are named in the legend.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def closed_loop_search(
     Raises
     ------
     ValueError
-        If `results` is not of these kinds, a penalty is not positive, or there is no score at all.
+        If `results` is neither of these, a penalty is not positive, or no candidate has a score.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def closed_loop_search(
     """
     named = check_count("n_named", n_named)
     tried = _read(results)
-    # the rows of each network, the network of the best candidate first
+    # the rows of each network; in order of rank, so the network of the best candidate is first
     keys = [tuple(map(str, network.values())) for network in tried.networks]
     lines: dict[tuple[str, ...], list[int]] = {}
     for row in np.argsort(tried.ranks, kind="stable"):
@@ -125,14 +125,14 @@ def _read(results: Mapping[str, Any]) -> _Tried:
         tried = _of_search(results)
     else:
         raise ValueError(
-            f"results has the keys {', '.join(map(str, results)) or 'none'}: neither those of "
-            "ESNForecaster.search_results_ (alpha, score, rank) nor of "
+            f"results has the keys {', '.join(map(str, results)) or 'none'}; required are the keys "
+            "of ESNForecaster.search_results_ (alpha, score, rank) or of "
             "ClosedLoopSearchCV.cv_results_ (params, mean_test_score, rank_test_score)."
         )
     if not np.all(tried.alphas > 0):
         raise ValueError(
-            f"results has the penalty alpha={np.min(tried.alphas)}; the axis is logarithmic. Leave "
-            "candidates out whose penalty is not positive."
+            f"results has the penalty alpha={np.min(tried.alphas)}, but the axis is logarithmic. "
+            "Omit candidates whose penalty is not positive."
         )
     rows = np.flatnonzero(np.isfinite(tried.scores))
     if not len(rows):
@@ -142,7 +142,7 @@ def _read(results: Mapping[str, Any]) -> _Tried:
 
 
 def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
-    """Scores are those that the ranks go by: with loops in left-out blocks where these were run."""
+    """Read `search_results_`; scores include the loops in held-out blocks, as the ranks do."""
     score = np.asarray(results["score"], dtype=float)
     left_out = np.asarray(results.get("score_left_out", np.full_like(score, np.nan)), dtype=float)
     both = (score + left_out) / 2
@@ -157,20 +157,20 @@ def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
 
 
 def _of_search(results: Mapping[str, Any]) -> _Tried:
-    """Read `cv_results_`; a parameter of a step in a pipeline is named as it is there."""
+    """Read `cv_results_`; parameters inside a pipeline keep their names."""
     params = results["params"]
     found = {name for one in params for name in one if name.split("__")[-1] == "alpha"}
     if len(found) != 1 or not all(found <= set(one) for one in params):
         raise ValueError(
-            f"The penalty is the horizontal axis: each of params needs one alpha, and found were "
+            "The penalty is the horizontal axis: each of params needs the same single alpha; found "
             f"{', '.join(sorted(found)) or 'none'}."
         )
     (penalty,) = found
     for one in params:
         if isinstance(one[penalty], str) or np.ndim(one[penalty]):
             raise ValueError(
-                f"results has {penalty}={one[penalty]!r}, from which each network chooses: it has "
-                "no place on the axis. Search over numbers."
+                f"results has {penalty}={one[penalty]!r}, from which each network selects its own "
+                "penalty; it cannot be drawn on the axis. Search over numbers."
             )
     return _Tried(
         [{name: value for name, value in one.items() if name != penalty} for one in params],
@@ -181,20 +181,20 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
 
 
 def _names(networks: list[dict[str, Any]]) -> list[str]:
-    """Name each network by the parameters in which they differ, leaving out what it does not have.
+    """Name each network by the parameters in which they differ, without parts that it lacks.
 
-    A leak rate of 1 is no leak, one lag the row itself.
+    A leak rate of 1 means no leak, one lag only the row itself.
     """
     every = list(dict.fromkeys(name for network in networks for name in network))
     parts = [n for n in every if len({str(network.get(n)) for network in networks}) > 1]
     names = []
     for network in networks:
-        said = [
+        shown = [
             f"{_SHORT.get(name.split('__')[-1], name.split('__')[-1])} {_short(network[name])}"
             for name in parts
             if name in network and not (name.split("__")[-1] in _NONE_AT_ONE and network[name] == 1)
         ]
-        names.append(", ".join(said) or "network")
+        names.append(", ".join(shown) or "network")
     return names
 
 

@@ -20,7 +20,7 @@ MAX_DENSE_UNITS = 5000  # all eigenvalues of a larger matrix take minutes and gi
 
 
 def _eigenvalues(W: Any) -> Array:
-    """Return the eigenvalues of a matrix or of what holds one; pass eigenvalues on."""
+    """Return the eigenvalues of a matrix, Reservoir or estimator; eigenvalues stay unchanged."""
     W = getattr(W, "reservoir_", W)  # a fitted estimator
     W = getattr(W, "W", W)  # a Reservoir
     values: Any = W if sp.issparse(W) else np.asarray(W)
@@ -33,8 +33,8 @@ def _eigenvalues(W: Any) -> Array:
         )
     if values.shape[0] > MAX_DENSE_UNITS:
         raise ValueError(
-            f"W has {values.shape[0]} units; all eigenvalues are computed up to "
-            f"{MAX_DENSE_UNITS}. Pass the eigenvalues of interest, for instance those of "
+            f"W has {values.shape[0]} units; all eigenvalues are computed only up to "
+            f"{MAX_DENSE_UNITS} units. Pass the eigenvalues of interest, for instance from "
             "scipy.sparse.linalg.eigs."
         )
     return np.linalg.eigvals(values.toarray() if sp.issparse(values) else values).astype(complex)
@@ -46,10 +46,10 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     W : (sparse) array of shape (n_units, n_units), or array of shape (n_eigenvalues,)
-        A matrix of up to 5000 units (it is made dense), a `Reservoir` or fitted estimator that
-        holds one, or the eigenvalues themselves.
+        A matrix of up to 5000 units (it is made dense), a `Reservoir` or fitted estimator with such
+        a matrix, or the eigenvalues.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -74,18 +74,19 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
 def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the Floquet multipliers of a cycle in the complex plane, with the unit circle.
 
-    They are the eigenvalues of the Jacobian of one period: how much a small distance from the cycle
-    is multiplied by from one round to the next. All inside the unit circle: the cycle is stable.
+    They are the eigenvalues of the Jacobian of one period, the factors by which small deviations
+    from the cycle are multiplied in each round. If all are inside the unit circle, the cycle is
+    stable.
 
     Parameters
     ----------
     values : array of shape (n_multipliers,), or object with such an array as `multipliers`
         For instance the result of `reservoir.stability.find_limit_cycle`.
     bound : float, default=None
-        What no multiplier can exceed in modulus, as far as is proved: ``certificate.rate **
-        period``. A soft disc shows where they must be.
+        A proved upper bound on the moduli of all multipliers: ``certificate.rate ** period``. It is
+        drawn as a soft disc.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -94,8 +95,8 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     Raises
     ------
     ValueError
-        If there are no multipliers, not one row of them, or one is NaN or infinite; or `bound` is
-        not positive.
+        If `values` is empty or not one-dimensional, or one is NaN or infinite; or `bound` is not
+        positive.
 
     Examples
     --------
@@ -110,8 +111,9 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     points = np.asarray(getattr(values, "multipliers", values))
     if points.ndim != 1 or points.size == 0 or points.dtype == object:
         raise ValueError(
-            f"values has shape {points.shape}; it must be the multipliers, (n_multipliers,) and "
-            "not empty, or have them as its attribute `multipliers`. For a matrix use `spectrum`."
+            f"values has shape {points.shape}; it must be the multipliers, of shape "
+            "(n_multipliers,) and not empty, or an object with an attribute `multipliers`. For a "
+            "matrix use `spectrum`."
         )
     points = check_finite("values", points.astype(complex))
     if bound is not None:
@@ -122,7 +124,7 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
 
 
 def _draw_bound(ax: Axes, bound: float) -> None:
-    """Draw the disc of a proved bound; the number in its name is rounded up."""
+    """Draw the disc of a proved bound; the number in its label is rounded up."""
     disc = bound * np.exp(1j * np.linspace(0, 2 * np.pi, 361))
     name = f"proved: all within {np.ceil(bound * 1e4 * (1 - 1e-12)) / 1e4:.4g}"
     ax.fill(disc.real, disc.imag, **PROVED, linewidth=0, zorder=0, label=name)

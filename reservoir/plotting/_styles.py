@@ -1,4 +1,4 @@
-"""The line styles that several pictures share, so that equal things look equal in all of them."""
+"""Line styles common to several plots, so that the same things look the same in all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ GUESS: dict[str, Any] = {"color": "firebrick", "linestyle": (0, (4, 1.5)), "line
 MARK: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.0}
 LINE: dict[str, Any] = {"color": "tab:blue", "linestyle": "-", "linewidth": 1.2}
 START: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 6}
-# A soft area that something is proved of; a hatched region of parameters that are certified;
-# line styles that tell curves apart without colour.
+# A soft area for a proved bound; a hatched region of certified parameters; line styles that
+# distinguish curves without colour.
 PROVED: dict[str, Any] = {"color": "tab:blue", "alpha": 0.13}
 HATCHED: dict[str, Any] = {"facecolor": "0.93", "edgecolor": "0.6", "hatch": "///", "linewidth": 0}
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":")

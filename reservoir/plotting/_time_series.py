@@ -1,4 +1,4 @@
-"""Series over time: a forecast with the truth, the states of some units."""
+"""Time series: a forecast with the truth, or the states of some units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir.plotting._axes import date_axis, finish, label_bands, new_axes
-from reservoir.plotting._forecast_parts import Guess, names_in, place, read_guess
+from reservoir.plotting._forecast_parts import Guess, names_in, read_guess, times_of_both
 from reservoir.plotting._plot_arguments import choose_units, columns, names_of, times_of
 from reservoir.plotting._styles import GUESS, LINE, MARK, TRUTH
 
@@ -27,35 +27,36 @@ def forecast(
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a forecast against the truth, or behind the history, and mark where it starts.
+    """Draw a forecast with the truth, or after the history, and mark its start.
 
-    The truth is a broad grey line, the forecast a thin dashed one, its start a dotted vertical one;
-    intervals are bands around it, the widest the lightest. Several outputs are stacked, each scaled
-    to the range of its truth. With pandas the horizontal axis shows the dates.
+    The truth is a broad grey line, the forecast a thin dashed line, its start a dotted vertical
+    line; intervals are bands around the forecast, the widest the lightest. Several outputs are
+    stacked, each scaled to the range of its truth. With pandas the horizontal axis shows the dates.
 
     Parameters
     ----------
     y_true : array, Series or DataFrame of shape (n_samples,) or (n_samples, n_outputs)
-        The truth, with as many rows from before the forecast as should be shown. It may end where
-        the forecast starts.
+        The truth, with the rows before the forecast that should be shown. It may end where the
+        forecast starts.
     y_pred : array, Series or DataFrame of shape (n_steps,) or (n_steps, n_outputs)
-        The forecast. It may go on after the truth has ended. With intervals, what the `forecast` of
-        `reservoir.ESNForecaster` returns: a DataFrame with the columns "forecast", "lower 90%",
-        "upper 90%" (for several outputs under the name of each), or an array as `coverage` says.
+        The forecast. It may continue after the end of the truth. With intervals, the result of
+        `reservoir.ESNForecaster.forecast`: a DataFrame with the columns "forecast", "lower 90%",
+        "upper 90%" (for several outputs under the name of each), or an array as described for
+        `coverage`.
     start : int, default=None
-        The row of `y_true` that `y_pred[0]` is a forecast of. By default the indexes say where the
-        forecast lies if both have one; otherwise it ends where the truth ends.
+        The row of `y_true` of which `y_pred[0]` is a forecast. By default it is determined by the
+        indexes if both have one; otherwise the forecast ends with the truth.
     coverage : float in (0, 1), or a list of them, default=None
-        Says that an array `y_pred` holds intervals: it is then of shape (n_steps, 1 + 2 *
-        n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages), the forecast first, then a lower
-        and an upper bound for each coverage.
+        The coverages of the intervals in an array `y_pred`, which is then of shape (n_steps, 1 + 2
+        * n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages): the forecast first, then a
+        lower and an upper bound for each coverage.
     index : array of shape (max(n_samples, start + n_steps),), default=None
-        The time of each row: numbers or dates. By default those of pandas, or the rows' numbers.
+        The time of each row: numbers or dates. By default the pandas index, or the row numbers.
     labels : list of n_outputs str, default=None
-        The outputs' names; for one output the label of the vertical axis. By default those of
-        pandas.
+        The outputs' names; for one output the label of the vertical axis. By default the pandas
+        column names.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
@@ -64,9 +65,9 @@ def forecast(
     Raises
     ------
     ValueError
-        If the numbers of columns differ, `start`, `index` or `labels` do not fit the rows, `y_pred`
-        goes on after `y_true` and nothing says at what dates, or its columns are not those of
-        intervals.
+        If the numbers of columns differ, `start`, `index` or `labels` do not match the data,
+        `y_pred` continues after `y_true` at unknown dates, or its columns are not a "forecast" with
+        pairs of bounds.
 
     Examples
     --------
@@ -85,10 +86,10 @@ def forecast(
     truth, guess = columns("y_true", y_true), read_guess(y_pred, coverage)
     if truth.shape[1] != guess.values.shape[1]:
         raise ValueError(
-            f"y_pred has {guess.values.shape[1]} columns and y_true {truth.shape[1]}; they must "
-            "agree."
+            f"y_pred has {guess.values.shape[1]} columns and y_true has {truth.shape[1]}; the "
+            "numbers must be equal."
         )
-    before, ends = place(len(truth), len(guess.values), start, index, (y_true, y_pred))
+    before, ends = times_of_both(len(truth), len(guess.values), start, index, (y_true, y_pred))
     known = labels if labels is not None else names_in(y_true)
     names = names_of(known, truth.shape[1])
     ax = new_axes(ax)
@@ -116,7 +117,7 @@ def forecast(
 def _stacked(truth: Array, guess: Guess) -> tuple[Array, Guess]:
     """Return outputs scaled into bands of height 1, by the range of the truth and the intervals."""
     low, high = np.nanmin(truth, axis=0), np.nanmax(truth, axis=0)
-    room = high - low  # bounds may widen a band by this much on either side
+    room = high - low  # intervals may widen a band by at most this on either side
     for _, lower, upper in guess.bounds:
         low = np.minimum(low, np.maximum(lower.min(axis=0), low - room))
         high = np.maximum(high, np.minimum(upper.max(axis=0), high + room))
@@ -144,18 +145,18 @@ def states(
     index: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the states of some units over time, each in a band of its own, all on one scale.
+    """Draw the states of some units over time, each in a separate band, all on one scale.
 
     Parameters
     ----------
     H : array of shape (n_samples, n_units)
         States, one row per time step.
     units : int or list of int, default=6
-        Which units, or how many of them (spread evenly over all).
+        The units to draw, or their number (spread evenly over all).
     index : array of shape (n_samples,), default=None
-        The time of each row: numbers or dates. By default the rows' numbers.
+        The time of each row: numbers or dates. By default the row numbers.
     ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------

@@ -396,7 +396,7 @@ def test_missing_targets_are_left_out_of_the_score():
         errors = np.abs(said - true)[~np.isnan(true)] / np.nanstd(y)
         assert splits_of(search)[0, k] == pytest.approx(-np.log10(errors).mean(), abs=1e-6)
     y[600:] = np.nan
-    with pytest.raises(ValueError, match="nothing to be compared with"):
+    with pytest.raises(ValueError, match="cannot be scored"):
         search.fit(X, y)
 
 
@@ -525,7 +525,7 @@ def test_what_fails_ranks_last_and_says_so():
         ({"horizon": 2.5}, TypeError, "horizon must be an integer"),
         ({"horizon": 698}, ValueError, r"n_starts=8 .*horizon=698 .*Lower"),
         ({"n_starts": 0}, ValueError, "n_starts=0"),
-        ({"n_starts": 700}, ValueError, r"n_starts=700 .*the data holds \d+ .*n_samples=699"),
+        ({"n_starts": 700}, ValueError, r"n_starts=700 .*only \d+ .* in the data .*n_samples=699"),
         ({"strategy": "holdout", "horizon": 140}, ValueError, "the last fifth"),
         ({"strategy": "rolling", "horizon": 350}, ValueError, "second half"),
         ({"strategy": "recicle"}, ValueError, "Did you mean 'recycle'"),
@@ -561,7 +561,7 @@ def test_bad_parameters_are_refused(params, error, match):
         (X, Y[:-1], r"y must have one row per row of X.*\[699\]"),
         (X[:20], Y[:20], "n_starts=8 loops"),
         (X, np.roll(Y, 3), r"needs y\[t\] == X\[t\+1\]"),
-        (X, np.char.add(Y.astype(str), "a"), "y must hold numbers"),
+        (X, np.char.add(Y.astype(str), "a"), "y must contain numbers"),
         (X, Y[:, None, None], "y has shape"),
         (X * np.nan, Y, "All 1 trials failed.*NaN"),
         ([], [], "no rows"),
@@ -635,7 +635,7 @@ def test_the_scorer_refuses_bad_parameters(params, error, match):
 
 
 def test_the_scorer_refuses_short_test_sets():
-    with pytest.raises(ValueError, match=r"horizon=50 .*the test set holds 0 .*n_samples=40"):
+    with pytest.raises(ValueError, match=r"horizon=50 .*only 0 .* in the test set .*n_samples=40"):
         forecast_scorer(50)(esn().fit(X, Y), X[:40], Y[:40])
 
 

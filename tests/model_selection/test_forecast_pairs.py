@@ -87,7 +87,7 @@ def test_refusals():
         (np.zeros(9), {"horizon": []}, "at least one number of steps"),
         (3.0, {}, r"has shape \(\)"),
         (np.zeros(9), {"exog": np.zeros(8)}, r"exog has shape \(8,\).*n_samples=9"),
-        ([np.zeros(9)] * 2, {"exog": np.zeros((9, 2))}, "exog holds 9 items.*2 series"),
+        ([np.zeros(9)] * 2, {"exog": np.zeros((9, 2))}, "exog contains 9 items.*2 series"),
         ([np.zeros(9)], {"exog": [np.zeros(8)]}, r"exog of series 0 has shape \(8,\)"),
     ):
         with pytest.raises(ValueError, match=text):
@@ -170,22 +170,22 @@ def test_known_rows_are_found_by_their_dates():
     for exog, text in (
         (known[30:], "exog has no row for 2020-01-21, which is in the index of the series"),
         (known.reset_index(drop=True), "exog has no row for 2020-01-21"),
-        (known.rename(columns={"temp": "load"}), "column 'load' of exog would stand in X twice"),
+        (known.rename(columns={"temp": "load"}), "two columns named 'load', one of them from exog"),
         (known.rename(columns={"temp": 7}), "names and numbers"),
-        (pd.concat([known, known]), "holds entries twice"),
+        (pd.concat([known, known]), "has repeated entries"),
         (pd.concat([known], keys=["a"]), "exog has a MultiIndex"),
     ):
         with pytest.raises(ValueError, match=text):
             make_forecast_pairs(series, exog=exog)
     with pytest.raises(ValueError, match="exog of series 0 has no row"):
         make_forecast_pairs([series], exog=[known[30:]])
-    with pytest.raises(ValueError, match="exog is one table, and there are 1 series"):
+    with pytest.raises(ValueError, match="exog is one table, but there are 1 series"):
         make_forecast_pairs([series], exog=known)
-    with pytest.raises(ValueError, match=r"'load\+1' of exog would stand in X twice"):
+    with pytest.raises(ValueError, match=r"two columns named 'load\+1'"):
         make_forecast_pairs(
             series.to_frame("load+1"), [1], exog=known.rename(columns={"temp": "load"})
         )
-    with pytest.raises(ValueError, match="MultiIndex, so pairs would reach"):
+    with pytest.raises(ValueError, match="MultiIndex, so pairs would span"):
         make_forecast_pairs(pd.concat([series, series], keys=[0, 1]))
 
 

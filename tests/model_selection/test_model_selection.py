@@ -314,11 +314,11 @@ def test_washout_scorer_with_frames():
 def test_washout_scorer_refuses():
     X, y = long_series(30)
     model = FromZeros().fit(X, y)
-    with pytest.raises(ValueError, match="washout=30 leaves nothing to score: test sequence 0 has"):
+    with pytest.raises(ValueError, match="washout=30 leaves no rows to score: test sequence 0 has"):
         washout_scorer("r2", 30)(model, X, y)
     with pytest.raises(ValueError, match="test sequence 1 has n_samples=5"):
         washout_scorer("r2", 6)(model, [X, X[:5]], [y, y[:5]])
-    with pytest.raises(ValueError, match="For one label per sequence use the plain scorer"):
+    with pytest.raises(ValueError, match="For one label per sequence use scikit-learn's scorer"):
         washout_scorer("r2", 3)(model, [X, X], [0, 1])
     with pytest.raises(ValueError, match="not a valid scoring value"):
         washout_scorer("r3", 3)
@@ -369,13 +369,13 @@ def test_stack_sequences_with_frames():
     assert list(X.columns) == ["sequence", "a", "b"]
     assert X["sequence"].tolist() == [0.0, 0.0, 1.0]
     assert y.tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match=r"columns of Xs\[1\] are not those of"):
+    with pytest.raises(ValueError, match=r"Xs\[1\] and Xs\[0\] have different column names"):
         stack_sequences([frames[0], frames[1].rename(columns={"a": "c"})])
 
 
 def test_stack_sequences_refuses():
     X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match="Xs holds 0 sequences; at least 1"):
+    with pytest.raises(ValueError, match="Xs contains 0 sequences; at least 1"):
         stack_sequences([])
     with pytest.raises(ValueError, match=r"Xs\[0\] has shape \(3,\).*reshape\(rows, \(-1, 1\)\)"):
         stack_sequences([np.zeros(3)])
@@ -383,11 +383,11 @@ def test_stack_sequences_refuses():
         stack_sequences([X, X[:0]])
     with pytest.raises(ValueError, match="same number of columns"):
         stack_sequences([X, X[:, :1]])
-    with pytest.raises(ValueError, match=r"ys\[0\] has 2 rows, Xs\[0\] has 3"):
+    with pytest.raises(ValueError, match=r"ys\[0\] has 2 rows, but Xs\[0\] has 3"):
         stack_sequences([X], [[1, 2]])
-    with pytest.raises(ValueError, match="ys holds 1 sequences; Xs holds 2"):
+    with pytest.raises(ValueError, match="ys contains 1 sequences; Xs contains 2"):
         stack_sequences([X, X], [[1, 2, 3]])
-    with pytest.raises(ValueError, match="Repeat a label of a whole sequence"):
+    with pytest.raises(ValueError, match="Repeat the label of a whole sequence"):
         stack_sequences([X, X], [0, 1])
 
 
@@ -483,5 +483,5 @@ def test_per_step_refuses():
         def transform(self, X):
             return X[::2]
 
-    with pytest.raises(ValueError, match="Sequence 0 has 4 rows and its transform 2"):
+    with pytest.raises(ValueError, match="Sequence 0 has 4 rows but its transform has 2"):
         PerStep(Halves(0)).fit([np.zeros((4, 2))]).transform([np.zeros((4, 2))])

@@ -357,12 +357,12 @@ def test_memory_profile_starts_at_lag_one():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plotting.forecast(SINE, np.c_[SINE, SINE]), "2 columns and y_true 1"),
+        (lambda: plotting.forecast(SINE, np.c_[SINE, SINE]), "2 columns and y_true has 1"),
         (lambda: plotting.forecast(SINE[:5], SINE), r"row -95 of y_true; it must be in \[0, 5\]"),
         (lambda: plotting.forecast(SINE, SINE, start=101), r"start=101 .* in \[0, 100\]"),
         (lambda: plotting.forecast(SINE, SINE, index=[1, 2]), r"index has shape \(2,\)"),
         (lambda: plotting.forecast(SINE, SINE, labels="xy"), "labels='xy' must be a list of 1"),
-        (lambda: plotting.temporal_gradients(np.zeros(5)), "norms are all 0: no gradient arrives"),
+        (lambda: plotting.temporal_gradients(np.zeros(5)), "norms are all 0: no step contributes"),
         (lambda: plotting.forecast([], SINE), r"y_true has shape \(0,\)"),
         (
             lambda: plotting.forecast(SINE, np.ones((9, 2)), coverage=0.9),
@@ -377,13 +377,13 @@ def test_memory_profile_starts_at_lag_one():
             lambda: plotting.forecast(
                 with_intervals(SINE).set_axis(months(100)).iloc[:, 0], SINE[:9], start=95
             ),
-            "y_pred ends 4 rows after y_true, and nothing says at what times",
+            "y_pred ends 4 rows after y_true, and the times .* are unknown",
         ),
-        (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Give column="),
+        (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Give one"),
         (lambda: plotting.horizon_errors(backtested(), column="c"), "column='c' is none of 'a'"),
-        (lambda: plotting.horizon_errors({}), "holds 0 backtests; give 1 to 5"),
+        (lambda: plotting.horizon_errors({}), "contains 0 backtests; between 1 and 5"),
         (lambda: plotting.residuals(NOISE, n_lags=300), "n_lags=300 .* there are 300. Lower it"),
-        (lambda: plotting.residuals(np.ones(9)), "All errors are 1: what is constant"),
+        (lambda: plotting.residuals(np.ones(9)), "All errors are 1: a constant"),
         (lambda: plotting.residuals([1.0, np.nan]), "errors is nan at index"),
         (lambda: plotting.states(SINE), r"H has shape \(100,\)"),
         (lambda: plotting.states(np.ones((4, 3)), units=[3]), r"units=\[3\] .* in \[0, 2\]"),
@@ -392,7 +392,7 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.spectrum(sp.csr_array((5001, 5001))), "W has 5001 units.*up to 5000"),
         (lambda: plotting.penalty_path([1.0], [1.0, 2.0]), "2 rows for 1 alphas"),
         (lambda: plotting.penalty_path([-1.0], [1.0]), "penalty -1.0"),
-        (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a: neither"),
+        (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a; required"),
         (lambda: plotting.closed_loop_search(TRIED | {"alpha": np.zeros(6)}), "penalty alpha=0.0"),
         (
             lambda: plotting.closed_loop_search(searched([{"alpha": "auto"}], [0.0])),
@@ -402,7 +402,7 @@ def test_memory_profile_starts_at_lag_one():
             lambda: plotting.closed_loop_search(TRIED | {"score": np.full(6, np.nan)}),
             "No candidate",
         ),
-        (lambda: plotting.closed_loop_search(searched([{"n_units": 3}], [1.0])), "found were none"),
+        (lambda: plotting.closed_loop_search(searched([{"n_units": 3}], [1.0])), "found none"),
         (lambda: plotting.closed_loop_search(TRIED, n_named=0), "n_named=0 must be at least 1"),
         (lambda: plotting.memory_profile([[1.0]]), r"profile has shape \(1, 1\)"),
     ],
