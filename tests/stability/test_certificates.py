@@ -862,8 +862,8 @@ def test_unbounded_activations_are_refused_where_a_box_is_needed(activation):
     "low, high, options, kind, message",
     [
         (1.0, 0.0, {}, ValueError, r"drive_min=1 exceeds drive_max=0 \(unit 0\)"),
-        (np.nan, 0.0, {}, ValueError, "drive_min holds NaN"),
-        (0.0, np.inf, {}, ValueError, "drive_max holds NaN or infinity"),
+        (np.nan, 0.0, {}, ValueError, "drive_min contains NaN"),
+        (0.0, np.inf, {}, ValueError, "drive_max contains NaN or infinity"),
         ([0.0] * 3, 1.0, {}, ValueError, r"\(n_units=2,\); got \(3,\)"),
         (1j, 1.0, {}, TypeError, "real"),
         ("-1", 1.0, {}, TypeError, "drive_min must be real"),
