@@ -163,7 +163,9 @@ def test_alternatives_are_what_they_say():
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.filterwarnings("ignore:The reservoir with the longest")  # two units under a drive of 30
+@pytest.mark.filterwarnings(
+    "ignore:The reservoir with the longest"
+)  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
 def test_a_design_is_certified_for_every_drive(n_units, leak):
