@@ -1,6 +1,6 @@
 """Bifurcation sweeps: attractors, exponents and certificates over a grid of parameters.
 
-It uses both the measures and the proofs, so it belongs to neither subpackage.
+It uses both the measures and the proofs, so it belongs to neither package.
 """
 
 from __future__ import annotations

@@ -104,9 +104,7 @@ def test_refusals(name):
         make(2, length=9)
     with pytest.raises(ValueError, match="length=9 must be at least 10"):
         make(2, length=(9, 20))
-    with pytest.raises(
-        ValueError, match=r"length=\(20, 10\) must be \(shortest, longest\)\. Swap them"
-    ):
+    with pytest.raises(ValueError, match=r"length=\(20, 10\) must be \(shortest, longest\)\. Swap"):
         make(2, length=(20, 10))
     with pytest.raises(ValueError, match=r"length=\(20,\) must be a number or a pair"):
         make(2, length=(20,))

@@ -104,7 +104,7 @@ def lanczos(M: Matrix, filters: Array, n_steps: int) -> Iterator[tuple[Array, Ar
     """Yield the vectors of Lanczos's method on these matrices, for all filters at once.
 
     Each comes with the diagonal and the off-diagonal entry of the tridiagonal matrix. Vectors are
-    not reorthogonalised, which only adds copies of eigenvalues already found.
+    not made orthogonal again, which only adds copies of eigenvalues already found.
     """
     shape, transposed = filters.shape, M.T
     rng = np.random.default_rng(0)

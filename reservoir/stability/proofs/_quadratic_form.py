@@ -71,7 +71,7 @@ class Step(NamedTuple):
 
 
 def _shifted(M: Array, exponents: Array) -> Array:
-    """Return M times powers of two, with NaN for nonzero entries that would underflow."""
+    """Return M times powers of two, with NaN for non-zero entries that would underflow."""
     with np.errstate(over="ignore", under="ignore"):
         made = np.ldexp(M, exponents)
     return np.where((M != 0) & (np.abs(made) < _SMALLEST), np.nan, made)
