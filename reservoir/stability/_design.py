@@ -402,8 +402,15 @@ def _table(rows: Sequence[Alternative]) -> str:
     for one in rows:
         memory = "-" if one.memory is None else f"{one.memory:.1f}"
         rate = f"{one.certificate.rate:.4f}" if one.certified else "-"
-        held = "yes" if one.certified else "no"
-        numbers = (f"{one.spectral_radius:g}", one.bias, f"{one.mean_bias:.2f}", held, rate, memory)
+        certified = "yes" if one.certified else "no"
+        numbers = (
+            f"{one.spectral_radius:g}",
+            one.bias,
+            f"{one.mean_bias:.2f}",
+            certified,
+            rate,
+            memory,
+        )
         lines.append((one.topology, *numbers))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
