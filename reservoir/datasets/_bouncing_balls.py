@@ -9,8 +9,8 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-_FULLEST = 0.3  # share of the box that balls may cover: so many are placed at random within moments
-_TRIES = 200  # places tried for a ball before all of a video are placed anew
+_FULLEST = 0.3  # share of the box that balls may cover: random placement is fast up to here
+_TRIES = 200  # positions tried for a ball before all balls of a video are placed again
 
 
 def bouncing_balls(
@@ -23,18 +23,18 @@ def bouncing_balls(
     speed: float = 0.05,
     random_state: RandomState = None,
 ) -> Array:
-    """Bouncing balls: videos of discs in a square box, whose next frame is to be predicted.
+    """Generate videos of bouncing balls: predict the next frame of discs in a square box.
 
     Discs of equal mass move in straight lines and bounce off the walls and off each other without
-    loss of energy. A single frame does not say where they are going, so the next one asks for
-    memory; and how they go on after they have touched is no linear function of what was seen.
+    loss of energy. A single frame does not show their directions, so predicting the next one needs
+    memory; and their motion after a collision is not a linear function of earlier frames.
 
     Parameters
     ----------
     n_videos : int
-        Number of videos; each begins with balls at places of its own.
+        Number of videos; the initial positions of the balls are drawn for each.
     n_frames : int, default=100
-        Frames of each.
+        Frames of each video.
     size : int, pixels, default=15
         Side of the square frames.
     n_balls : int, default=3
@@ -42,18 +42,16 @@ def bouncing_balls(
     radius : float in (0, 0.5), side lengths of the box, default=0.12
         Radius of each ball. All together may cover at most 30 % of the box.
     speed : float > 0, side lengths of the box per frame, default=0.05
-        Speed of each ball at the start, in a direction drawn at random; where balls hit each other
-        they exchange energy.
+        Initial speed of each ball, in a random direction; balls that collide exchange energy.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds places and directions; None draws new ones at each call.
+        Seeds positions and directions; None draws new ones at each call.
 
     Returns
     -------
     X : ndarray of shape (n_videos, n_frames, size * size)
-        Frames row by row, 0 for the background, 1 inside a ball, between them in the one pixel
-        that its edge crosses: about the share of the pixel that it covers.
-        ``X[:, :-1]`` and ``X[:, 1:]`` are inputs and targets, ``X >= 0.5`` black and white frames
-        as in [2]_ (there with ``size=18``).
+        Frames row by row: 0 for the background, 1 inside a ball, and about the covered share of a
+        pixel at the edge of a ball. ``X[:, :-1]`` and ``X[:, 1:]`` are inputs and targets,
+        ``X >= 0.5`` gives black and white frames as in [2]_ (there with ``size=18``).
 
     Raises
     ------
@@ -62,9 +60,9 @@ def bouncing_balls(
 
     Notes
     -----
-    From one collision to the next places are exact, whatever the number of frames: the kinetic
-    energy is kept to rounding, and balls neither overlap nor leave the box. Radius and speed are
-    our choice.
+    Positions from one collision to the next are exact for any number of frames: the kinetic energy
+    is constant to rounding, and balls neither overlap nor leave the box. Radius and speed are our
+    choice.
 
     References
     ----------
@@ -99,8 +97,8 @@ def bouncing_balls(
     covered = n_balls * pi * radius**2
     if covered > _FULLEST:
         raise ValueError(
-            f"n_balls={n_balls} of radius={radius} cover {covered:.0%} of the box, and at most "
-            f"{_FULLEST:.0%} leave room to move. Lower one of them."
+            f"n_balls={n_balls} of radius={radius} cover {covered:.0%} of the box; they may cover "
+            f"at most {_FULLEST:.0%} to have room to move. Lower n_balls or radius."
         )
     rng = as_generator(random_state)
     places = np.stack([_placed(n_balls, radius, rng) for _ in range(n_videos)])
@@ -115,7 +113,7 @@ def bouncing_balls(
 
 
 def _placed(n_balls: int, radius: float, rng: np.random.Generator) -> Array:
-    """Return places of balls that do not touch, each drawn uniformly from the room that is left."""
+    """Return positions of balls that do not touch, each drawn uniformly from the free space."""
     while True:
         places = np.empty((0, 2))
         for _ in range(n_balls):
@@ -123,7 +121,7 @@ def _placed(n_balls: int, radius: float, rng: np.random.Generator) -> Array:
             apart = np.linalg.norm(tried[:, None] - places, axis=-1) > 2.0 * radius
             free = apart.all(axis=1)
             if not free.any():
-                break  # those before stand in the way: all anew
+                break  # earlier balls leave no free space: place all of them again
             places = np.vstack([places, tried[free.argmax()]])
         if len(places) == n_balls:
             return places
@@ -152,7 +150,7 @@ def _advance(places: Array, velocities: Array, radius: float) -> None:
         i, j = one[event[pair] - 2 * n_balls], two[event[pair] - 2 * n_balls]
         normal = x[pair, i] - x[pair, j]
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-        # equal masses exchange what they have of the velocity along the line between them
+        # Equal masses exchange their velocity components along the line between them.
         exchanged = ((v[pair, i] - v[pair, j]) * normal).sum(axis=1, keepdims=True) * normal
         v[pair, i] -= exchanged
         v[pair, j] += exchanged
@@ -161,7 +159,7 @@ def _advance(places: Array, velocities: Array, radius: float) -> None:
 
 
 def _to_walls(x: Array, v: Array, radius: float) -> Array:
-    """Return the time until each ball touches each wall ahead, (n_videos, 2 n_balls)."""
+    """Return the time until each ball reaches each wall ahead, of shape (n_videos, 2 n_balls)."""
     ahead = np.where(v > 0.0, 1.0 - radius - x, radius - x)
     times = np.full(v.shape, np.inf)
     np.divide(ahead, v, out=times, where=v != 0.0)
@@ -169,14 +167,14 @@ def _to_walls(x: Array, v: Array, radius: float) -> Array:
 
 
 def _to_contact(x: Array, v: Array, radius: float, one: Array, two: Array) -> Array:
-    """Return the time until each pair of balls touches, infinite for never, (n_videos, n_pairs)."""
+    """Return the time until each pair of balls touches, infinite if never: (n_videos, n_pairs)."""
     d, w = x[:, one] - x[:, two], v[:, one] - v[:, two]
     square, speed = (d**2).sum(axis=-1), (w**2).sum(axis=-1)
-    # the first root of |d + w t| = 2 radius, in the form that loses no digits
+    # The first root of |d + w t| = 2 radius, in the form without cancellation.
     closing = -(d * w).sum(axis=-1)
     gap = np.maximum(square - 4.0 * radius**2, 0.0)
     discriminant = closing**2 - speed * gap
-    # what closes by rounding alone is no collision: it would come again at once, and for ever
+    # Approach by rounding error is no collision: it would recur at once and for ever.
     meets = (closing > 1e-12 * np.sqrt(square * speed)) & (discriminant >= 0.0)
     times = np.full(closing.shape, np.inf)
     np.divide(gap, closing + np.sqrt(np.maximum(discriminant, 0.0)), out=times, where=meets)
@@ -184,11 +182,11 @@ def _to_contact(x: Array, v: Array, radius: float, one: Array, two: Array) -> Ar
 
 
 def _drawn(places: Array, radius: float, size: int) -> Array:
-    """Return one frame of each video, (n_videos, size * size)."""
+    """Return one frame of each video, of shape (n_videos, size * size)."""
     centres = (np.arange(size) + 0.5) / size
     across = (centres - places[..., :1]) ** 2  # (n_videos, n_balls, size)
     down = (centres - places[..., 1:]) ** 2
     distance = np.sqrt(down[..., :, None] + across[..., None, :])
-    # straight from 1 to 0 over the one pixel around the edge
+    # Linear from 1 to 0 over the width of one pixel around the edge.
     shades = np.clip(0.5 + size * (radius - distance), 0.0, 1.0)
     return np.asarray(shades.max(axis=1).reshape(len(places), -1))

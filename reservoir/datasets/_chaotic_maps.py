@@ -1,4 +1,4 @@
-"""Chaotic maps, which are iterated in discrete time and so have no integration error."""
+"""Chaotic maps: iterated in discrete time, so without integration error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def henon(
     initial_state: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Array:
-    """Henon's map of the plane.
+    """Generate an orbit of Henon's map of the plane.
 
     ``x[t+1] = 1 - a x[t]**2 + y[t]``, ``y[t+1] = b x[t]`` [1]_.
 
@@ -27,7 +27,7 @@ def henon(
     n_samples : int
         Number of rows returned.
     a, b : float, default=1.4 and 0.3
-        The values of [1]_.
+        Parameters of the map, as in [1]_.
     washout : int, samples, default=100
         Rows dropped from the start. With 0 the first row is the initial state.
     initial_state : array-like of shape (2,), default=None
@@ -70,7 +70,7 @@ def henon(
     a = check_number("a", a)
     b = check_number("b", b)
     start = starting_point("henon", initial_state, np.zeros(2), random_state)
-    # in Python's floats, which are faster than arrays of two entries
+    # Python floats are faster here than arrays of two entries.
     X = np.empty((washout + n_samples, 2))
     x, y = start.tolist()
     for t in range(len(X)):
@@ -93,7 +93,7 @@ def logistic_map(
     initial_state: float = 0.3,
     random_state: RandomState = None,
 ) -> Array:
-    """Logistic map.
+    """Generate an orbit of the logistic map.
 
     ``x[t+1] = r x[t] (1 - x[t])`` [1]_.
 
@@ -120,8 +120,8 @@ def logistic_map(
     ------
     ValueError
         If a parameter is outside its range, or if for r > 1 rounding moves the orbit onto the
-        fixed point 0, where it would stay. At r = 4 every value within 1e-8 of 1/2 leads there,
-        which happens in about one of 100 orbits of a million steps.
+        fixed point 0, where it would stay. At r = 4 this follows from every value within 1e-8 of
+        1/2, which happens in about one of 100 orbits of a million steps.
 
     Notes
     -----
@@ -150,10 +150,11 @@ def logistic_map(
     for t in range(len(X)):
         X[t] = x
         x = r * x * (1.0 - x)
-    # 0 is an unstable fixed point for r > 1: exact arithmetic would not stay there
+    # 0 is an unstable fixed point for r > 1: in exact arithmetic the orbit would not reach it.
     if r > 1.0 and X[-1, 0] == 0.0 and X[0, 0] != 0.0:
         raise ValueError(
             f"logistic_map: from initial_state={X[0, 0]!r} the orbit at r={r:g} is rounded onto "
-            f"the fixed point 0 at step {int(np.argmin(X))}. Use another start or random_state."
+            f"the fixed point 0 at step {int(np.argmin(X))}. Use another initial_state or "
+            "random_state."
         )
     return X[washout:]

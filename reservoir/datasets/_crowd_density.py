@@ -1,4 +1,4 @@
-"""Hourly maps of how many people are where in a town."""
+"""Hourly maps of the density of people in a generated town."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scipy.signal import lfilter
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-_DAY, _SEASON = 24, 2880  # hours; the season is that of the source, 120 days
-_CELLS = 160  # antennas that count; a map has no more detail than their cells
+_DAY, _SEASON = 24, 2880  # hours; the season is as long as the source's data, 120 days
+_CELLS = 160  # antennas; a map has no more detail than their cells
 _CENTRES, _VENUES = 8, 4
-_STAYS = 0.8  # share of the telephones of a cell that an hour later are still the same
+_STAYS = 0.8  # share of the telephones that are still in the same cell an hour later
 _HOME, _WORK, _ROAD, _LEISURE, _AWAY = range(5)
 
 
@@ -25,28 +25,29 @@ def crowd_density(
     drift: float = 0.2,
     random_state: RandomState = None,
 ) -> Array:
-    """Crowd density: hourly maps of the telephones in a town, whose next one is to be predicted.
+    """Generate crowd density: predict the next hourly map of the telephones in a town.
 
-    A generated town after the maps of mobile users in [1]_, which are private. People sleep at
-    home, commute by the main streets to work, and go out in the evening and at weekends. To this
-    rhythm of days and weeks comes what no calendar knows: days that differ, holidays, events that
-    draw a crowd to one place, and a slow change from spring to summer.
+    The town is generated, modelled on the maps of mobile users in [1]_, which are private. People
+    sleep at home, commute to work along the main streets, and go out in the evening and at
+    weekends. Added to this rhythm of days and weeks are effects that no calendar contains: random
+    differences between days, holidays, events that draw a crowd to one place, and a slow change
+    from spring to summer.
 
     Parameters
     ----------
     n_samples : int, hours
-        Number of maps; the first is that of a Monday from 0 to 1 o'clock. [1]_ has 2880.
+        Number of maps; the first is for a Monday from 0:00 to 1:00. [1]_ has 2880.
     width, height : int >= 8, pixels, default=64 and 48
-        Of a map; [1]_ has 1927 by 1556.
+        Size of a map; [1]_ has 1927 by 1556.
     people : float > 0, default=100_000
-        Telephones in the town, in the mean.
+        Mean number of telephones in the town.
     events : float >= 0, per week, default=3.0
-        Matches, concerts and the like in the mean, at four places, each for four or five hours from
-        14 o'clock on or later. It draws 1 % to 4 % of the people, and in its first and last hour
-        about half of these are there.
+        Mean number of matches, concerts and similar events, at four venues. Each lasts four or five
+        hours, starts at 14:00 or later, and draws 1 % to 4 % of the people; about half of them are
+        present in its first and last hour.
     drift : float in [0, 1], default=0.2
         Share of the people who after 120 days no longer commute but live at the edges of the
-        town; it grows linearly from 0, and no further than 1.
+        town; it grows linearly from 0 to at most 1.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the town and its history; None draws new ones at each call.
 
@@ -63,18 +64,19 @@ def crowd_density(
 
     Notes
     -----
-    Telephones are counted by 160 antennas, which stand densest where most people are, and the
-    count of each is spread over the pixels around it, most of it where homes, work and streets
-    are. [1]_ does not say how its maps were made; that 200 components describe its three million
-    pixels to within 1.3 people suggests this. Counts are Poisson numbers: in each hour a fifth of
-    the telephones of a cell is exchanged for others, the rest stays unless fewer are expected.
+    Telephones are counted by 160 antennas, which are densest where most people are, and each count
+    is spread over the surrounding pixels, most of it on homes, workplaces and streets. [1]_ does
+    not describe the computation of its maps; this one is suggested by the fact that 200 components
+    describe its three million pixels to within 1.3 people. Counts are Poisson numbers: in each hour
+    a fifth of the telephones of a cell is replaced by others, and the rest stays unless fewer are
+    expected.
 
-    What is expected follows from the shares of people who are at home, at work, on the road, out
-    or away, and from where one does that. Working days differ in how many work and how early
-    (standard deviations 5 % and 20 minutes), all days in how many go out (25 %), one working day
-    in thirty is a holiday, and in each of eight districts the shares vary by 4 %, with a
-    correlation of .8 from one hour to the next. These numbers are our choice, and a figure on
-    these maps says nothing about another town's.
+    The expected counts follow from the shares of people who are at home, at work, on the road, out
+    or away, and from the places of these activities. Days differ in the number of people at work
+    and in the start of work (standard deviations 5 % and 20 minutes), and in the number of people
+    who go out (25 %); one working day in thirty is a holiday; and in each of eight districts the
+    shares vary by 4 %, with a correlation of .8 from one hour to the next. These numbers are our
+    choice, and results on these maps do not carry over to real towns.
 
     References
     ----------
@@ -87,10 +89,10 @@ def crowd_density(
     >>> X = crowd_density(48, random_state=0)
     >>> X.shape
     (48, 3072)
-    >>> X.sum(axis=1).round(-4)[[4, 12, 20]]  # hardly anybody leaves the town
+    >>> X.sum(axis=1).round(-4)[[4, 12, 20]]  # the total hardly changes
     array([100000., 100000., 100000.])
     >>> night, noon, evening = X.max(axis=1)[[4, 12, 20]]
-    >>> bool(noon > max(night, evening))  # but where most people work they are closest
+    >>> bool(noon > max(night, evening))  # but at noon people are densest, around workplaces
     True
     """
     n_samples = check_count("n_samples", n_samples)
@@ -110,22 +112,22 @@ def crowd_density(
         expected += unrest[:, district, None] * (shares @ inside)
     expected *= people / expected.sum(axis=1, keepdims=True)
     _add_events(expected, covered, events, people, rng)
-    # what an antenna has counted is spread over its cell: more where more people are on the whole
+    # Spread each antenna's count over its cell, in proportion to the mean density of people.
     spread = (covered * places.mean(axis=0)[:, None]).T
     spread /= spread.sum(axis=1, keepdims=True)
     return np.asarray(_counted(expected, rng) @ spread)
 
 
 def _grid(width: int, height: int) -> Array:
-    """Return the middles of the pixels, (n_pixels, 2): across, down."""
+    """Return the centres of the pixels, of shape (n_pixels, 2): across, down."""
     down, across = np.divmod(np.arange(width * height), width)
     return np.stack([across + 0.5, down + 0.5], axis=1)
 
 
 def _town(width: int, height: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return where people are who do each of five things, and the district of each pixel.
+    """Return the distribution of people in each of five activities, and each pixel's district.
 
-    Places have shape (5, n_pixels), and each row adds up to 1.
+    The distributions have shape (5, n_pixels), and each row adds up to 1.
     """
     pixels, size = _grid(width, height), min(width, height)
     centres = rng.uniform(0.1, 0.9, (_CENTRES, 2)) * [width, height]
@@ -140,17 +142,18 @@ def _town(width: int, height: int, rng: np.random.Generator) -> tuple[Array, Arr
     places[_LEISURE] = np.exp(-0.5 * (distance / (0.05 * size)) ** 2) @ bars
     places[_AWAY] = 1.0 - np.exp(-0.5 * (distance[:, 0] / (0.4 * size)) ** 2)
     to_street = np.full(len(pixels), np.inf)
-    for k, centre in enumerate(centres[1:], start=1):  # to the middle, and to the one before
+    # Streets lead from each centre to the middle of the town and to the previous centre.
+    for k, centre in enumerate(centres[1:], start=1):
         for end in (centres[0], centres[k - 1]):
             along = np.clip((pixels - centre) @ (end - centre) / ((end - centre) ** 2).sum(), 0, 1)
             gap = np.linalg.norm(pixels - centre - along[:, None] * (end - centre), axis=1)
             to_street = np.minimum(to_street, gap)
-    places[_ROAD] = np.exp(-0.5 * to_street**2)  # two pixels wide or so
+    places[_ROAD] = np.exp(-0.5 * to_street**2)  # about two pixels wide
     return places / places.sum(axis=1, keepdims=True), distance.argmin(axis=1)
 
 
 def _covered(width: int, height: int, places: Array, rng: np.random.Generator) -> Array:
-    """Return the share of each pixel's people that each antenna counts, (n_pixels, n_cells)."""
+    """Return the share of a pixel's people counted by each antenna, (n_pixels, n_cells)."""
     pixels = _grid(width, height)
     crowded = np.sqrt(places.mean(axis=0))
     n_cells = min(_CELLS, len(pixels) // 4)
@@ -163,7 +166,7 @@ def _covered(width: int, height: int, places: Array, rng: np.random.Generator) -
 
 
 def _shares(n_samples: int, drift: float, rng: np.random.Generator) -> Array:
-    """Return the share of the people who do each of five things, (n_samples, 5)."""
+    """Return the share of the people in each of five activities, of shape (n_samples, 5)."""
     n_days = -(-n_samples // _DAY)
     weekday = np.arange(n_days) % 7
     free = (weekday >= 5) | (rng.random(n_days) < 1 / 30)
@@ -189,12 +192,12 @@ def _shares(n_samples: int, drift: float, rng: np.random.Generator) -> Array:
 
 
 def _bump(hour: Array, centre: Array | float, width: float) -> Array:
-    """Return a bell of height 1 over the hours of a day."""
+    """Return a bell curve of height 1 over the hours of a day."""
     return np.asarray(np.exp(-0.5 * ((hour - centre) / width) ** 2))
 
 
 def _unrest(n_samples: int, rng: np.random.Generator) -> Array:
-    """Return the deviations of districts that no calendar knows, (n_samples, n_districts)."""
+    """Return the random deviations of the districts, of shape (n_samples, n_districts)."""
     news = rng.normal(size=(n_samples, _CENTRES))
     news[1:] *= np.sqrt(1.0 - 0.8**2)
     return np.asarray(0.04 * lfilter([1.0], [1.0, -0.8], news, axis=0))
@@ -203,13 +206,13 @@ def _unrest(n_samples: int, rng: np.random.Generator) -> Array:
 def _add_events(
     expected: Array, covered: Array, events: float, people: float, rng: np.random.Generator
 ) -> None:
-    """Move people to the venues while something goes on there, in place."""
+    """Move people to the venues of events, in place."""
     n_days = -(-len(expected) // _DAY)
     venues = covered[rng.choice(len(covered), _VENUES, replace=False)]
     for _ in range(rng.poisson(events * n_days / 7.0)):
         first = _DAY * rng.integers(n_days) + rng.integers(14, 20)
         visitors = people * rng.uniform(0.01, 0.04)
-        there = np.r_[0.4, np.ones(rng.integers(2, 4)), 0.5]  # who are there, hour by hour
+        there = np.r_[0.4, np.ones(rng.integers(2, 4)), 0.5]  # share of visitors present, hourly
         rows = expected[first : first + len(there)]
         come = visitors * there[: len(rows), None]
         rows *= 1.0 - come / people
@@ -217,11 +220,11 @@ def _add_events(
 
 
 def _counted(expected: Array, rng: np.random.Generator) -> Array:
-    """Return Poisson numbers of these means, of which most stay from hour to hour."""
+    """Return Poisson counts with these means, in which most people stay from hour to hour."""
     counts = np.empty(expected.shape)
     counts[0] = now = rng.poisson(expected[0])
     for t in range(1, len(expected)):
-        # what stays of Poisson numbers is Poisson too, and so is the sum with those who come
+        # A binomial share of a Poisson count is Poisson, and so is its sum with the newcomers.
         stay = _STAYS * np.minimum(expected[t - 1], expected[t])
         now = rng.binomial(now, stay / expected[t - 1])
         now += rng.poisson(expected[t] - stay)

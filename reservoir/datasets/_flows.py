@@ -26,7 +26,7 @@ def lorenz(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Lorenz-63, the three-variable convection model.
+    """Generate a trajectory of Lorenz-63, the three-variable convection model.
 
     ``x' = sigma (y - x)``, ``y' = x (rho - z) - y``, ``z' = x y - beta z`` [1]_.
 
@@ -40,7 +40,7 @@ def lorenz(
         Rows dropped from the start, while the solution approaches the attractor. With 0 the first
         row is the initial state.
     sigma, rho, beta : float, default=10, 28 and 8/3
-        Prandtl number, relative Rayleigh number, aspect ratio; the values of [1]_.
+        Prandtl number, relative Rayleigh number, aspect ratio, as in [1]_.
     initial_state : array-like of shape (3,), default=None
         Starting point; None is (1, 1, 1).
     rtol, atol : float, default=1e-10
@@ -106,7 +106,7 @@ def roessler(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Roessler's flow, whose attractor is a single folded band.
+    """Generate a trajectory of Roessler's flow, whose attractor is a single folded band.
 
     ``x' = -y - z``, ``y' = x + a y``, ``z' = b + z (x - c)`` [1]_.
 
@@ -119,7 +119,7 @@ def roessler(
     washout : int, samples, default=1000
         Rows dropped from the start. With 0 the first row is the initial state.
     a, b, c : float, default=0.2, 0.2 and 5.7
-        The values of [1]_.
+        Parameters of the flow, as in [1]_.
     initial_state : array-like of shape (3,), default=None
         Starting point; None is (1, 1, 1).
     rtol, atol : float, default=1e-10
@@ -137,8 +137,8 @@ def roessler(
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or the solution escapes to infinity, which it does
-        from starts outside the basin of attraction.
+        If a parameter is outside its range, or the solution escapes to infinity, as it does if it
+        starts outside the basin of attraction.
 
     Notes
     -----
@@ -180,7 +180,7 @@ def lorenz96(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Lorenz-96, a ring of sites with spatio-temporal chaos.
+    """Generate a trajectory of Lorenz-96, a ring of sites with spatio-temporal chaos.
 
     ``x_i' = (x_{i+1} - x_{i-2}) x_{i-1} - x_i + forcing``, indices modulo n_features [1]_.
 
@@ -189,11 +189,11 @@ def lorenz96(
     n_samples : int
         Number of rows returned.
     n_features : int, at least 4, default=40
-        Number of sites; 40 is the value of [2]_.
+        Number of sites; 40 as in [2]_.
     forcing : float, default=8.0
         Constant forcing; 8 is chaotic for 40 sites.
     dt : float, time units of the ODE, default=0.05
-        Time between two rows; 0.05 stands for 6 hours of weather [1]_.
+        Time between two rows; 0.05 represents 6 hours of weather [1]_.
     washout : int, samples, default=1000
         Rows dropped from the start. With 0 the first row is the initial state.
     initial_state : array-like of shape (n_features,), default=None
@@ -218,7 +218,7 @@ def lorenz96(
 
     Notes
     -----
-    For 40 sites and forcing 8 errors double in 0.42 time units (2.1 days) [2]_. The
+    For 40 sites and forcing 8, errors double in 0.42 time units (2.1 days) [2]_. The
     largest Lyapunov exponent, measured here over 6000 time units, is 1.67 per time unit:
     ``LYAPUNOV_TIME["lorenz96"]`` is 0.60 time units, for these two values only.
 
@@ -253,9 +253,9 @@ def lorenz96(
 def starting_point(
     name: str, initial_state: ArrayLike | None, default: Array, random_state: RandomState
 ) -> Array:
-    """Return the starting point, checked, and displaced by draws from U(-0.1, 0.1) given a seed.
+    """Return the checked starting point, displaced by draws from U(-0.1, 0.1) given a seed.
 
-    `default` is used where `initial_state` is None; `name` is that of the dataset, for messages.
+    `default` is used if `initial_state` is None; `name` is the name of the dataset, for messages.
     """
     start = default if initial_state is None else np.array(initial_state, dtype=float)
     if start.shape != default.shape:
@@ -264,7 +264,7 @@ def starting_point(
             "number per variable, or None for the standard start."
         )
     if not np.isfinite(start).all():
-        raise ValueError(f"initial_state={start} has NaN or inf. Give finite numbers.")
+        raise ValueError(f"initial_state={start} contains NaN or infinity. Give finite numbers.")
     if random_state is not None:
         start = start + as_generator(random_state).uniform(-0.1, 0.1, start.shape)
     return start
@@ -310,7 +310,7 @@ def integrate(
     def inside(t: float, s: Array) -> float:
         return ESCAPED - float(np.abs(s).max())
 
-    # Stop at an escape to infinity, which the integrator would follow with ever smaller steps.
+    # Stop at an escape to infinity; otherwise the integrator would follow it with tiny steps.
     inside.terminal = True  # type: ignore[attr-defined]
     with np.errstate(over="ignore", invalid="ignore"):
         solution = solve_ivp(
@@ -325,8 +325,8 @@ def integrate(
         )
     if solution.status != 0 or not np.isfinite(solution.y).all():
         raise ValueError(
-            f"{name} escaped to infinity from initial_state={start}: past {ESCAPED:g} before "
-            f"t={times[-1]:g}. Start closer to the attractor, or use the published constants (the "
-            "defaults)."
+            f"{name} escaped to infinity from initial_state={start}: it exceeded {ESCAPED:g} "
+            f"before t={times[-1]:g}. Start closer to the attractor, or use the published "
+            "constants (the defaults)."
         )
     return np.ascontiguousarray(solution.y.T)

@@ -1,4 +1,4 @@
-"""Generated gestures: whole sequences, of which each has one label."""
+"""Generated gestures: whole sequences with one label each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reservoir._validation import as_generator, check_count, check_number
 
 _GRAVITY = 9.81  # m/s^2
 _RATE = 50  # rows per second
-_TILT, _TURN = 0.2, 0.1  # radians: how the sensor is held, how it turns during a gesture
+_TILT, _TURN = 0.2, 0.1  # radians: tilt of the sensor, and its rotation during a gesture
 
 _Path = Callable[[Array], Array]
 
@@ -24,23 +24,24 @@ def gestures(
     noise: float = 0.5,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Gestures of a hand, as an accelerometer feels them: classify whole sequences.
+    """Generate accelerometer recordings of hand gestures: classify whole sequences.
 
     A hand rests, draws a figure in the air, and rests again, at 50 rows per second. Its positions
-    follow minimum-jerk profiles [1]_; what the sensor feels of their acceleration and of gravity,
-    and noise, make three channels. Each time speed and size are different, the hand hurries at the
-    beginning or at the end, starts sooner or later, and holds the sensor a little askew.
+    follow minimum-jerk profiles [1]_; the three channels are their acceleration plus gravity and
+    noise, in the axes of the sensor. Speed, size, start and tilt of the sensor vary from one
+    gesture to the next, and the hand may be faster at the beginning or at the end.
 
     "left" and "right" are the same accelerations in the opposite order, and so are "push" and
-    "pull" and, in one channel, the two circles. Means and deviations of the channels do not tell
-    these apart.
+    "pull" and, in one channel, the two circles. They cannot be distinguished by the means and
+    deviations of the channels.
 
     Parameters
     ----------
     n_sequences : int, default=240
-        Number of sequences returned. Classes are as equally frequent as can be, in random order.
+        Number of sequences returned. Class sizes differ by at most one; the order is random.
     n_classes : int in [2, 8], default=8
-        The first of "left", "right", "circle", "circle back", "push", "pull", "eight", "tick".
+        Number of classes, the first of "left", "right", "circle", "circle back", "push", "pull",
+        "eight", "tick".
     noise : float >= 0, m/s^2, default=0.5
         Standard deviation of the noise of the sensor, in each row and channel.
     random_state : None, int, Generator or RandomState, default=None
@@ -52,7 +53,7 @@ def gestures(
         Accelerations to the right, to the front and upwards in m/s^2, gravity included; about
         50 to 230 rows, half of them below 100.
     y : ndarray of shape (n_sequences,), str
-        What was drawn.
+        Names of the figures.
 
     Raises
     ------
@@ -76,38 +77,38 @@ def gestures(
     n_sequences = check_count("n_sequences", n_sequences)
     n_classes = check_count("n_classes", n_classes, minimum=2)
     if n_classes > len(_PATHS):
-        raise ValueError(f"n_classes={n_classes} must be at most {len(_PATHS)}, the figures known.")
+        raise ValueError(f"n_classes={n_classes} must be at most {len(_PATHS)}.")
     noise = check_number("noise", noise, low=0)
     rng = as_generator(random_state)
     names = np.array(list(_PATHS)[:n_classes])
     labels = names[rng.permutation(np.arange(n_sequences) % n_classes)]
-    return [_felt(*_PATHS[label], noise, rng) for label in labels], labels
+    return [_recorded(*_PATHS[label], noise, rng) for label in labels], labels
 
 
-def _felt(path: _Path, seconds: float, noise: float, rng: np.random.Generator) -> Array:
-    """Return what the sensor feels of one gesture, (n_steps, 3)."""
+def _recorded(path: _Path, seconds: float, noise: float, rng: np.random.Generator) -> Array:
+    """Return the sensor's recording of one gesture, of shape (n_steps, 3)."""
     before, after = rng.uniform(0.2, 0.8, 2)
     moving = seconds * np.exp(0.2 * rng.standard_normal())
     n_steps = round((before + moving + after) * _RATE)
-    # rows from one before the first to one behind the last, for second differences
+    # From one row before the first to one row after the last, for second differences.
     t = (np.arange(-1, n_steps + 1) / _RATE - before) / moving
     part = np.clip(t, 0.0, 1.0)
     part = part + rng.uniform(-0.4, 0.4) * part * (1.0 - part)
-    place = np.exp(0.2 * rng.standard_normal()) * path(part)
-    acceleration = np.diff(place, n=2, axis=0) * _RATE**2 + [0.0, 0.0, _GRAVITY]
-    course = np.linspace(0.0, 1.0, n_steps)[:, None]
-    askew = _TILT * rng.standard_normal(3) + _TURN * rng.standard_normal(3) * course
-    felt = Rotation.from_rotvec(askew).apply(acceleration)
-    return felt + noise * rng.standard_normal(felt.shape)
+    position = np.exp(0.2 * rng.standard_normal()) * path(part)
+    acceleration = np.diff(position, n=2, axis=0) * _RATE**2 + [0.0, 0.0, _GRAVITY]
+    progress = np.linspace(0.0, 1.0, n_steps)[:, None]
+    tilt = _TILT * rng.standard_normal(3) + _TURN * rng.standard_normal(3) * progress
+    recorded = Rotation.from_rotvec(tilt).apply(acceleration)
+    return recorded + noise * rng.standard_normal(recorded.shape)
 
 
 def _smooth(s: Array) -> Array:
-    """Return the minimum-jerk profile: 0 to 1, at rest at both ends."""
+    """Return the minimum-jerk profile from 0 to 1, at rest at both ends."""
     return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
 
 
 def _strokes(*moves: tuple[float, float, float]) -> _Path:
-    """Return the path of straight moves of equal duration, at rest between them."""
+    """Return the path of straight moves of equal duration, with a stop between them."""
 
     def path(s: Array) -> Array:
         parts = np.clip(len(moves) * s[:, None] - np.arange(len(moves)), 0.0, 1.0)
@@ -117,7 +118,7 @@ def _strokes(*moves: tuple[float, float, float]) -> _Path:
 
 
 def _loop(right: float, up: float, turns: int = 1) -> _Path:
-    """Return the path of a closed figure that begins at its top; `turns` in width for one up."""
+    """Return the path of a closed figure from its top, with `turns` horizontal periods."""
 
     def path(s: Array) -> Array:
         angle = 2.0 * np.pi * _smooth(s)
@@ -127,7 +128,7 @@ def _loop(right: float, up: float, turns: int = 1) -> _Path:
     return path
 
 
-# Right, front and up in metres; the usual time of each in seconds.
+# Paths (right, front and up, in metres) and typical duration of each in seconds.
 _PATHS: dict[str, tuple[_Path, float]] = {
     "left": (_strokes((-0.3, 0.0, 0.0)), 0.8),
     "right": (_strokes((0.3, 0.0, 0.0)), 0.8),

@@ -1,4 +1,4 @@
-"""Tasks of long memory: what matters comes early and is asked for at the end of each sequence."""
+"""Long-memory tasks: relevant inputs are early, and the target is at the end of each sequence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count
 
-_LEAST = 10  # steps: below, a tenth of a sequence is no step
-# where the symbols that count may stand, in hundredths of the length: from, and up to
+_LEAST = 10  # steps: a tenth of a shorter sequence is less than one step
+# Ranges of the relevant symbols' positions, in hundredths of the length: start and end.
 _PLACES = {2: ((10, 20), (50, 60)), 3: ((10, 20), (33, 43), (66, 76))}
 _DISTRACTORS = 4
 
@@ -22,19 +22,19 @@ def adding(
     length: int | tuple[int, int] = (100, 110),
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Adding problem: half the sum of two marked numbers among many, asked for at the end.
+    """Generate the adding problem: half the sum of two marked numbers among many.
 
-    Each step brings a number from U(0, 1) and a mark, which is 1 at two steps and 0 elsewhere: one
-    in the first tenth of the sequence, one in the rest of its first half. At least half of each
-    sequence lies between the second number and the answer.
+    Each step has a number from U(0, 1) and a mark, which is 1 at two steps and 0 elsewhere: one in
+    the first tenth of the sequence, one in the rest of its first half. At least half of each
+    sequence is between the second number and the target at the end.
 
     Parameters
     ----------
     n_sequences : int
         Number of sequences.
     length : int or (int, int), steps, at least 10, default=(100, 110)
-        Steps of each sequence; of a pair (shortest, longest) each sequence draws its own length,
-        both ends included. The literature takes T to 1.1 T [1]_ and calls it T.
+        Steps of each sequence; for a pair (shortest, longest) each length is drawn separately, both
+        ends included. The literature uses T to 1.1 T [1]_ and calls it T.
     random_state : None, int, Generator or RandomState, default=None
         Seeds lengths, numbers and marks; None draws new ones at each call.
 
@@ -53,17 +53,17 @@ def adding(
 
     See Also
     --------
-    multiplication : The same with the product of the numbers.
+    multiplication : The same problem with the product of the numbers.
 
     Notes
     -----
-    *Solved:* an answer is right if its absolute error is below .04 [1]_; by the usual convention a
-    network has solved the task if it is right on all but 1 % of new sequences. The best constant,
-    1/2, has a mean squared error of 1/24 and is right in 15 % of sequences.
+    *Solved:* a prediction is correct if its absolute error is below .04 [1]_; by convention a
+    network has solved the task if it is correct on all but 1 % of new sequences. The best constant,
+    1/2, has a mean squared error of 1/24 and is correct for 15 % of sequences.
 
     The original [1]_ draws numbers from U(-1, 1), marks the first and the last step by -1, and has
-    the target .5 + (x1 + x2) / 4. In numbers from U(0, 1) that is half the sum, so its threshold
-    applies. Marks of 0 and 1 alone, and the places of the marks, are those of [2]_.
+    the target .5 + (x1 + x2) / 4. For numbers from U(0, 1) this is half the sum, so the same
+    threshold applies. The marks of only 0 and 1, and their positions, are from [2]_.
 
     References
     ----------
@@ -92,10 +92,10 @@ def multiplication(
     length: int | tuple[int, int] = (100, 110),
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Multiplication problem: the product of two marked numbers among many.
+    """Generate the multiplication problem: the product of two marked numbers among many.
 
-    The inputs are those of `adding`, of the same seed to the bit; what is asked for is no linear
-    function of what has to be remembered.
+    The inputs are those of `adding` with the same seed, bit for bit; the target is not a linear
+    function of the numbers to be stored.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def multiplication(
 
     See Also
     --------
-    adding : The same with half the sum.
+    adding : The same problem with half the sum.
 
     Notes
     -----
@@ -146,7 +146,7 @@ def multiplication(
 def _marked_numbers(
     n_sequences: int, length: Any, random_state: RandomState
 ) -> tuple[list[Array], Array]:
-    """Return sequences of numbers and marks, and the marked numbers, (n_sequences, 2)."""
+    """Return sequences of numbers and marks, and the marked numbers, of shape (n_sequences, 2)."""
     rng = as_generator(random_state)
     lengths, begins = _lengths(n_sequences, length, rng)
     X = np.zeros((lengths.sum(), 2))
@@ -164,10 +164,10 @@ def temporal_order(
     n_relevant: int = 2,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Temporal order problem: which of X and Y came first, and which later, among distractors.
+    """Generate the temporal order problem: classify the order of X and Y among distractors.
 
-    Each step brings one of six symbols. Those at two steps (or three) are X or Y, and their order
-    is the label; all others are drawn from the distractors a, b, c and d. Each of the choices is
+    Each step has one of six symbols. The symbols at two (or three) steps are X or Y, and their
+    order is the label; all others are drawn from the distractors a, b, c and d. All draws are
     uniform.
 
     Parameters
@@ -175,14 +175,14 @@ def temporal_order(
     n_sequences : int
         Number of sequences.
     length : int or (int, int), steps, at least 10, default=(100, 110)
-        Steps of each sequence; of a pair (shortest, longest) each sequence draws its own length,
-        both ends included. The default is that of [1]_.
+        Steps of each sequence; for a pair (shortest, longest) each length is drawn separately, both
+        ends included. The default is from [1]_.
     n_relevant : {2, 3}, default=2
-        How many symbols count. Two stand from 10 to 20 % and from 50 to 60 % of the length, three
-        from 10 to 20 %, 33 to 43 % and 66 to 76 % (experiments 6a and 6b of [1]_; 3 is also called
-        the 3-bit temporal order problem).
+        Number of relevant symbols. Two are at 10 to 20 % and at 50 to 60 % of the length, three at
+        10 to 20 %, 33 to 43 % and 66 to 76 % (experiments 6a and 6b of [1]_; 3 is also called the
+        3-bit temporal order problem).
     random_state : None, int, Generator or RandomState, default=None
-        Seeds lengths, places and symbols; None draws new ones at each call.
+        Seeds lengths, positions and symbols; None draws new ones at each call.
 
     Returns
     -------
@@ -199,11 +199,11 @@ def temporal_order(
 
     Notes
     -----
-    *Solved:* by the usual convention a network has solved the task if it labels all but 1 % of
-    10 000 new sequences rightly; none wrong is the stricter reading. The original [1]_ asks for
-    every output to be within .3 of its target. Who guesses is right once in four (eight)
-    times, with a cross-entropy of ``log(4)`` = 1.386 (``log(8)``). The original has two symbols
-    more, for the first and the last step; six symbols are those of [2]_.
+    *Solved:* by convention a network has solved the task if it labels all but 1 % of 10 000 new
+    sequences correctly; a stricter criterion allows no errors. The original [1]_ requires every
+    output to be within .3 of its target. A random guess is correct one time in four (eight), with
+    a cross-entropy of ``log(4)`` = 1.386 (``log(8)``). The original has two more symbols, for the
+    first and the last step; the six symbols are from [2]_.
 
     References
     ----------
@@ -230,9 +230,9 @@ def temporal_order(
         raise ValueError(f"n_relevant={n_relevant} must be 2 or 3, as in the literature.")
     symbols = rng.integers(0, _DISTRACTORS, lengths.sum())
     ends = np.array(_PLACES[n_relevant])
-    first, behind = (np.outer(lengths, ends[:, k]) // 100 for k in (0, 1))
+    first, stop = (np.outer(lengths, ends[:, k]) // 100 for k in (0, 1))
     bits = rng.integers(0, 2, first.shape)
-    symbols[begins[:, None] + rng.integers(first, behind)] = _DISTRACTORS + bits
+    symbols[begins[:, None] + rng.integers(first, stop)] = _DISTRACTORS + bits
     X = np.zeros((len(symbols), _DISTRACTORS + 2))
     X[np.arange(len(X)), symbols] = 1.0
     labels = np.array(["".join(word) for word in itertools.product("XY", repeat=n_relevant)])
@@ -240,14 +240,14 @@ def temporal_order(
 
 
 def _lengths(n_sequences: int, length: Any, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return the length of each sequence, and where it begins when all stand in one array."""
+    """Return the length of each sequence, and its start if all are concatenated."""
     n_sequences = check_count("n_sequences", n_sequences)
     if isinstance(length, (tuple, list)):
         if len(length) != 2:
             raise ValueError(f"length={length!r} must be a number or a pair (shortest, longest).")
         low, high = (check_count("length", each, minimum=_LEAST) for each in length)
         if low > high:
-            raise ValueError(f"length={length!r} must not end below its beginning. Exchange them.")
+            raise ValueError(f"length={length!r} must be (shortest, longest). Swap them.")
         lengths = rng.integers(low, high, n_sequences, endpoint=True)
     else:
         lengths = np.full(n_sequences, check_count("length", length, minimum=_LEAST))

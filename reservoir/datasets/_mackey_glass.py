@@ -26,11 +26,11 @@ def mackey_glass(
     max_step: float = 0.5,
     random_state: RandomState = None,
 ) -> Array:
-    """Mackey-Glass series, the solution of a delay differential equation.
+    """Generate a Mackey-Glass series, the solution of a delay differential equation.
 
     ``x'(t) = beta x(t - tau) / (1 + x(t - tau)**exponent) - gamma x(t)``, with
     ``x(t) = history`` for ``t <= 0``. With the default constants the solution is chaotic for tau
-    above about 16.8; 17 (mildly chaotic) and 30 are the values in use.
+    above about 16.8; 17 (mildly chaotic) and 30 are common values.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def mackey_glass(
         Delay.
     dt : float, time units of the equation, default=1.0
         Time between two rows, 1.0 as in most publications. It does not affect the accuracy of the
-        solution, which `max_step` decides.
+        solution, which depends on `max_step`.
     washout : int, samples, default=1000
         Rows dropped from the start, while the solution approaches the attractor. With 0 the first
         row is x(0) = `history`.
@@ -52,10 +52,10 @@ def mackey_glass(
         Constant value of the solution up to t = 0.
     max_step : float, time units of the equation, default=0.5
         Longest panel of the integration. At the default the error is below 1e-12 up to t = 300;
-        later chaos multiplies it by e every Lyapunov time.
+        after that chaos multiplies it by e every Lyapunov time.
     random_state : None, int, Generator or RandomState, default=None
         None starts from `history` exactly, so two calls return the same series. With a seed
-        `history` is displaced by a number drawn from U(-0.1, 0.1): another series each seed.
+        `history` is displaced by a number drawn from U(-0.1, 0.1): each seed gives another series.
 
     Returns
     -------
@@ -69,11 +69,11 @@ def mackey_glass(
 
     Notes
     -----
-    Method of steps: on ``[k tau, (k + 1) tau]`` the delayed term is known, and what is left is the
-    linear equation ``x' = -gamma x + g(t)``. Each such interval is cut into equal panels; g is
-    taken at 8 Gauss-Lobatto points of each panel, where the previous interval is known too, so the
-    history is never interpolated, and its polynomial is integrated exactly against
-    ``exp(-gamma (t - s))``. The kinks at multiples of tau fall on ends of panels, so the order of
+    Method of steps: on ``[k tau, (k + 1) tau]`` the delayed term is known, which leaves the linear
+    equation ``x' = -gamma x + g(t)``. Each such interval is divided into equal panels; g is
+    evaluated at 8 Gauss-Lobatto points of each panel, where the previous interval is known too, so
+    the history is never interpolated, and its polynomial is integrated exactly against
+    ``exp(-gamma (t - s))``. The kinks at multiples of tau are at ends of panels, so the order of
     convergence in `max_step` is the full 8 of the rule.
 
     At the defaults the largest Lyapunov exponent, measured with the linearised equation over
@@ -121,10 +121,10 @@ def _integrate(
 ) -> Array:
     """Return the solution x at the given times, which increase from 0 or more.
 
-    Intervals of length tau are solved one after the other, each cut into panels of equal length, as
-    the notes of `mackey_glass` say; the other parameters are described there.
+    Intervals of length tau are solved one after the other, each divided into panels of equal
+    length, as described in the notes of `mackey_glass`; the other parameters are defined there.
     """
-    # the panels, and the solution at the times asked for in each interval
+    # The panels, and the slice of the requested times in each interval.
     n_panels = int(np.ceil(tau / max_step))
     step = tau / n_panels
     nodes, to_coef, weights = _panel_rule(gamma * step)
@@ -134,16 +134,16 @@ def _integrate(
     bounds = np.searchsorted(interval, np.arange(interval[-1] + 2))
     x = np.full((n_panels, N_NODES), history)
     out = np.empty_like(times)
-    # x holds the solution at the nodes of the panels; before time 0 it is the constant history
+    # x is the solution at the nodes of the panels; before time 0 it is the constant history.
     for k in range(interval[-1] + 1):
-        # integral of the delayed term from the begin of a panel to each of its nodes
+        # Integral of the delayed term from the start of a panel to each of its nodes.
         with np.errstate(over="ignore"):  # an infinite power is right: no inflow
             inflow = (beta * x / (1.0 + x**exponent)) @ weights.T
-        # values at the ends of the panels, each from the one before, then at all nodes
+        # Values at the ends of the panels, each from the panel before, then at all nodes.
         ends, _ = lfilter([1.0], [1.0, -decay[-1]], inflow[:, -1], zi=[decay[-1] * x[-1, -1]])
         starts = np.concatenate([x[-1:, -1], ends[:-1]])
         x = starts[:, None] * decay + inflow
-        # the polynomials at the times that lie in this interval
+        # The panels' polynomials at the requested times in this interval.
         here = slice(bounds[k], bounds[k + 1])
         local = (times[here] - k * tau) / step
         panel = np.clip(local.astype(np.int64), 0, n_panels - 1)
@@ -153,7 +153,7 @@ def _integrate(
 
 
 def _panel_rule(rate: float) -> tuple[Array, Array, Array]:
-    """Return what integrates ``x' = -rate x + g`` over a panel, scaled to [0, 1].
+    """Return the quadrature rule for ``x' = -rate x + g`` over a panel, scaled to [0, 1].
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def narma(
     washout: int = 200,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """NARMA: predict the output of a nonlinear system that is driven by random inputs.
+    """Generate NARMA: predict the output of a nonlinear system driven by random inputs.
 
     With inputs u(t) drawn from U(0, 0.5)::
 
@@ -40,14 +40,14 @@ def narma(
     order : int, default=10
         Order of the system.
     coefficients : array-like of shape (4,), default=None
-        alpha, beta, gamma and delta. None takes the published ones: order 10
+        alpha, beta, gamma and delta. None uses the published values: order 10
         (0.3, 0.05, 1.5, 0.1) [1]_ [2]_, order 20 (0.3, 0.05, 1.5, 0.01) [3]_, order 30
-        (0.2, 0.04, 1.5, 0.001) [4]_. Other orders take those of order 10, with beta lowered to
-        0.5 / order above 10, which keeps the whole sum's weight (our choice: at beta = 0.05 every
-        series of order 12 or more diverges within some thousand steps).
+        (0.2, 0.04, 1.5, 0.001) [4]_. Other orders use the values of order 10, with beta lowered to
+        0.5 / order above 10, which keeps the weight of the whole sum (our choice: at beta = 0.05
+        every series of order 12 or more diverges within some thousand steps).
     saturated : bool or None, default=None
-        Whether tanh is applied to the right-hand side, so that y stays below 1. None does as
-        published: order 20 is saturated [3]_, the others are not.
+        Whether tanh is applied to the right-hand side, so that y stays below 1. None follows the
+        publications: order 20 is saturated [3]_, the others are not.
     washout : int, samples, default=200
         Steps dropped from the start, while the system forgets y = 0.
     random_state : None, int, Generator or RandomState, default=None
@@ -65,7 +65,7 @@ def narma(
     ValueError
         If a parameter is outside its range, or if the system diverges. An unsaturated NARMA is not
         bounded for every input: at order 10 about 3 seeds in 200 diverge within 2000 steps. The
-        series is neither cut nor drawn again in silence.
+        series is not silently truncated or drawn again.
 
     References
     ----------
@@ -119,7 +119,7 @@ def _run(u: Array, order: int, constants: list[float], saturated: bool) -> Array
     y = [0.0] * order  # the last `order` values, then the series
     for t, d in enumerate(drive):
         now = y[-1]
-        # summed anew at each step: a running sum would accumulate rounding errors
+        # Summed from scratch at each step: a running sum would accumulate rounding errors.
         value = alpha * now + beta * now * sum(y[-order:]) + d
         if not abs(value) < 1e3:
             raise ValueError(

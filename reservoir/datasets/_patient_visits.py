@@ -1,4 +1,4 @@
-"""Visits of patients at irregular times, and whether damage follows."""
+"""Visits of patients at irregular times, labelled by damage that follows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scipy.signal import lfilter
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-_WEEK = 7 / 365.25  # years, the step of what goes on between visits
-_MEMORY, _FADING = 0.75, 3.0  # years: of the activity of the disease, of what it leaves behind
-_FIRST, _LAST = 4, 20  # visits
-_GAP, _GAP_SPREAD = 0.25, 0.8  # years, the median; and the deviation of the logarithm
+_WEEK = 7 / 365.25  # years, the time step of the simulated disease
+_MEMORY, _FADING = 0.75, 3.0  # years, time constants of the disease's activity and of its effects
+_FIRST, _LAST = 4, 20  # least and largest number of visits
+_GAP, _GAP_SPREAD = 0.25, 0.8  # between visits: median in years, deviation of the logarithm
 
 
 def patient_visits(
@@ -21,34 +21,35 @@ def patient_visits(
     noise: float = 1.0,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Patient visits: what was measured at irregular times, and whether damage comes after.
+    """Generate patient visits: predict damage from measurements at irregular times.
 
-    A generated cohort after the 140 patients with lupus in [1]_, which are private. The disease
-    flares up and calms down, each time at another visit or unseen between two of them; what flares
-    leave behind adds up and fades over years, and decides about damage. A flare shows in blood and
-    symptoms, with noise, and from a base that differs from patient to patient.
+    The cohort is generated, modelled on the 140 patients with lupus in [1]_, whose data are
+    private. The disease flares up and subsides, at visits or unobserved between them; the effects
+    of flares accumulate, fade over years, and determine damage. A flare changes blood values and
+    symptoms, with noise, relative to a baseline that differs between patients.
 
     Parameters
     ----------
     n_patients : int >= 4, default=140
-        Number of patients; [1]_ has about 100 without damage and 40 with.
+        Number of patients; [1]_ has about 100 without damage and 40 with damage.
     positive : float in (0, 1), default=2/7
-        Share of patients with damage, to the nearest number of them (one of each kind at least).
+        Share of patients with damage, rounded to a whole number of patients (at least one of each
+        class).
     noise : float >= 0, default=1.0
-        Deviation of all that decides about damage and was not the disease, in units of the
-        deviation over patients of what the disease has left behind.
+        Standard deviation of causes of damage other than the disease, in units of the standard
+        deviation over patients of the accumulated effects of the disease.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the cohort; None draws a new one at each call.
 
     Returns
     -------
     X : list of ndarrays of shape (n_visits, 7)
-        4 to 20 visits of each patient. Columns: the age in years, which rises (a quarter of a year
-        between visits in the median, from days to years); complement C3 and C4, mg/dl; an index of
-        the disease's activity, whole numbers from 0; rash, arthritis and findings in the blood
-        count, each 0 or 1.
+        4 to 20 visits of each patient. Columns: the age in years, which increases (the median time
+        between visits is a quarter of a year, the range is days to years); complement C3 and C4,
+        mg/dl; an index of the disease's activity, whole numbers from 0; rash, arthritis and
+        findings in the blood count, each 0 or 1.
     y : ndarray of shape (n_patients,)
-        1 where damage follows the last visit, else 0.
+        1 if damage follows the last visit, else 0.
 
     Raises
     ------
@@ -57,10 +58,10 @@ def patient_visits(
 
     Notes
     -----
-    The activity of the disease is an autoregression with a memory of 9 months around a mean of each
-    patient; what it leaves behind is the integral of its positive part, fading with a time constant
-    of 3 years. These numbers are ours: the source says how many patients there are, what kinds of
-    columns, and that visits are not equally spaced.
+    The activity of the disease is an autoregression with a memory of 9 months around each patient's
+    mean; its accumulated effect is the integral of its positive part, fading with a time constant
+    of 3 years. These numbers are our choice: the source gives the number of patients, the kinds of
+    columns, and the fact that visits are not equally spaced.
 
     References
     ----------
@@ -82,11 +83,11 @@ def patient_visits(
     positive = check_number("positive", positive, low=0, high=1, low_open=True, high_open=True)
     noise = check_number("noise", noise, low=0)
     rng = as_generator(random_state)
-    X, left = [], np.empty(n_patients)
+    X, effects = [], np.empty(n_patients)
     for k in range(n_patients):
-        visits, left[k] = _history(rng)
+        visits, effects[k] = _history(rng)
         X.append(visits)
-    score = left / left.std() + noise * rng.normal(size=n_patients)
+    score = effects / effects.std() + noise * rng.normal(size=n_patients)
     n_positive = int(np.clip(round(positive * n_patients), 1, n_patients - 1))
     y = np.zeros(n_patients, dtype=int)
     y[np.argsort(-score, kind="stable")[:n_positive]] = 1
@@ -94,7 +95,7 @@ def patient_visits(
 
 
 def _history(rng: np.random.Generator) -> tuple[Array, float]:
-    """Return the visits of a patient, and what the disease has left behind at the last."""
+    """Return the visits of a patient, and the accumulated effect of the disease at the last one."""
     n_visits = rng.integers(_FIRST, _LAST + 1)
     gaps = _GAP * np.exp(_GAP_SPREAD * rng.normal(size=n_visits - 1))
     times = np.append(0.0, np.cumsum(np.maximum(gaps, 2 * _WEEK / 7)))
@@ -104,13 +105,13 @@ def _history(rng: np.random.Generator) -> tuple[Array, float]:
     kicks[0] = rng.normal()
     activity = 0.7 * rng.normal() + lfilter([1.0], [1.0, -keeps], kicks)
     flares = _WEEK * np.maximum(activity, 0.0)
-    left = lfilter([1.0], [1.0, -np.exp(-_WEEK / _FADING)], flares)[-2]
+    effect = lfilter([1.0], [1.0, -np.exp(-_WEEK / _FADING)], flares)[-2]
     now = np.interp(times, _WEEK * np.arange(n_weeks), activity)
-    return np.column_stack([rng.uniform(18, 60) + times, *_findings(now, rng)]), float(left)
+    return np.column_stack([rng.uniform(18, 60) + times, *_findings(now, rng)]), float(effect)
 
 
 def _findings(activity: Array, rng: np.random.Generator) -> list[Array]:
-    """Return what is measured at visits, given how active the disease is."""
+    """Return the measurements at visits, given the activity of the disease."""
     n = len(activity)
     c3 = 105 + 12 * rng.normal() - 15 * activity + 8 * rng.normal(size=n)
     c4 = 20 + 4 * rng.normal() - 4 * activity + 2.5 * rng.normal(size=n)

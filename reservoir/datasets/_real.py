@@ -1,4 +1,4 @@
-"""Small real series, which ship with the package as CSV files."""
+"""Small real series, included in the package as CSV files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_sunspots(*, as_frame: bool = False) -> Array | pd.DataFrame:
-    """Yearly sunspot numbers, 1700 to 2008.
+    """Load yearly sunspot numbers, 1700 to 2008.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def load_sunspots(*, as_frame: bool = False) -> Array | pd.DataFrame:
     Returns
     -------
     X : ndarray of shape (309, 1), or DataFrame with the column "sunspots"
-        Mean sunspot number of each year. No value is missing; the cycle takes about 11 years.
+        Mean sunspot number of each year. No value is missing; a cycle takes about 11 years.
 
     Raises
     ------
@@ -48,17 +48,17 @@ def load_sunspots(*, as_frame: bool = False) -> Array | pd.DataFrame:
 
 
 def load_co2(*, missing: str = "interpolate", as_frame: bool = False) -> Array | pd.DataFrame:
-    """Weekly carbon dioxide in the air at Mauna Loa, March 1958 to December 2001.
+    """Load weekly carbon dioxide in the air at Mauna Loa, March 1958 to December 2001.
 
     Of the 2284 weeks 59 have no measurement, most of them in 1958 and 1964.
 
     Parameters
     ----------
     missing : {"interpolate", "nan", "drop"}, default="interpolate"
-        What to do with weeks without a measurement. "interpolate" draws a straight line between
-        the neighbours: rows stay a week apart, and no value is NaN, which estimators refuse. "nan"
-        returns the data as they are. "drop" leaves these weeks out, so that rows are no longer
-        evenly spaced in time.
+        Treatment of weeks without a measurement. "interpolate" interpolates linearly between the
+        neighbours: rows stay a week apart, and no value is NaN, which estimators reject. "nan"
+        returns the data as they are. "drop" omits these weeks, so that rows are no longer evenly
+        spaced in time.
     as_frame : bool, default=False
         Return a pandas DataFrame with a DatetimeIndex (Saturdays).
 
@@ -101,10 +101,10 @@ def load_co2(*, missing: str = "interpolate", as_frame: bool = False) -> Array |
 
 
 def load_el_nino(*, as_frame: bool = False) -> Array | pd.DataFrame:
-    """Monthly sea-surface temperature of the eastern Pacific, 1950 to 2010.
+    """Load the monthly sea-surface temperature of the eastern Pacific, 1950 to 2010.
 
-    The Nino 1+2 region, 0 to 10 degrees South, 90 to 80 degrees West, where El Nino events show as
-    warm years.
+    The region is Nino 1+2, 0 to 10 degrees South, 90 to 80 degrees West, where El Nino events
+    appear as warm years.
 
     Parameters
     ----------

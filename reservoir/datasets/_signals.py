@@ -1,4 +1,4 @@
-"""Test signals: superposed sines, tasks of classification and detection, input for memory tasks."""
+"""Test signals: superposed sines, classification, detection and memory tasks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def multiple_superposed_oscillators(
     frequencies: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Array:
-    """Multiple superposed oscillators (MSO), a sum of sines with incommensurate periods.
+    """Generate multiple superposed oscillators (MSO), a sum of sines of incommensurate periods.
 
     ``x(t) = sin(w_1 t) + ... + sin(w_n t)``, t = 0, 1, ...
 
@@ -27,11 +27,11 @@ def multiple_superposed_oscillators(
     n_samples : int
         Number of rows returned.
     n_oscillators : int, at most 12, default=5
-        How many of the usual frequencies 0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08,
-        1.19, 1.27, 1.32 are taken: MSO2 is the task of [1]_, MSO5 and MSO8 those of [2]_, MSO12
-        that of [3]_. Ignored if `frequencies` are given.
+        Number of the standard frequencies 0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08,
+        1.19, 1.27, 1.32 to use, the first ones: MSO2 is the task of [1]_, MSO5 and MSO8 are the
+        tasks of [2]_, and MSO12 of [3]_. Ignored if `frequencies` are given.
     frequencies : array-like of shape (n,), radians per step, default=None
-        Frequencies to be used in place of the usual ones.
+        Frequencies to use instead of the standard ones.
     random_state : None, int, Generator or RandomState, default=None
         None starts all oscillators at phase 0, as published. With a seed the phases are drawn from
         U(0, 2 pi).
@@ -67,10 +67,10 @@ def multiple_superposed_oscillators(
         if n_oscillators > len(MSO_FREQUENCIES):
             raise ValueError(
                 f"n_oscillators={n_oscillators} must be at most {len(MSO_FREQUENCIES)}, the number "
-                "of usual frequencies. Give your own as frequencies=."
+                "of standard frequencies. Give other frequencies as frequencies=."
             )
         frequencies = MSO_FREQUENCIES[:n_oscillators]
-    # phases 0 as published, or random ones
+    # Phases 0 as published, or random ones.
     w = _check_vector("frequencies", frequencies)
     phases = np.zeros_like(w)
     if random_state is not None:
@@ -86,7 +86,7 @@ def random_phase_sines(
     periods: ArrayLike = (20.0,),
     random_state: RandomState = None,
 ) -> Array:
-    """Periodic inputs: sums of sines with random phases.
+    """Generate periodic inputs: sums of sines with random phases.
 
     ``x_j(t) = sqrt(2 / K) [sin(2 pi t / P_1 + phi_j1) + ... + sin(2 pi t / P_K + phi_jK)]`` with
     all phases independent and uniform [1]_. All columns have the same spectrum, and mean 0 and
@@ -139,7 +139,7 @@ def random_phase_sines(
 def sine_square(
     n_samples: int, *, period: int = 12, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Sine or square wave: classify every time step of a signal that switches between the two.
+    """Generate sine and square waves: classify every time step of a signal that switches.
 
     The input is a sequence of periods, each a sine or a square wave with equal probability. The
     values -1 and 1 occur in both, so the classification needs memory [1]_.
@@ -149,7 +149,7 @@ def sine_square(
     n_samples : int
         Number of rows returned; the last wave may be cut short.
     period : int, steps, at least 4, default=12
-        Steps per wave; 12 is the value of [1]_.
+        Steps per wave; 12 as in [1]_.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the sequence of waves; None draws a new one at each call.
 
@@ -195,23 +195,23 @@ def subsequence_detection(
     length: int = 10,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Subsequence detection: raise an alarm after each occurrence of a pattern in noise.
+    """Generate subsequence detection: raise an alarm after each occurrence of a pattern in noise.
 
-    Pattern and noise are draws from N(0, 1), so only the order of the values tells them apart. The
-    pattern is drawn once and inserted many times; the label is 1 in the `length` steps after each
-    insertion, and 0 elsewhere [1]_. The last step of an alarm needs a memory of ``2 * length``
+    Pattern and noise are draws from N(0, 1), so only the order of the values distinguishes them.
+    The pattern is drawn once and inserted many times; the label is 1 in the `length` steps after
+    each insertion, and 0 elsewhere [1]_. The last step of an alarm needs a memory of ``2 * length``
     steps.
 
     Parameters
     ----------
     n_samples : int, default=20_000
-        Number of rows returned; the default is the value of [1]_. Training and test rows must come
-        from one call, because each call draws a pattern of its own.
+        Number of rows returned; the default is from [1]_. Training and test rows must be from one
+        call, because each call draws another pattern.
     mean_spacing : float >= 0, steps, default=40
         Mean number of noise steps from the end of an insertion to the start of the next. The
         spacings are geometric: at every step of noise the next insertion is equally likely to
-        begin, so that its time cannot be predicted. [1]_ does not say which distribution it uses,
-        and has means from 10 to 80.
+        begin, so that its time cannot be predicted. [1]_ does not state its distribution, and uses
+        means from 10 to 80.
     length : int, steps, default=10
         Length of the pattern, and of the alarm.
     random_state : None, int, Generator or RandomState, default=None
@@ -239,7 +239,7 @@ def subsequence_detection(
     >>> X, y = subsequence_detection(20, mean_spacing=4, length=3, random_state=0)
     >>> y
     array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0])
-    >>> bool((X[3:6] == X[13:16]).all())  # what stands before each alarm
+    >>> bool((X[3:6] == X[13:16]).all())  # the pattern before each alarm
     True
     """
     n_samples = check_count("n_samples", n_samples)
@@ -249,7 +249,7 @@ def subsequence_detection(
     pattern = rng.standard_normal(length)
     X = rng.standard_normal(n_samples)
     y = np.zeros(n_samples, dtype=int)
-    # numpy counts the trials up to the success: 1 at least, mean 1 / p
+    # NumPy counts the trials including the success: at least 1, mean 1 / p.
     spacings = rng.geometric(1.0 / (1.0 + mean_spacing), n_samples // length + 1) - 1
     starts = np.cumsum(spacings) + length * np.arange(len(spacings))
     for start in starts[starts < n_samples]:
@@ -266,7 +266,7 @@ def memory_capacity_input(
     high: float = 0.5,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """White noise and its own past: the task that defines the memory capacity.
+    """Generate white noise and its delayed copies: the task that defines the memory capacity.
 
     Inputs u(t) are independent draws from U(low, high); output k is u(t - k), k = 1, ..., max_lag
     [1]_.
@@ -278,7 +278,7 @@ def memory_capacity_input(
     max_lag : int, default=100
         Longest delay, the number of outputs.
     low, high : float, default=-0.5 and 0.5
-        Range of the input; the values of [1]_.
+        Range of the input, as in [1]_.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the inputs; None draws new ones at each call.
 
@@ -287,7 +287,7 @@ def memory_capacity_input(
     X : ndarray of shape (n_samples, 1)
         u(t).
     y : ndarray of shape (n_samples, max_lag)
-        Column k - 1 holds u(t - k), in the first rows too: inputs are drawn from t = -max_lag on.
+        Column k - 1 is u(t - k), in the first rows too: inputs are drawn from t = -max_lag on.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def memory_capacity_input(
 
 
 def _check_vector(name: str, values: ArrayLike) -> Array:
-    """Return a non-empty list of finite numbers as a float64 array, or refuse it."""
+    """Check that `values` is a non-empty list of finite numbers, and return a float64 array."""
     vector = np.asarray(values, dtype=float)
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise ValueError(f"{name}={values!r} must be a non-empty list of finite numbers.")

@@ -1,4 +1,4 @@
-"""Pieces of popular music, synthesised: a few patterns that return, each time a little changed."""
+"""Synthesised popular music: a few patterns that recur with small variations."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
 _SCALE = (0, 2, 4, 5, 7, 9, 11)  # semitones of the major scale above its first note
-_CHORDS = (0, 1, 3, 4, 5)  # first notes of the chords, as steps of the scale: I, ii, IV, V, vi
+_CHORDS = (0, 1, 3, 4, 5)  # roots of the chords, as steps of the scale: I, ii, IV, V, vi
 _BARS = 4  # of a section
 _EIGHTHS = 8  # of a bar
-_LATE = 0.005  # s, standard deviation of the moment at which a note begins
+_LATE = 0.005  # s, standard deviation of the time at which a note begins
 _HARMONICS = 12
 
 
 class _Voice(NamedTuple):
-    """An instrument: loudness, how its harmonics fall off, and the time in which a note dies away.
+    """An instrument: its loudness, the weights of its harmonics, and the decay time of a note.
 
-    `weights` has shape (n_harmonics,), `decay` is in seconds, of the first harmonic.
+    `weights` has shape (n_harmonics,); `decay` is for the first harmonic, in seconds.
     """
 
     loudness: float
@@ -30,16 +30,16 @@ class _Voice(NamedTuple):
 
     @classmethod
     def drawn(cls, loudness: float, decay: float, rng: np.random.Generator) -> _Voice:
-        """Return an instrument with harmonics and a decay of its own."""
+        """Return an instrument with random harmonics and decay."""
         falls = rng.uniform(1.0, 2.5)
         weights = rng.uniform(0.3, 1.0, _HARMONICS) / np.arange(1, _HARMONICS + 1) ** falls
         return cls(loudness, weights / np.linalg.norm(weights), decay * rng.uniform(0.7, 1.4))
 
 
 class _Section(NamedTuple):
-    """Four bars that a song returns to: chords, and a melody.
+    """Four bars that recur in a song: chords and a melody.
 
-    `melody` has (start, length, step of the scale), start and length in eighths of a bar.
+    `melody` is a list of (start, length, step of the scale), start and length in eighths of a bar.
     """
 
     chords: Array
@@ -66,31 +66,32 @@ def song(
     drums: bool = True,
     random_state: RandomState = None,
 ) -> Array:
-    """Popular music: two sections in turn, with melody, chords, bass and drums.
+    """Generate popular music: two alternating sections with melody, chords, bass and drums.
 
-    Verse and chorus have four bars each and alternate. They return with the same chords, bass and
-    rhythm, and a melody of which some notes have changed. So what is missing at one place has been
-    heard elsewhere, nearly: made for gaps in the spectrogram, as in [1]_.
+    Verse and chorus have four bars each and alternate. They recur with the same chords, bass and
+    rhythm, and with some notes of the melody changed. So a missing passage is similar to another
+    one: the data are made for filling gaps in the spectrogram, as in [1]_.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows returned; ``60 * 22050`` are a minute.
+        Number of rows returned; ``60 * 22050`` rows are a minute.
     rate : float >= 4000, samples per second, default=22050.0
         Sampling rate.
     variation : float in [0, 1], default=0.2
-        Share of the melody's notes that are moved by one or two steps of the scale, others each
-        time a section returns.
+        Share of the melody's notes that are moved by one or two steps of the scale; they are drawn
+        again each time a section recurs.
     drums : bool, default=True
         Whether there are drums: bass drum, snare and cymbal.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the piece: speed (80 to 140 quarter notes a minute), key, instruments, sections, and
-        how each note is played. None draws a new one at each call.
+        Seeds the piece: tempo (80 to 140 quarter notes a minute), key, instruments, sections, and
+        the loudness and timing of each note. None draws a new piece at each call.
 
     Returns
     -------
     x : ndarray of shape (n_samples, 1)
-        Sound; its largest absolute value is 1, or 0 in a few samples that are silent.
+        Sound; its largest absolute value is 1, or 0 if there are so few samples that all are
+        silent.
 
     Raises
     ------
@@ -99,10 +100,10 @@ def song(
 
     Notes
     -----
-    A note is a sum of up to 12 harmonics below half the rate, the higher ones weaker and sooner
-    gone. Each is played with a loudness of its own (log-normal, 20 %) and some milliseconds early
-    or late (normal, 5 ms); snare and cymbal are bursts of noise, new ones each time. The pieces of
-    [1]_ are six recordings, from rock to Chopin; what is said of them is that "pop music is often a
+    A note is a sum of up to 12 harmonics below half the rate; higher ones are weaker and decay
+    faster. Each note has a random loudness (log-normal, 20 %) and begins some milliseconds early or
+    late (normal, 5 ms); snare and cymbal are bursts of noise, drawn again each time. The pieces of
+    [1]_ are six recordings, from rock to Chopin, of which it states that "pop music is often a
     combination of few melodic and harmonic patterns, repeated in time". The rest is our choice.
 
     References
@@ -128,17 +129,17 @@ def song(
         raise TypeError(f"drums={drums!r} must be True or False.")
     rng = as_generator(random_state)
     eighth = 30.0 / rng.uniform(80.0, 140.0)  # s
-    tonic = 48 + int(rng.integers(12))  # as MIDI counts: 60 is the middle C
+    tonic = 48 + int(rng.integers(12))  # MIDI note number: 60 is middle C
     voices = [_Voice.drawn(*pair, rng) for pair in ((1.0, 0.5), (0.35, 0.8), (0.8, 0.4))]
     sections = [_Section.drawn(rng) for _ in range(2)]
     length = _BARS * _EIGHTHS * eighth
     x = np.zeros(n_samples)
     for k in range(ceil(n_samples / (rate * length))):
         section = sections[k % 2]
-        for voice, start, held, note in _score(section, 0.0 if k < 2 else variation, rng):
+        for voice, start, duration, note in _score(section, 0.0 if k < 2 else variation, rng):
             begins = k * length + start * eighth
             pitch = 440.0 * 2.0 ** ((tonic + note - 69) / 12)
-            _add(x, begins, rate, _tone(voices[voice], pitch, held * eighth, rate), rng)
+            _add(x, begins, rate, _tone(voices[voice], pitch, duration * eighth, rate), rng)
         for eighths in range(_BARS * _EIGHTHS if drums else 0):
             for hit in _struck(eighths % _EIGHTHS, rate, rng):
                 _add(x, k * length + eighths * eighth, rate, hit, rng)
@@ -154,9 +155,9 @@ def _score(
     Start and length are in eighths; the voices are 0 melody, 1 chords, 2 bass.
     """
     notes: list[tuple[int, float, float, int]] = []
-    for start, held, step in section.melody:
+    for start, duration, step in section.melody:
         moved = int(rng.choice([-2, -1, 1, 2])) if rng.random() < variation else 0
-        notes.append((0, start, held, 12 + _semitones(step + moved)))
+        notes.append((0, start, duration, 12 + _semitones(step + moved)))
     for bar, chord in enumerate(section.chords):
         first = bar * _EIGHTHS
         for beat in (0, 4):
@@ -166,23 +167,23 @@ def _score(
 
 
 def _semitones(step: int) -> int:
-    """Return how far a step of the scale is above its first note; steps go on in other octaves."""
+    """Return the semitones of a scale step above the first note; steps may be in other octaves."""
     octave, within = divmod(step, 7)
     return 12 * octave + _SCALE[within]
 
 
-def _tone(voice: _Voice, pitch: float, held: float, rate: float) -> Array:
-    """Return a note of so many seconds, with 5 ms in which it rises and 20 in which it ends."""
-    t = np.arange(max(1, int(held * rate))) / rate
+def _tone(voice: _Voice, pitch: float, duration: float, rate: float) -> Array:
+    """Return a note of `duration` seconds that rises within 5 ms and fades within the last 20."""
+    t = np.arange(max(1, int(duration * rate))) / rate
     h = np.arange(1, _HARMONICS + 1)[:, None]
     h = h[: max(1, int(np.ceil(0.5 * rate / pitch)) - 1)]  # none above half the rate
     waves = np.sin(2.0 * pi * pitch * h * t) * np.exp(-t * (1.0 + 0.3 * (h - 1)) / voice.decay)
-    shape = np.minimum(np.minimum(t / 0.005, (held - t) / 0.02), 1.0)
+    shape = np.minimum(np.minimum(t / 0.005, (duration - t) / 0.02), 1.0)
     return np.asarray(voice.loudness * shape * (voice.weights[: len(h)] @ waves))
 
 
 def _struck(eighth: int, rate: float, rng: np.random.Generator) -> list[Array]:
-    """Return the drums of an eighth: cymbal always, bass drum on beats 1, 3 and snare on 2, 4."""
+    """Return the drums of an eighth: cymbal on all, bass drum on beats 1, 3 and snare on 2, 4."""
     t = np.arange(int(0.25 * rate)) / rate
     noise = rng.standard_normal((2, len(t)))
     hits = [0.15 * np.diff(noise[0], prepend=0.0) * np.exp(-t / 0.02)]
@@ -195,7 +196,7 @@ def _struck(eighth: int, rate: float, rng: np.random.Generator) -> list[Array]:
 
 
 def _add(x: Array, begins: float, rate: float, sound: Array, rng: np.random.Generator) -> None:
-    """Add a sound in place, a little early or late and louder or softer; what is outside is cut."""
+    """Add a sound in place with random timing and loudness; parts beyond the end are cut off."""
     late, louder = _LATE * rng.standard_normal(), np.exp(0.2 * rng.standard_normal())
     first = max(0, round((begins + late) * rate))
     room = x[first : first + len(sound)]

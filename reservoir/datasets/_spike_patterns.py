@@ -1,4 +1,4 @@
-"""Spike trains that are told apart by their timing alone."""
+"""Spike trains that differ only in their timing."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ def spike_patterns(
     jitter: float = 4.0,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Spike patterns: which of several spike trains came in, each spike a little early or late.
+    """Generate spike patterns: classify noisy copies of template spike trains.
 
-    Templates are drawn once: the times of their spikes are uniform. Each series is one of them, and
-    every spike of it is moved by a draw of its own from a normal law [1]_.
+    Templates are drawn once, with uniform spike times. Each series is a copy of one of them, in
+    which every spike is moved by a separate draw from a normal distribution [1]_.
 
     Parameters
     ----------
     n_series : int
-        Number of series. Training and test series must come from one call, because each call draws
-        templates of its own.
+        Number of series. Training and test series must be from one call, because each call draws
+        new templates.
     n_templates : int, at least 2, default=8
         Number of classes; all are equally likely.
     n_channels : int, default=1
-        Trains of each template.
+        Number of spike trains in each template.
     n_steps : int, default=200
-        Steps of each series; of 1 ms each in [1]_.
+        Steps of each series; a step is 1 ms in [1]_.
     n_spikes : int, default=8
-        Spikes of each train: in all templates as many, so that counting them says nothing. (In [1]_
-        their number is random, 20 in a second on average.)
+        Spikes in each train: the same number in all templates, so that counts carry no information.
+        (In [1]_ the number is random, on average 20 per second.)
     jitter : float >= 0, steps, default=4.0
-        Standard deviation of the law that moves spikes; what would fall off an end is turned back.
+        Standard deviation of the displacements; spikes beyond an end are reflected.
     random_state : None, int, Generator or RandomState, default=None
         Seeds templates, labels and jitter; None draws new ones at each call.
 
     Returns
     -------
     X : ndarray of shape (n_series, n_steps, n_channels)
-        How many spikes fall in each step: 0, 1, or sometimes more.
+        Number of spikes in each step: 0, 1, or sometimes more.
     y : ndarray of shape (n_series,), int
-        The number of the template.
+        Index of the template.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def spike_patterns(
     templates = rng.uniform(0.0, n_steps, (n_templates, n_channels, n_spikes))
     y = rng.integers(0, n_templates, n_series)
     times = templates[y] + jitter * rng.standard_normal((n_series, n_channels, n_spikes))
-    folded = np.mod(times, 2 * n_steps)  # turned back at either end, as often as it takes
+    folded = np.mod(times, 2 * n_steps)  # reflected at either end, as often as needed
     folded = np.minimum(folded, 2 * n_steps - folded)
     steps = np.minimum(folded.astype(int), n_steps - 1)
     X = np.zeros((n_series, n_steps, n_channels))

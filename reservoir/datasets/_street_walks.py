@@ -1,4 +1,4 @@
-"""Walks through the streets of a town, by routes that people keep to or by any."""
+"""Walks through the streets of a generated town, along recurring or random routes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
 _BLOCK = 80.0  # metres between crossings
-_KEPT = 0.45  # share of the possible streets that are built, beyond those that connect the town
-_SHORTEST = 8  # crossings of a walk, at least
+_KEPT = 0.45  # share of the possible streets built in addition to the ones that connect the town
+_SHORTEST = 8  # least number of crossings of a walk
 _TRIES = 100
 
 
@@ -24,13 +24,13 @@ def street_walks(
     detours: float = 0.1,
     random_state: RandomState = None,
 ) -> tuple[list[Array], sparse.csr_array, Array]:
-    """Street walks: sequences of crossings of a town, whose next ones are to be predicted.
+    """Generate street walks: predict the next crossing of walks through a town.
 
-    A generated town after the walks of telephones through the centre of Turin in [1]_, which are
-    private. Each walk takes the shortest way from one crossing to another. With `n_routes` these
-    ways are few and come again, as those of people who go to work and home do; so they share
-    streets, and where a walk leaves a street depends on where it came from. Without, each walk is
-    between two crossings of its own, and where it goes is not to be known.
+    The town is generated, modelled on the walks of telephones through the centre of Turin in [1]_,
+    which are private. Each walk takes the shortest route from one crossing to another. With
+    `n_routes` there are few routes, which recur like the routes of commuters; they share streets,
+    and the street by which a walk leaves a crossing depends on where it came from. With None each
+    walk is between two random crossings, and its destination cannot be known.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ def street_walks(
     n_crossings : int >= 25, default=531
         Crossings of the town; [1]_ has 531.
     n_routes : int or None, default=60
-        Ways that come again, each as often as the others in the mean; None: no way comes again but
+        Number of recurring routes, which are equally frequent on average; None: routes recur only
         by chance.
     detours : float in [0, 1], default=0.1
-        Share of the walks that at one crossing turn off into a street that is not on the way, and
-        go on by the shortest way from there, which may lead back.
+        Share of the walks that at one crossing turn into a street off the route, and continue by
+        the shortest route from there, which may lead back.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the town and the walks; None draws new ones at each call.
 
@@ -52,9 +52,9 @@ def street_walks(
     walks : list of ndarrays of shape (n_steps,), int
         The crossings of each walk, 8 or more, numbered from 0.
     streets : sparse array of shape (n_crossings, n_crossings), metres
-        The length of the street between two crossings that are joined; symmetric.
-    places : ndarray of shape (n_crossings, 2), metres
-        Where the crossings are.
+        Lengths of the streets between adjacent crossings; symmetric.
+    positions : ndarray of shape (n_crossings, 2), metres
+        Positions of the crossings.
 
     Raises
     ------
@@ -63,10 +63,10 @@ def street_walks(
 
     Notes
     -----
-    Crossings lie on a square grid with sides of 80 m, displaced at random by up to 0.3 of that.
-    Streets join neighbours: those of the shortest network that connects all, and 45 % of the other
-    sides of a Delaunay triangulation of up to 1.6 times the grid's side. All of this is ours, the
-    source says how many crossings there are.
+    Crossings are on a square grid with a spacing of 80 m, displaced at random by up to 0.3 of that.
+    Streets join neighbours: the shortest network that connects all crossings, and 45 % of the other
+    edges of a Delaunay triangulation of up to 1.6 times the grid's spacing. All of this is our
+    choice; the source gives only the number of crossings.
 
     References
     ----------
@@ -76,7 +76,7 @@ def street_walks(
     Examples
     --------
     >>> from reservoir.datasets import street_walks
-    >>> walks, streets, places = street_walks(200, random_state=0)
+    >>> walks, streets, positions = street_walks(200, random_state=0)
     >>> len(walks), streets.shape
     (200, (531, 531))
     >>> all(streets[a, b] > 0 for a, b in zip(walks[0][:-1], walks[0][1:]))
@@ -100,7 +100,7 @@ def street_walks(
 
 
 def _town(n_crossings: int, rng: np.random.Generator) -> tuple[Array, sparse.csr_array]:
-    """Return where crossings are, and the streets between them."""
+    """Return the positions of the crossings, and the streets between them."""
     side = int(np.ceil(np.sqrt(n_crossings)))
     grid = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2)
     shift = rng.uniform(-0.3, 0.3, (n_crossings, 2))
@@ -117,7 +117,7 @@ def _town(n_crossings: int, rng: np.random.Generator) -> tuple[Array, sparse.csr
 
 
 def _ends(from_here: Array, rng: np.random.Generator) -> tuple[int, int]:
-    """Return two crossings that are far enough apart, or the furthest that were drawn."""
+    """Return two crossings that are far enough apart, or the farthest that were drawn."""
     best, longest = (0, 0), 0
     for _ in range(_TRIES):
         first, last = (int(end) for end in rng.integers(len(from_here), size=2))
@@ -130,7 +130,7 @@ def _ends(from_here: Array, rng: np.random.Generator) -> tuple[int, int]:
 
 
 def _way(from_here: Array, first: int, last: int) -> Array:
-    """Return the crossings of the shortest way."""
+    """Return the crossings of the shortest route."""
     way = [last]
     while way[-1] != first:
         way.append(int(from_here[first, way[-1]]))
@@ -140,7 +140,7 @@ def _way(from_here: Array, first: int, last: int) -> Array:
 def _with_detour(
     way: Array, streets: sparse.csr_array, from_here: Array, rng: np.random.Generator
 ) -> Array:
-    """Return a way that at one crossing turns off into another street, if there is one."""
+    """Return the route with a turn into a street off it at one crossing, if there is one."""
     turns = rng.permutation(len(way) - 2) + 1
     for turn in turns:
         here = streets.indices[streets.indptr[way[turn]] : streets.indptr[way[turn] + 1]]

@@ -1,4 +1,4 @@
-"""Daily weather at one place over many years, and the electric load of a region that feels it."""
+"""Daily weather at one place over many years, and the electric load of its region."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LATITUDE = np.deg2rad(45.0)
 _SOLAR = 1.361 * 24  # kWh/m^2 in a day, outside the atmosphere
 _STEFAN = 5.67e-8 * 0.024  # kWh/m^2 in a day and K^4
 _HOLIDAYS = (101, 501, 815, 1101, 1225, 1226)  # 100 month + day
-_SPIN_UP = 200  # days after which nothing is left of the start
-# What is left the next day of pressure, warmth, cloud, moisture and haze, and what today's new
-# part has in common: low pressure brings clouds, and moisture comes with warmth and clouds.
+_SPIN_UP = 200  # days after which the start has no effect
+# Autocorrelation at one day of pressure, warmth, cloud, moisture and haze, and the correlations of
+# their daily innovations: low pressure brings clouds, and moisture comes with warmth and clouds.
 _LASTS = np.array([0.75, 0.8, 0.5, 0.6, 0.7])
 _COMMON = np.array(
     [
@@ -31,26 +31,26 @@ _COMMON = np.array(
 def weather_and_load(
     n_samples: int = 8036, *, noise: float = 0.02, random_state: RandomState = None
 ) -> tuple[Array, Array, Array]:
-    """Weather and load: 19 daily variables over 22 years, and an electric load that feels them.
+    """Generate 19 daily weather variables over 22 years, and an electric load that depends on them.
 
-    [1]_ names as future work the daily records of one place on Earth, from 1 July 1983 to 30 June
-    2005. This generated place, 45 degrees north, has the same variables and days. Five hidden
+    [1]_ proposes as future work the daily records of one place on Earth, from 1 July 1983 to 30
+    June 2005. This generated place, 45 degrees north, has the same variables and days. Five hidden
     anomalies (pressure, warmth, cloud, moisture, haze) last for some days and are correlated: low
-    pressure brings clouds. With the seasons they make the variables by the usual formulas: the
-    geometry of the sun; Magnus' formula for vapour; that of Brutsaert [2]_ for long waves from a
-    clear sky, with more of them from clouds.
+    pressure brings clouds. The variables are computed from them and the season by standard
+    formulas: the geometry of the sun, Magnus' formula for vapour, and Brutsaert's formula [2]_ for
+    long-wave radiation from a clear sky, increased by clouds.
 
-    The load follows the temperature, three parts of today's and one of yesterday's: 1.2 % of
-    the base per degree below 15 and 1.5 % per degree above 21. The base grows by 1.5 % a year; on
-    Saturdays it is 10 % lower, on Sundays and holidays 18 %. What remains is noise that lasts.
+    The load depends on the temperature, three parts of today's and one of yesterday's: 1.2 % of the
+    base per degree below 15 and 1.5 % per degree above 21. The base grows by 1.5 % a year; it is
+    10 % lower on Saturdays, and 18 % on Sundays and holidays. The rest is autocorrelated noise.
 
     Parameters
     ----------
     n_samples : int, days, default=8036
         Number of days.
     noise : float >= 0, default=0.02
-        Standard deviation of what neither weather nor calendar explains of the load, as a share of
-        the base; 0.7 of it is left the next day.
+        Standard deviation of the part of the load that neither weather nor calendar explains, as a
+        share of the base; its autocorrelation at one day is 0.7.
     random_state : None, int, Generator or RandomState, default=None
         Seeds weather and load; None draws new ones at each call.
 
@@ -58,16 +58,16 @@ def weather_and_load(
     -------
     X : ndarray of shape (n_samples, 19)
         In the order of [1]_: year, month, day; insolation (kWh/m^2 per day, as all radiation here),
-        its clearness index (0 to 1); of a clear sky insolation, diffuse insolation, direct normal
+        its clearness index (0 to 1); for a clear sky insolation, diffuse insolation, direct normal
         radiation and clearness index; long-wave radiation from the sky, insolation at the top of
-        the atmosphere; pressure (kPa); temperature of the ground, mean, minimum and maximum of
-        the air (degrees Celsius); specific humidity (kg/kg), relative humidity (0 to 1); dew point
-        (degrees Celsius).
+        the atmosphere; pressure (kPa); temperature of the ground, mean, minimum and maximum
+        temperature of the air (degrees Celsius); specific humidity (kg/kg), relative humidity
+        (0 to 1); dew point (degrees Celsius).
     y : ndarray of shape (n_samples,), MW
         Mean load of each day. The first base is 1000 MW.
     dates : ndarray of shape (n_samples,), datetime64[D]
-        The days, from 1 July 1983 on. Holidays are 1 January, 1 May, 15 August, 1 November, 25 and
-        26 December.
+        Dates of the rows, from 1 July 1983 on. Holidays are 1 January, 1 May, 15 August, 1
+        November, 25 and 26 December.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def weather_and_load(
 
 
 def _anomalies(n_samples: int, rng: np.random.Generator) -> Array:
-    """Return the hidden anomalies, (5, n_samples), each of standard deviation 1."""
+    """Return the hidden anomalies, of shape (5, n_samples), each with standard deviation 1."""
     new = np.linalg.cholesky(_COMMON) @ rng.standard_normal((5, _SPIN_UP + n_samples))
     new *= np.sqrt(1 - _LASTS**2)[:, None]
     rows = [lfilter([1.0], [1.0, -lasts], row) for lasts, row in zip(_LASTS, new, strict=True)]
@@ -116,7 +116,7 @@ def _anomalies(n_samples: int, rng: np.random.Generator) -> Array:
 
 
 def _sun(angle: Array) -> tuple[Array, Array]:
-    """Return insolation at the top of the atmosphere, and the mean sine of the sun's height."""
+    """Return insolation at the top of the atmosphere, and the mean sine of the sun's elevation."""
     declination = np.deg2rad(23.45) * np.sin(angle - 2 * np.pi * 80 / 365.25)
     sunset = np.arccos(-np.tan(_LATITUDE) * np.tan(declination))
     high = np.sin(_LATITUDE) * np.sin(declination) * sunset
@@ -125,7 +125,7 @@ def _sun(angle: Array) -> tuple[Array, Array]:
 
 
 def _weather(angle: Array, anomalies: Array) -> Array:
-    """Return the 16 variables behind the date, (n_samples, 16)."""
+    """Return the 16 variables after the date columns, of shape (n_samples, 16)."""
     pressing, warm, cloudy, moist, hazy = anomalies
     top, height = _sun(angle)
     cold = np.cos(angle - 2 * np.pi * 22 / 365.25)  # 1 on 23 January, -1 half a year later
@@ -135,7 +135,7 @@ def _weather(angle: Array, anomalies: Array) -> Array:
     clear, insolation = clear_index * top, index * top
     diffuse = clear * np.clip(0.17 + 0.04 * hazy, 0.05, 0.4)
     pressure = 99.0 + (0.6 + 0.25 * cold) * pressing
-    # clouds cool the days of summer and keep the nights of winter warm
+    # Clouds cool summer days and keep winter nights warm.
     air = 12.0 - 10.5 * cold + (3.2 + 0.8 * cold) * warm + 3.0 * cold * (cover - 0.5)
     half = 2.0 + 5.0 * (1 - cover) * (1 - 0.3 * cold)
     ground = air + 3.0 * (1 - cover) * (0.2 - cold)
@@ -145,7 +145,7 @@ def _weather(angle: Array, anomalies: Array) -> Array:
     dew = 243.12 * magnus / (17.62 - magnus)
     specific = 0.622 * vapour / (pressure - 0.378 * vapour)
     kelvin = air + 273.15
-    emitted = 1.24 * (10 * vapour / kelvin) ** (1 / 7)  # Brutsaert's, of a clear sky; in hPa
+    emitted = 1.24 * (10 * vapour / kelvin) ** (1 / 7)  # Brutsaert's, clear sky; vapour in hPa
     emitted += cover**2 * 0.8 * np.maximum(1 - emitted, 0)
     columns = [insolation, index, clear, diffuse, (clear - diffuse) / height, clear_index]
     columns += [emitted * _STEFAN * kelvin**4, top, pressure, ground]
@@ -156,13 +156,13 @@ def _weather(angle: Array, anomalies: Array) -> Array:
 def _load(
     calendar: Array, dates: Array, air: Array, noise: float, rng: np.random.Generator
 ) -> Array:
-    """Return the mean load of each day, (n_samples,), in MW."""
+    """Return the mean load of each day in MW, of shape (n_samples,)."""
     n_samples = len(dates)
-    felt = 0.75 * air + 0.25 * np.concatenate([air[:1], air[:-1]])
+    effective = 0.75 * air + 0.25 * np.concatenate([air[:1], air[:-1]])
     weekday = (dates.astype(int) + 3) % 7  # 1 January 1970 was a Thursday; 0 is a Monday
     free = (weekday == 6) | np.isin(100 * calendar[:, 1] + calendar[:, 2], _HOLIDAYS)
     share = 1.0 - np.where(free, 0.18, np.where(weekday == 5, 0.1, 0.0))
-    share += 0.012 * np.maximum(15 - felt, 0) + 0.015 * np.maximum(felt - 21, 0)
+    share += 0.012 * np.maximum(15 - effective, 0) + 0.015 * np.maximum(effective - 21, 0)
     new = rng.standard_normal(_SPIN_UP + n_samples) * np.sqrt(1 - 0.7**2)
     share += noise * lfilter([1.0], [1.0, -0.7], new)[_SPIN_UP:]
     return 1000.0 * 1.015 ** (np.arange(n_samples) / 365.25) * share

@@ -1,10 +1,10 @@
-"""Stability: what is proved of a network, and what is measured.
+"""Stability of reservoirs: proofs and measurements.
 
-`proofs` holds theorems, computed for the network at hand with rounding included, such as `certify`;
-`measures` holds what is computed or sampled along trajectories, such as `lyapunov_exponents`, which
-proves nothing about other trajectories. Above both, `design` looks for a certified reservoir that
-remembers, and `sweep` measures and certifies over a grid of parameters. Docstrings say what is a
-heuristic.
+`proofs` applies theorems to the given network, rounding errors included, as in `certify`;
+`measures` computes or samples quantities along trajectories, such as `lyapunov_exponents`, which
+prove nothing about other trajectories. Two functions use both: `design` searches for a certified
+reservoir with a long memory, and `sweep` measures and certifies over a grid of parameters.
+Docstrings state which results are heuristic.
 """
 
 from reservoir.stability._arguments import UnboundedActivationError

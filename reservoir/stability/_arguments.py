@@ -1,4 +1,4 @@
-"""Check the arguments that this package's functions share: reservoirs, matrices, bounds, leaks."""
+"""Validate the arguments that functions of this package share: matrices, bounds, leak rates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from reservoir.dynamics.reservoir import as_leak
 
 
 class UnboundedActivationError(ValueError):
-    """Nothing can be certified: it is not known how the activation is bounded on intervals."""
+    """The activation has no bounds over intervals, so that nothing can be certified."""
 
 
 def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> Enclosure:
-    """Return bounds of the activation and its slopes over intervals; refuse one that has none.
+    """Return the activation's enclosure: bounds of the function and its slopes over intervals.
 
-    With `unbounded` its range may be unbounded.
+    Raises UnboundedActivationError if the activation has none, or, unless `unbounded`, if its
+    range is unbounded.
     """
     found = get_activation(activation)
     enclosure = found.enclosure
@@ -28,20 +29,19 @@ def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> En
         if found.bounded or unbounded:
             raise UnboundedActivationError(
                 f"activation={found.name!r} has no enclosure: a certificate needs bounds of f and "
-                "f' over intervals. Give an Activation with one, an Enclosure of "
-                "reservoir.activations."
+                "f' over intervals. Give an Activation with an Enclosure (reservoir.activations)."
             )
         raise UnboundedActivationError(
-            f"activation={found.name!r} is unbounded: its states lie in no box, and what was asked "
-            "for needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
-            "certify, which does without a box, proves what the slopes alone allow: W of a norm "
-            "below 1, such as an orthogonal one of radius 0.99."
+            f"activation={found.name!r} is unbounded: no box bounds its states, and this function "
+            "needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
+            "certify needs no box: it proves what the slopes alone allow, for a W whose norm is "
+            "below 1, such as an orthogonal W of radius 0.99."
         )
     return enclosure
 
 
 def as_real(name: str, value: Any) -> Array:
-    """Return real numbers as an array of doubles; text and complex numbers are refused."""
+    """Return real numbers as an array of doubles; raise TypeError for text and complex numbers."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
@@ -64,7 +64,7 @@ def as_pair(name: str, value: Any) -> tuple[Any, Any]:
 
 
 def as_double(W: Matrix) -> Matrix:
-    """Return W in double precision; a sparse W of more than half its entries becomes dense."""
+    """Return W in double precision; a sparse W with more than half its entries becomes dense."""
     if sp.issparse(W):
         W = sp.csr_array(W, dtype=float)
         return dense(W) if W.nnz > W.shape[0] ** 2 / 2 else W
@@ -72,7 +72,7 @@ def as_double(W: Matrix) -> Matrix:
 
 
 def read_matrix(W: Any) -> Matrix:
-    """Return a square, finite W in double precision; a number is the W of one unit."""
+    """Return a square, finite W in double precision; a number is a W of one unit."""
     if not sp.issparse(W):
         W = np.asarray(W)
         if W.ndim == 0:
@@ -86,7 +86,7 @@ def read_matrix(W: Any) -> Matrix:
         W.sum_duplicates()
     values = W.data if sp.issparse(W) else W
     if not np.isfinite(values).all():
-        raise ValueError("W holds NaN or infinity.")
+        raise ValueError("W contains NaN or infinity.")
     return as_double(W)
 
 
@@ -110,15 +110,16 @@ def read_range(drive_min: ArrayLike, drive_max: ArrayLike, n_units: int) -> tupl
 
 
 def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
-    """Return a finite array of shape (n_units,) from a number or such an array: one per unit."""
+    """Return a finite array of shape (n_units,) from a number or an array of that shape."""
     bound = as_real(name, value)
     if bound.shape not in ((), (n_units,)):
         raise ValueError(
             f"{name} must be a number or have shape (n_units={n_units},); got {bound.shape}: one "
-            "entry per unit, not per input (drive_range makes bounds of the drive from those of u)."
+            "entry per unit, not per input (drive_range computes bounds of the drive from bounds "
+            "of u)."
         )
     if not np.isfinite(bound).all():
-        raise ValueError(f"{name} holds NaN or infinity; it must be finite.")
+        raise ValueError(f"{name} contains NaN or infinity; it must be finite.")
     return np.broadcast_to(bound, (n_units,)).copy()
 
 

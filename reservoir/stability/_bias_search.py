@@ -1,6 +1,6 @@
 """The search of `stable_bias`: gradient steps along the surface of constant proved rate.
 
-Everywhere here the rate is r of theorem C2, the bound of the maximum norm without leak.
+Throughout this module the rate is r of theorem C2, the bound of the maximum norm without leak.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._max_norm import max_norm_rate, perron_bound
 
-RATE = 0.98  # the rate that a design aims at: the margin below 1 covers the rounding of its use
+RATE = 0.98  # target rate of a design: the margin below 1 covers later rounding
 _STEPS = 60  # gradient steps, at most
 _ROUNDS = 300  # of fixed-point iterations
-_LOOSE = 1e-5  # accuracy of boxes in the search; a box that is not quite narrowed is still valid
+_LOOSE = 1e-5  # accuracy of boxes in the search; a box that is not fully narrowed is still valid
 _SATURATED = 3.0  # a pre-activation at which a unit is saturated: tanh has a slope below .01
 _STEP = 1e-5  # of central differences in z
 
@@ -34,7 +34,7 @@ class BiasSearch:
     Parameters
     ----------
     network : IntervalNetwork
-        Its own bias is ignored.
+        Its bias is ignored.
     activation : Activation
     generator : numpy Generator
         Draws the signs that the search starts from.
@@ -75,25 +75,25 @@ class BiasSearch:
             if not -50 < steepness < -0.2 or abs(y) > 1:
                 break
             x = float(np.clip(x - (y + 0.004) / steepness, -0.3, 0.3))
-        # Where it fails, bisection.
+        # If the secant search fails, bisection.
         return bisected(lambda factor: self.rate(factor * bias) <= RATE, 0.5, 2.0) * bias
 
     def start(self, reinforcing: bool) -> Array:
         """Return the smallest certified bias on a ray.
 
         The ray consists of the biases with which the units would receive t s, t > 0, if all states
-        were in the middle of their range; s holds the row sums of |W| with signs. A unit with a
+        were in the middle of their range; s contains the row sums of |W| with signs. A unit with a
         positive sign saturates near the upper end of its range, one with a negative sign near the
-        lower, and so each drives the others. If `reinforcing`, signs are sought for which what a
-        unit receives from the others adds to its bias, else signs for which it works against it.
+        lower end, and each drives the others accordingly. The search is for signs with which a
+        unit's recurrent input adds to its bias if `reinforcing`, and opposes it otherwise.
         """
-        # Random signs, except where the drive alone decides.
+        # Random signs, except where the drive alone determines them.
         net = self.network
         size = row_sums(net.A)
         signs = self.generator.choice([-1.0, 1.0], net.n_units)
         forced = np.abs(self.offset) > 0.25 * size
         signs[forced] = np.sign(self.offset[forced])
-        # Turn signs of units that do not have what is wanted, a random part of them at a time.
+        # Flip wrong signs, a random part of them at a time: flipping all at once may oscillate.
         wanted = 1.0 if reinforcing else -1.0
         for _ in range(40):
             field = wanted * (net.W @ signs + self.Wt @ signs)
@@ -108,7 +108,7 @@ class BiasSearch:
         return on_ray(bisected(lambda t: self.rate(on_ray(t)) <= RATE, 0.01, 4.0, 0.002))
 
     def limited(self, bias: Array) -> Array:
-        """Clip biases that saturate their unit whatever it receives: larger ones change nothing."""
+        """Clip biases that saturate their unit for any input: larger ones change nothing."""
         reach = row_sums(self.network.A) + 0.5 * (self.network.drive_max - self.network.drive_min)
         limit = reach + _SATURATED / self.activation.lipschitz
         return np.clip(bias, -limit - self.offset, limit - self.offset)
@@ -129,7 +129,7 @@ class BiasSearch:
             if not np.isfinite(largest) or largest == 0.0:
                 break
             b = self.scaled(self.limited(b + step * np.mean(np.abs(b)) / largest * gradient))
-            # Keep what is better; else go back, and take smaller steps.
+            # Keep an improvement; else return to the best bias and take smaller steps.
             value = self.slope(b)[0]
             if value > best:
                 best, best_b = value, b
@@ -167,7 +167,7 @@ class BiasSearch:
     def slope(self, b: Array) -> tuple[float, Array]:
         """Return the mean slope of the activations under the middle drive, and its gradient in b.
 
-        The slopes are those at the fixed point x = f(W x + c) without leak, c the bias plus drive.
+        The slopes are taken at the fixed point x = f(W x + c) without leak, c the bias plus drive.
         """
         # The fixed point.
         c, f, slope_of = b + self.mid_drive, self.activation.function, self.activation.derivative
@@ -190,7 +190,7 @@ class BiasSearch:
 
         The rate is the Perron root of diag(d)|W|, and its gradient in the largest slopes d follows
         from the left and right Perron vectors. The slopes depend on the ends of the box, which are
-        a fixed point of interval arithmetic: the gradient in the bias is from its adjoint equation.
+        a fixed point of interval arithmetic: its adjoint equation gives the gradient in the bias.
         """
         # The gradient in the largest slopes.
         net = self.network.biased(b)
@@ -240,8 +240,8 @@ def bisected(holds: Callable[[float], bool], low: float, high: float, tol: float
         low, high = high, 2 * high
         if high > 1e9:
             raise ValueError(
-                "No bias was found that is certified: W or the drive is too large for floating "
-                "point. Scale W down."
+                "No certified bias was found: W or the drive is too large for floating point. "
+                "Scale W down."
             )
     while high / low > 1 + tol:
         middle = float(np.sqrt(low * high))

@@ -1,4 +1,4 @@
-"""Design a reservoir that is certified: its bias, its spectral radius or its input scaling."""
+"""Find a certified bias, and the largest certified spectral radius or input scaling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reservoir.stability.proofs._certify import (
 )
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-_QUICK = ("max_norm", "two_norm", "series")  # proofs that a search may ask for many times
+_QUICK = ("max_norm", "two_norm", "series")  # proofs cheap enough for each step of a search
 
 
 def stable_bias(
@@ -43,9 +43,9 @@ def stable_bias(
 ) -> Array:
     """Find a bias with which a reservoir is certified for all inputs in a range.
 
-    The bias that is returned has been certified by `certify`; how it is found is a heuristic. The
-    smallest bias is not the best: it leaves some units steep and saturates others, which costs
-    memory. By default the mean slope of the activations is maximised instead.
+    The returned bias has been certified as by `certify`; the search for it is a heuristic. The
+    smallest bias is not the best: some units keep steep slopes and others saturate, which shortens
+    the memory. By default the mean slope of the activations is maximised instead.
 
     Parameters
     ----------
@@ -58,38 +58,38 @@ def stable_bias(
         the middle of its range; "magnitude": the smallest mean absolute value of the bias.
     margin : float, not negative, default=0.01
         The bias is certified for a range of the drive that is wider on both sides, by this share of
-        all that a unit can receive: the width of its drive and of what the others send it. At 0
-        the bias may lie at a fold, where the box is about to become wide: then states need many
-        more steps to come into it than the rate says (see `Certificate.steps_to`).
+        the width of a unit's total input: its drive plus the recurrent input from other units. At
+        0 the bias may be at a fold, where the box is about to become wide: then states need many
+        more steps to enter it than the rate suggests (see `Certificate.steps_to`).
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
-        How `certify` proves the result; the search itself uses the maximum norm.
+        Proof used by `certify` for the result; the search itself uses the maximum norm.
     leak_rate : float or array of shape (n_units,), per step, default=1.0
     activation : str or Activation, default="tanh"
-        With an enclosure, as for `certify`.
+        With a bounded enclosure.
     random_state : int, Generator, RandomState or None, default=None
         Seeds the signs that the search starts from.
 
     Returns
     -------
     array of shape (n_units,)
-        Zeros if no bias is needed: if `certify` holds by `method` without one, for the range as it
-        is given.
+        Zeros if no bias is needed, because `certify` holds by `method` without one for the given
+        range.
 
     Raises
     ------
     UnboundedActivationError
-        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
+        If the activation is unbounded or has no enclosure; a subclass of ValueError.
     TypeError, ValueError
         As `certify`; if W is so large that sums overflow.
 
     Notes
     -----
-    The search begins with biases of the form t s, where s holds the sums of ``|W|`` over the rows
-    with random signs: they are certified for large t, and bisection finds the smallest t. From
+    The search begins with biases of the form t s, where s contains the row sums of ``|W|`` with
+    random signs: they are certified for large t, and bisection finds the smallest t. From
     there the objective is ascended along the surface on which the proved rate is constant.
-    Gradients come from the adjoints of two fixed-point equations: that of the state, for the mean
-    slope, and that of the box, for the rate. Bisection assumes that a larger bias is certified
-    where a smaller one is. That need not be so, and therefore the result is certified again.
+    Gradients are computed from the adjoints of two fixed-point equations: the state's, for the mean
+    slope, and the box's, for the rate. Bisection assumes that a larger bias is certified wherever a
+    smaller one is. This need not be so, so the result is certified again.
 
     Examples
     --------
@@ -118,10 +118,10 @@ def stable_bias(
     largest = max(np.abs(wide.drive_min).max(), np.abs(wide.drive_max).max())
     if not is_small(network.A) or not largest < LARGEST:
         raise ValueError(
-            f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
-            "nothing is certified. Scale W or the inputs down."
+            f"The row sums of |W| and the drive must be below {LARGEST:g}; nothing larger is "
+            "certified. Scale W or the inputs down."
         )
-    # No bias may be needed, by the proof that the search uses or by the one that is asked for.
+    # No bias may be needed, by the proof that the search uses or by the requested one.
     if max_norm_bound(network) <= RATE or certify_network(network, method).holds:
         return bias
     # Search, then find the smallest multiple that the method certifies.
@@ -144,11 +144,11 @@ def _smallest_multiple(
 ) -> Array:
     """Return the smallest multiple of a bias that the given method certifies, for both networks.
 
-    The second has a wider range: where it is certified the first is, too, but the first proof that
-    succeeds may be another, of a rate nearer to 1.
+    The second has a wider range: wherever it is certified, so is the first, but possibly by another
+    proof, with a rate nearer to 1.
     """
     target = network.leaky_rate(RATE)
-    # Of what "auto" tries, those that cost little: a quadratic norm proves hardly smaller biases.
+    # Only the cheap proofs of "auto": a quadratic norm would allow hardly smaller biases.
     methods = _QUICK if method == "auto" else (method,)
 
     def holds(factor: float) -> bool:
@@ -220,9 +220,10 @@ def largest_certified(
     -------
     LargestCertified
         ``value`` is the spectral radius of the scaled W, or the factor of the input weights. The
-        radius has the accuracy of `spectral_radius`, 1e-6: leave a margin if you build a reservoir
-        anew. The value is infinite if even 2^40 times the present one is certified, and 0.0 if not
-        even 2^-40 times it is. ``certificate`` is that of the value; it does not hold if that is 0.
+        radius has the accuracy of `spectral_radius`, 1e-6: use a slightly smaller one to build a
+        new reservoir. The value is infinite if even 2^40 times the present one is certified, and
+        0.0 if not even 2^-40 times it is. ``certificate`` is for this value; it does not hold if
+        the value is 0.
 
     Raises
     ------
@@ -231,8 +232,8 @@ def largest_certified(
 
     Notes
     -----
-    The value is certified. That no larger one is, is a heuristic: bisection assumes that if a value
-    is certified, all smaller ones are.
+    The value is certified; that it is the largest is not proved: bisection assumes that all values
+    below a certified one are certified, too.
 
     Examples
     --------
@@ -253,7 +254,7 @@ def largest_certified(
         unit = spectral_radius(reservoir.W)
         if unit == 0.0:
             raise ValueError(
-                "The spectral radius of W is 0, and no factor changes it. Use "
+                "The spectral radius of W is 0, so no factor changes it. Use "
                 'parameter="input_scaling".'
             )
 
@@ -276,9 +277,9 @@ def largest_certified(
 
 
 def _bracket(holds: Callable[[float], bool]) -> tuple[float | None, float | None]:
-    """Return a power of 2 that holds and the next one, which does not; None for what is not found.
+    """Return a power of 2 that holds and the next larger one, which does not.
 
-    The search begins at 1 and goes up to 2^40, or down to 2^-40.
+    The search begins at 1 and ends at 2^40 or 2^-40; an end that is not found is None.
     """
     if holds(1.0):
         for k in range(1, 41):

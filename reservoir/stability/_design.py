@@ -1,4 +1,4 @@
-"""`design`: of the reservoirs that are certified, the one that remembers most."""
+"""`design`: the certified reservoir with the longest memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._certify import certify
 from reservoir.topologies import TOPOLOGIES
 
-# What is tried, up to how many units.
+# Topologies that are tried by default, each with the largest number of units.
 _TRIED = {
     "orthogonal": 2000,
     "ring": sys.maxsize,
@@ -52,15 +52,15 @@ class Alternative:
     topology : str
     spectral_radius : float
     bias : {"drawn", "none", "searched"}
-        As the law gives it, zeros, or that of `stable_bias`.
+        Drawn from its distribution, zeros, or found by `stable_bias`.
     reservoir : Reservoir
     certificate : Certificate
-        Of the range of inputs; it does not hold for what is listed as a rival only.
+        For the range of inputs; it does not hold for reservoirs listed only for comparison.
     memory : float or None
-        About how many past inputs a linear readout finds in the states; None where a dense W is
-        too large to be asked.
+        Approximate number of past inputs that a linear readout can recover from the states; None
+        if a dense W is too large for the estimate.
     parameters : dict
-        Parameters of `build_reservoir`, or of an estimator, that make this reservoir again.
+        Parameters of `build_reservoir`, or of an estimator, that reproduce this reservoir.
 
     Examples
     --------
@@ -94,18 +94,18 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """A certified reservoir that remembers, and what it was compared with.
+    """The certified reservoir with the longest memory, and the alternatives it was compared with.
 
     Attributes
     ----------
     reservoir : Reservoir
     certificate : Certificate
-        It holds, and knows the range of the inputs.
+        It holds, and includes the range of the inputs.
     memory : float or None
-        About how many past inputs a linear readout finds in the states.
+        Approximate number of past inputs that a linear readout can recover from the states.
     alternatives : tuple of Alternative
-        All that was tried: what is certified first, in the order of memory. The first is the
-        chosen one.
+        All reservoirs that were tried: the certified ones first, by decreasing memory. The first
+        is the chosen one.
 
     Examples
     --------
@@ -126,10 +126,10 @@ class Design:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters that make the reservoir again: ``ESNRegressor(**design.parameters)``.
+        """Parameters that reproduce the reservoir: ``ESNRegressor(**design.parameters)``.
 
-        A drawn bias, or none, comes as ``bias="stable"``: `fit` proves it for the range of its own
-        X, and says so in ``certificate_``. A bias that was searched comes as an array.
+        A drawn bias, or none, is given as ``bias="stable"``: `fit` then certifies it for the range
+        of the X it receives and sets ``certificate_``. A searched bias is given as an array.
         """
         return dict(self.alternatives[0].parameters)
 
@@ -154,34 +154,34 @@ def design(
     dtype: Any = "float64",
     random_state: RandomState = None,
 ) -> Design:
-    """Find the certified reservoir that remembers most of given inputs.
+    """Find the certified reservoir with the longest memory of given inputs.
 
-    A proof is bought by weights or by a bias. An orthogonal W, or a ring, of a radius just below 1
-    is certified as it is, for every input, and remembers more than a random W; a bias that
-    saturates units costs memory. This function tries both, and compares.
+    Suitable weights or a suitable bias make a proof possible. An orthogonal W, or a ring, with a
+    radius just below 1 is certified for every input without a bias, and has a longer memory than a
+    random W; a bias that saturates units shortens the memory. This function tries and compares
+    both.
 
     Parameters
     ----------
     n_units : int
     inputs : (low, high) or array of shape (n_samples, n_features), default=(-1.0, 1.0)
-        A tuple is the range of the inputs, numbers or arrays of shape (n_features,). Else it is the
-        series X, or a list of them: the range is then that of X, a tenth of its width wider on both
-        sides, as for ``bias="stable"``.
+        A tuple is the range of the inputs: numbers or arrays of shape (n_features,). An array, or
+        a list of arrays, is the series X: the range is then the range of X, widened on both sides
+        by a tenth of its width, as for ``bias="stable"``.
     n_features : int, default=None
-        Number of inputs; None takes it from the other arguments.
+        Number of inputs; None infers it from the other arguments.
     topologies : sequence of str, default=None
-        Names in `reservoir.topologies.TOPOLOGIES`. None tries "orthogonal" (up to 2000 units),
-        "ring", "cycle_with_jumps", and up to 500 units "random_sparse", where the number of units
-        allows them.
+        Names in `reservoir.topologies.TOPOLOGIES`. None tries "ring" and "cycle_with_jumps",
+        "orthogonal" up to 2000 units and "random_sparse" up to 500 units.
     spectral_radius : float, default=None
-        Radius that is tried, and smaller ones where it is not certified. None is 0.99 over the
-        largest slope of the activation: .99 for tanh, 3.96 for "logistic".
+        Radius that is tried first; smaller ones are tried if it is not certified. None is 0.99
+        over the largest slope of the activation: .99 for tanh, 3.96 for "logistic".
     bias_scaling : float or sequence of float, default=(0.0, 0.1)
-        Scalings of a uniform bias that are tried. Without a bias memory is longest, but a tanh
-        reservoir then computes odd functions of its input only: give .1 where products of inputs
-        count, or if in doubt.
+        Scalings of a uniform bias that are tried. Memory is longest without a bias, but a tanh
+        reservoir then computes only odd functions of its input: use .1 if products of inputs
+        matter, or if in doubt.
     input_scaling, leak_rate, activation, in_degree, weights, input_weights, dtype, random_state
-        As in `build_reservoir`. If `random_state` is no integer, one is drawn.
+        As in `build_reservoir`. If `random_state` is not an integer, one is drawn from it.
 
     Returns
     -------
@@ -192,22 +192,22 @@ def design(
     UnboundedActivationError
         If the activation has no enclosure; a subclass of ValueError.
     TypeError, ValueError
-        If an argument is out of range, or a topology does not have so few units; if nothing is
+        If an argument is out of range, a topology requires more units, or no reservoir is
         certified.
 
     Notes
     -----
-    Each topology is tried at the radius that was asked for, with each scaling of the bias. Where
-    that is not certified, `stable_bias` finds another bias (not for "relu" and others without
-    bounds), and the radius is lowered until the drawn bias is certified, in steps of 3 %.
-    Everything is certified by ``method="auto"``.
+    Each topology is tried at the requested radius, with each scaling of the bias. If none is
+    certified, `stable_bias` finds another bias (not for "relu" and other unbounded activations),
+    and the radius is lowered in steps of 3 % until the drawn bias is certified. All certificates
+    are by ``method="auto"``.
 
     ``memory`` is an estimate of the linear memory capacity [1]_: the sum, over lags and inputs, of
     the squared correlation of a past input with its best linear estimate from the states. Lags go
     to 100, or twice the number of units up to 500, and further with a leak. Inputs are drawn
-    independently: uniformly from the range, or from the rows of X. For one input without a leak it
-    agrees with `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: a
-    larger input scaling forgets sooner, and computes more.
+    independently: uniformly from the range, or from the rows of X. For one input without a leak the
+    estimate agrees with `metrics.memory_capacity` to a few percent. A task may need more than
+    memory: a larger input scaling shortens the memory but makes the states more nonlinear.
 
     References
     ----------
@@ -252,8 +252,8 @@ def design(
     found.sort(key=lambda one: (not one.certified, -1.0 if one.memory is None else -one.memory))
     if not found or not found[0].certified:
         raise ValueError(
-            f"Nothing is certified of topologies={topologies!r} with units of {activation!r}. Name "
-            '"orthogonal" or "ring", or leave the argument out.'
+            f"No reservoir is certified for topologies={topologies!r} with activation="
+            f'{activation!r}. Give "orthogonal" or "ring", or omit the argument.'
         )
     best = found[0]
     _warn_of_no_memory(best)
@@ -261,19 +261,19 @@ def design(
 
 
 def _warn_of_no_memory(best: Alternative) -> None:
-    """Say so where even the best reservoir holds next to nothing of its inputs."""
+    """Warn if even the best reservoir stores almost nothing of its inputs."""
     if best.memory is not None and best.memory < 0.5:
         warnings.warn(
-            f"What remembers most of all that was tried holds {best.memory:.1f} past inputs: they "
-            "saturate the units, or do not change. Scale the inputs (StandardScaler), or lower "
-            "input_scaling.",
+            f"The reservoir with the longest memory stores only {best.memory:.1f} past inputs: the "
+            "inputs saturate the units, or are constant. Scale the inputs (StandardScaler), or "
+            "lower input_scaling.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None) -> int:
-    """Return how many inputs there are, from whatever says it."""
+    """Return the number of inputs: `n_features`, or from the shapes of the other arguments."""
     if isinstance(inputs, tuple):
         shapes = [np.shape(end) for end in inputs] + [np.shape(input_scaling)]
     else:
@@ -284,14 +284,14 @@ def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None)
     n_features = check_count("n_features", n_features)
     if known and known[0] != n_features:
         raise ValueError(
-            f"n_features={n_features}, but the other arguments are of {known[0]} inputs. Leave it "
-            "out."
+            f"n_features={n_features}, but the other arguments have {known[0]} inputs. Omit "
+            "n_features."
         )
     return n_features
 
 
 def _inputs(inputs: Any, n_features: int) -> tuple[Array, Callable[[int], Array]]:
-    """Return the range of the inputs, of shape (2, n_features), and a function that draws some."""
+    """Return the range of the inputs, of shape (2, n_features), and a function that draws rows."""
     if isinstance(inputs, tuple):
         low, high = as_pair("inputs", inputs)
         box = np.array(read_ends("inputs[0]", "inputs[1]", n_features, low, high))
@@ -328,7 +328,7 @@ def _names(topologies: Sequence[str] | None, n_units: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """What all reservoirs have in common that one design compares."""
+    """Settings shared by all reservoirs that one design compares."""
 
     drawing: Drawing
     n_units: int
@@ -339,10 +339,11 @@ class _Trials:
     bounded: bool
 
     def of_topology(self, name: str) -> Iterator[Alternative]:
-        """Yield what is certified of a topology, and its rivals at the radius asked for."""
+        """Yield a topology's certified reservoirs, and uncertified ones of the requested radius."""
         wanted = self.drawing.spectral_radius
         found = [self._drawn(name, wanted, scaling) for scaling in self.scalings]
-        # without a box no bias proves anything, and what is not certified may diverge
+        # Uncertified reservoirs are listed for comparison, but not those with an unbounded
+        # activation: their states may diverge, and without a box no bias makes a proof possible.
         yield from (self._measured(one) for one in found if one.certified or self.bounded)
         if any(one.certified for one in found):
             return
@@ -355,7 +356,7 @@ class _Trials:
                 return
 
     def _drawn(self, name: str, radius: float, scaling: float) -> Alternative:
-        """Return a reservoir with a uniform bias, or none; its memory is not yet known."""
+        """Return a reservoir with a uniform bias, or none; its memory is not yet estimated."""
         drawing = replace(self.drawing, topology=name, spectral_radius=radius, bias_scaling=scaling)
         n_features = self.box.shape[1]
         generator = np.random.default_rng(self.seed)
@@ -369,7 +370,7 @@ class _Trials:
         return Alternative(name, radius, bias, made, certificate, None, parameters)
 
     def _searched(self, drawn: Alternative) -> Alternative:
-        """Return a reservoir with the bias that `stable_bias` finds in the place of its own."""
+        """Return a drawn reservoir with its bias replaced by the one that `stable_bias` finds."""
         made = drawn.reservoir
         bias = stable_bias(
             made.W,
@@ -401,8 +402,15 @@ def _table(rows: Sequence[Alternative]) -> str:
     for one in rows:
         memory = "-" if one.memory is None else f"{one.memory:.1f}"
         rate = f"{one.certificate.rate:.4f}" if one.certified else "-"
-        held = "yes" if one.certified else "no"
-        numbers = (f"{one.spectral_radius:g}", one.bias, f"{one.mean_bias:.2f}", held, rate, memory)
+        certified = "yes" if one.certified else "no"
+        numbers = (
+            f"{one.spectral_radius:g}",
+            one.bias,
+            f"{one.mean_bias:.2f}",
+            certified,
+            rate,
+            memory,
+        )
         lines.append((one.topology, *numbers))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

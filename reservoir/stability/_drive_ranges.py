@@ -1,4 +1,4 @@
-"""The drive W_in u + W_fb y that inputs u and fed-back outputs y make: bounds, series, terms."""
+"""The drive W_in u + W_fb y of inputs u and fed-back outputs y: bounds, series, terms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def drive_range(
     feedback_low: ArrayLike | None = None,
     feedback_high: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Bounds of the drive p = W_in u [+ W_fb y] for inputs in a box.
+    """Compute bounds of the drive p = W_in u [+ W_fb y] for inputs in a box.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def drive_range(
     reservoir = as_reservoir(model)
     # The part that the inputs drive.
     least, largest = _bounds("low", "high", reservoir.W_in, low, high)
-    # The part that is fed back; the sum of the two is rounded outwards once more.
+    # The part from outputs fed back; the sum of the two is rounded outwards once more.
     if (reservoir.W_fb is None) != (feedback_low is None and feedback_high is None):
         raise ValueError(
             "The reservoir has feedback weights: give feedback_low and feedback_high."
@@ -79,8 +79,8 @@ def drive_range(
 def inputs_of_drive(reservoir: Reservoir, low: Array, high: Array) -> tuple[Array, Array]:
     """Return a range of inputs, and of outputs fed back, whose drive has about these bounds.
 
-    The inverse of `drive_range` where the bounds come from it; else the range whose drive comes
-    nearest to the bounds, in the sense of least squares.
+    This inverts `drive_range` if the bounds were computed by it; else it returns the range whose
+    drive is nearest to the bounds in least squares.
     """
     matrices = [reservoir.W_in] if reservoir.W_fb is None else [reservoir.W_in, reservoir.W_fb]
     M = np.hstack([dense(M, "W_in") if sp.issparse(M) else as_double(M) for M in matrices])
@@ -99,7 +99,7 @@ def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[
 def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> Array:
     """Return the largest ``|W_in| |u| + |W_fb| |y|`` of each unit over the rows of u and y.
 
-    The rounding of the drive is proportional to it: terms may be large where their sum is small.
+    The drive's rounding error is proportional to it: terms may be large where their sum is small.
     """
     with np.errstate(over="ignore"):
         terms = np.abs(inputs) @ abs(as_double(reservoir.W_in)).T
@@ -111,19 +111,19 @@ def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> A
 def shared_inputs(
     reservoir: Reservoir, input_range: Any, output_range: Any
 ) -> tuple[Array, Array | None, tuple[Array, Array]]:
-    """Check the ranges of inputs and outputs, and return the set of drives that they make.
+    """Check the ranges of inputs and outputs, and return the set of resulting drives.
 
     Returns
     -------
     input_range, output_range : arrays of shape (2, n_columns)
         The second is None without feedback weights.
     centre, generators : arrays of shape (n_units,) and (n_units, n_generators)
-        Every drive is ``centre + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), so that the
-        dependence between units that receive the same inputs is kept.
+        Every drive is ``centre + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), which
+        preserves the dependence between units that receive the same inputs.
     """
     if input_range is None or (output_range is None) != (reservoir.W_fb is None):
         raise ValueError(
-            "input_range is needed, and output_range if and only if the reservoir has feedback "
+            "input_range is required, and output_range if and only if the reservoir has feedback "
             "weights."
         )
     checked: list[Array] = []
@@ -136,10 +136,10 @@ def shared_inputs(
         M = dense(as_double(M), name)
         below, above = read_ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
         checked.append(np.array([below, above]))
-        # The half width is rounded up: from the rounded middle it must reach both ends.
+        # The half width is rounded up, so that the range about the rounded middle has both ends.
         half = 0.5 * above - 0.5 * below + 2 * EPS * (np.abs(below) + np.abs(above))
         centre = centre + M @ (0.5 * below + 0.5 * above)
-        # One generator for each column, and one for each unit that covers the products' rounding.
+        # One generator for each column, and one for each unit to cover the products' rounding.
         generators.append(M * (half * (1 + 8 * EPS)))
         generators.append(
             np.diag(EPS * (M.shape[1] + 8) * (abs(M) @ np.abs(checked[-1]).max(axis=0)))
@@ -152,7 +152,7 @@ def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None
     """Return the drive of each step of one period, of shape (period, n_units), without the bias."""
     X = as_series("inputs", inputs, reservoir.n_features, np.float64)
     if len(X) == 0:
-        raise ValueError("inputs has no rows; one period of the input has at least 1.")
+        raise ValueError("inputs has no rows; one period needs at least 1.")
     given = as_feedback(reservoir, feedback, len(X))
     with np.errstate(over="ignore", invalid="ignore"):
         drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)

@@ -1,4 +1,4 @@
-"""Bounds that rounding cannot break: margins for underflow and overflow, sums, images of boxes.
+"""Bounds valid under rounding: margins for underflow and overflow, row sums, images of boxes.
 
 Relative rounding errors are multiples of `EPS`, from `reservoir.activations.enclosures`.
 """
@@ -33,7 +33,7 @@ def is_small(A: Matrix) -> bool:
 def image_of_box(M: Matrix, low: Array, high: Array) -> tuple[Array, Array]:
     """Return bounds of M v for low <= v <= high, rounded outwards."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # Each entry of M meets the end of the interval that its sign asks for.
+        # The sign of each entry of M determines which end of the interval gives the bound.
         positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2
         size = abs(M) @ np.maximum(np.abs(low), np.abs(high))
         error = (2 * M.shape[1] + 6) * EPS * size + TINY

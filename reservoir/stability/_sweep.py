@@ -1,6 +1,6 @@
 """Bifurcation sweeps: attractors, exponents and certificates over a grid of parameters.
 
-It both measures and proves, and so stands above the two packages that do either.
+It uses both the measures and the proofs, so it belongs to neither package.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from reservoir.stability.proofs._certify import certify
 from reservoir.stability.proofs._certify_cycle import certify_cycle
 
 PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
-_N_UNSETTLED = 3  # so many of the trajectories that reached no cycle get an exponent
+_N_UNSETTLED = 3  # at most so many trajectories that reached no cycle get an exponent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """What was found at each point of a grid; the axes of all arrays are those of `parameters`.
+    """Results at each point of a grid; the axes of all arrays follow the order of `parameters`.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Sweep:
     counts : int array
         Number of attracting cycles that were found.
     exponents : float array
-        Largest conditional Lyapunov exponent among what was found, per step.
+        Largest conditional Lyapunov exponent of the trajectories, per step.
     certified : bool array
-        Where a certificate proves that all initial states lead to one response.
+        Whether a certificate proves that all initial states lead to one response.
 
     Examples
     --------
@@ -83,29 +83,30 @@ def sweep(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Sweep:
-    """Attractors, Lyapunov exponents and certificates over a grid of parameters.
+    """Compute attractors, Lyapunov exponents and certificates over a grid of parameters.
 
     Parameters
     ----------
     reservoir : Reservoir, fitted estimator, or callable
-        What the parameters act on. A callable makes the reservoir of a grid point from them, by
-        keyword; it must be importable if `n_jobs` asks for processes.
+        Reservoir to which the parameters are applied. A callable receives the parameters of a grid
+        point as keywords and returns its reservoir; it must be importable if `n_jobs` uses
+        processes.
     inputs : array of shape (period, n_features)
         One period of the drive. A row of zeros for autonomous networks.
     parameters : dict of name -> values
         The grid is the product of the values. Unless `reservoir` is a callable the names are:
         "spectral_radius" (W is rescaled to it), "bias" and "input_scaling" (factors of the bias and
-        of W_in) and "leak_rate" (replaces the reservoir's).
+        of W_in) and "leak_rate" (replaces the reservoir's leak rate).
     n_initial_states, n_periods, max_multiple, tol
         As in `sample_attractors`, with fewer initial states by default.
     certificate : {"range", "cycle", None}, default="range"
-        "range" asks `certify` for all inputs whose drive W_in u (plus W_fb y) stays within the
-        extremes of this one. "cycle" asks `certify_cycle` for this drive alone, which holds more
-        often and costs more. None asks for no certificate.
+        "range" uses `certify`, for all inputs whose drive W_in u (plus W_fb y) stays within the
+        extremes of this drive. "cycle" uses `certify_cycle`, for this drive alone, which holds more
+        often and costs more. None computes no certificate.
     feedback : array of shape (period, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        For the initial states, which are the same at every grid point.
+        Draws the initial states, which are the same at every grid point.
     n_jobs : int, default=None
         Workers for the grid points (joblib). The result does not depend on it.
 
@@ -116,17 +117,18 @@ def sweep(
     Raises
     ------
     TypeError, ValueError
-        If a name is not known, a list of values is empty or not numeric, the spectral radius of W
-        is 0 and is to be rescaled, or as in `sample_attractors`.
+        If a name is not known, a list of values is empty or not numeric, W has spectral radius 0
+        and should be rescaled, or as in `sample_attractors`.
 
     Notes
     -----
-    The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem: where it says
-    True there is one response. A reservoir with an unbounded activation is certified nowhere.
+    The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem: where it is
+    True there is exactly one response. Nothing is certified if the activation has no enclosure or,
+    with "cycle", is unbounded.
 
-    The exponent of a cycle is the logarithm of the largest modulus of its multipliers, per step. Of
-    the trajectories that reached no cycle up to three are continued for `n_periods` more, and have
-    the exponent of `lyapunov_exponents`. The largest of all these is reported.
+    The exponent of a cycle is the logarithm of the largest modulus of its multipliers, per step. Up
+    to three of the trajectories that reached no cycle are continued for another `n_periods`, and
+    their exponents are computed by `lyapunov_exponents`. `exponents` contains the largest of these.
 
     References
     ----------
@@ -144,7 +146,8 @@ def sweep(
     >>> found.counts, found.certified
     (array([1, 1, 2]), array([ True,  True, False]))
     """
-    # What is done at a grid point: the same initial states at all of them.
+    # The computation of one grid point; the seed is drawn once, so that all points use the same
+    # initial states.
     grid = _read_grid(reservoir, parameters)
     check_count("n_initial_states", n_initial_states)
     check_n_jobs(n_jobs)
@@ -182,7 +185,7 @@ def sweep(
 
 
 def _is_family(reservoir: Any) -> bool:
-    """Whether it is a callable that makes reservoirs, not a reservoir or an estimator."""
+    """Whether the argument is a callable that returns reservoirs, not a reservoir or estimator."""
     return callable(reservoir) and not hasattr(reservoir, "reservoir_")
 
 
@@ -204,13 +207,13 @@ def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
                 f"parameters[{name!r}] must be a non-empty list of numbers; got {values!r}."
             )
         if axis.dtype.kind not in "iuf" or not np.isfinite(axis).all():
-            raise ValueError(f"parameters[{name!r}] must hold finite numbers; got {values!r}.")
+            raise ValueError(f"parameters[{name!r}] must be finite numbers; got {values!r}.")
         grid[name] = axis
     return grid
 
 
 class _Family:
-    """Makes reservoirs from one by changing its parameters; the radius of W is computed once."""
+    """Reservoirs that differ from one in the given parameters; its radius is computed once."""
 
     def __init__(self, reservoir: Reservoir, grid: Mapping[str, Array]) -> None:
         self.reservoir = reservoir.astype("float64")
@@ -223,8 +226,8 @@ class _Family:
                 )
             if self.radius == 0:
                 raise ValueError(
-                    "W has spectral radius 0 (it is nilpotent): it cannot be rescaled to another. "
-                    "Give a callable that makes the reservoir from the parameters."
+                    "W has spectral radius 0 (it is nilpotent), so it cannot be rescaled. "
+                    "Give a callable that returns the reservoir for given parameters."
                 )
 
     def __call__(self, **values: float) -> Reservoir:
@@ -242,7 +245,7 @@ class _Family:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """What is done at a grid point, in this process or another: a call with its parameters."""
+    """The computation of a grid point, called with its parameters in this process or another."""
 
     family: Callable[..., Reservoir]
     inputs: Any
@@ -274,7 +277,7 @@ class _Point:
         return float(max(exponents))
 
     def _certified(self, reservoir: Reservoir) -> bool:
-        """Whether the certificate that was asked for holds."""
+        """Whether the requested certificate holds."""
         if self.certificate is None:
             return False
         feedback = self.options["feedback"]

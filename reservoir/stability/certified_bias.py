@@ -1,4 +1,4 @@
-"""What `bias="stable"` means: the range that is certified, the bias, and a warning of its cost."""
+"""Implementation of `bias="stable"`: the certified range, the bias, and a warning of its cost."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from reservoir.stability._drive_ranges import inputs_of_drive
 from reservoir.stability.proofs._certify import certify
 from reservoir.topologies import orthogonal, ring
 
-RADIUS = 0.99  # times the largest slope: what a norm of W proves, with room for rounding
-MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
-_CLEARLY = 0.8  # a bias that leaves less of the memory costs more than it brings
-_DENSE = 1000  # up to so many units an orthogonal W is made to say what it remembers
-_SCANNED = 200  # up to so many units the largest certified radius is looked for
-_STEP = 0.97  # from one radius that is tried to the next
-_SMALLEST = 0.2  # radius that is tried, times the largest slope
+RADIUS = 0.99  # norm of W times the largest slope that is provable, with room for rounding
+MARGIN = 0.1  # of the width of each feature's range, on both sides: room for future rows
+_CLEARLY = 0.8  # warn if a bias keeps a smaller share of the memory than this
+_DENSE = 1000  # up to so many units an orthogonal W is tried as an alternative
+_SCANNED = 200  # up to so many units the largest certified radius is searched for
+_STEP = 0.97  # ratio of one tried radius to the one before
+_SMALLEST = 0.2  # smallest tried radius times the largest slope
 
 
 def widened_range(arrays: Sequence[Array]) -> Array:
-    """Return the range of several series, a tenth wider on both sides: (2, n_columns)."""
+    """Return the range of several series, a tenth wider on both sides, of shape (2, n_columns)."""
     low = np.min([array.min(axis=0) for array in arrays], axis=0).astype(float)
     high = np.max([array.max(axis=0) for array in arrays], axis=0).astype(float)
     return np.array([low - MARGIN * (high - low), high + MARGIN * (high - low)])
@@ -44,14 +44,14 @@ def certified_reservoir(
     generator: np.random.Generator,
     step_range: tuple[float, float] | None = None,
 ) -> Reservoir:
-    """Return a reservoir that is certified, with the bias it has or another.
+    """Return the reservoir, with another bias if it is not certified with the present one.
 
-    `low` and `high` bound the drive, `step_range` the lengths of steps, as in `certify`. Where a
-    bias has to be found that costs more memory than it brings, a warning says what would keep more.
+    `low` and `high` bound the drive, `step_range` the lengths of steps, as in `certify`. If another
+    bias shortens the memory clearly, a warning names alternatives that keep more.
     """
     if certify(reservoir, low, high, step_range=step_range).holds:
         return reservoir
-    # What a maximum norm proves, it proves of steps of any length.
+    # A proof in a maximum norm covers steps of any length.
     bias = stable_bias(
         reservoir.W,
         low,
@@ -62,11 +62,11 @@ def certified_reservoir(
         random_state=generator,
     )
     found = replace(reservoir, bias=bias)
-    # rounding to float32 might undo it, or steps that are so short that nothing decays in them
+    # Rounding to float32 may lose the certificate, and so may steps too short for any decay.
     if not certify(found, low, high, step_range=step_range).holds:
         longer = "" if step_range is None else f", or longer steps than step_range={step_range}"
         raise ValueError(
-            f'bias="stable" found no bias that is certified in {reservoir.dtype}. Use '
+            f'bias="stable" found no certified bias in {reservoir.dtype}. Use '
             f'dtype="float64", or a smaller spectral radius{longer}.'
         )
     if bias.any():
@@ -76,9 +76,9 @@ def certified_reservoir(
 
 
 def smaller_radii(radius: float, lipschitz: float) -> Iterator[float]:
-    """Yield the radii below `radius` at which a certificate is looked for, the largest first.
+    """Yield the radii below `radius` at which a certificate is tried, the largest first.
 
-    They have three digits, so that a reservoir of the same radius can be built from the number.
+    They have three digits, so that the printed number gives the same reservoir.
     """
     largest = RADIUS / lipschitz
     tried = largest if radius > largest else radius * _STEP
@@ -90,7 +90,7 @@ def smaller_radii(radius: float, lipschitz: float) -> Iterator[float]:
 def _warn_of_lost_memory(
     drawn: Reservoir, found: Reservoir, low: Array, high: Array, step_range: Any
 ) -> None:
-    """Say so where a certified bias leaves clearly less memory, and what keeps more."""
+    """Warn if a certified bias leaves clearly less memory, and name what keeps more."""
     least, largest = inputs_of_drive(drawn, low, high)
 
     def draw(n_rows: int) -> Array:
@@ -107,8 +107,8 @@ def _warn_of_lost_memory(
     named = " or ".join(f"{name} (keeps {memory:.0f})" for name, memory in others)
     remedy = f"No other bias is needed with {named}. " if named else ""
     warnings.warn(
-        f'bias="stable" found a bias that costs memory: about {kept:.0f} of {before:.0f} steps are '
-        f"left. {remedy}reservoir.stability.design compares what can be certified.",
+        f'bias="stable" found a bias that costs memory: about {kept:.0f} of {before:.0f} steps '
+        f"remain. {remedy}reservoir.stability.design compares certified reservoirs.",
         UserWarning,
         stacklevel=caller_level(),
     )
@@ -120,7 +120,7 @@ def _others(
     draw: Callable[[int], Array],
     kept: float,
 ) -> list[tuple[str, float]]:
-    """Return what is certified with the drawn bias and keeps more memory, and how much it keeps."""
+    """Return alternatives certified with the drawn bias that keep more memory, and how much."""
     lipschitz = get_activation(drawn.activation).lipschitz
     radius = RADIUS / lipschitz
     others = []
@@ -130,11 +130,11 @@ def _others(
             made = replace(drawn, W=W)
             if holds(made):
                 others.append((f'topology="{name}", spectral_radius={radius:.2f}', made))
-    own = spectral_radius(drawn.W) if drawn.n_units <= _SCANNED else 0.0
-    for smaller in smaller_radii(own, lipschitz):
+    present = spectral_radius(drawn.W) if drawn.n_units <= _SCANNED else 0.0
+    for smaller in smaller_radii(present, lipschitz):
         scaled = replace(drawn, W=scale_to_spectral_radius(drawn.W, smaller))
         if holds(scaled):
             others.append((f"spectral_radius={smaller:g}", scaled))
             break
-    measured = [(words, estimated_memory(other, draw)) for words, other in others]
-    return [(words, memory) for words, memory in measured if memory is not None and memory > kept]
+    measured = [(name, estimated_memory(other, draw)) for name, other in others]
+    return [(name, memory) for name, memory in measured if memory is not None and memory > kept]

@@ -281,7 +281,7 @@ def test_maps_refuse():
         datasets.henon(100, initial_state=[5.0, 5.0])
     with pytest.raises(ValueError, match=r"r=4.1 must be finite and in \[0, 4\]"):
         datasets.logistic_map(5, r=4.1)
-    with pytest.raises(ValueError, match=r"fixed point 0 at step 2\. Use another start"):
+    with pytest.raises(ValueError, match=r"fixed point 0 at step 2\. Use another initial_state"):
         datasets.logistic_map(5, initial_state=0.5, washout=0)
     assert datasets.logistic_map(5, initial_state=0).sum() == 0
 

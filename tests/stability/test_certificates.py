@@ -502,7 +502,7 @@ def test_shared_inputs_are_in_the_certificate():
     assert found.covers_inputs([[-1.0], [1.0]])
     assert not found.covers_inputs([[0.0], [1.001]])
     assert not replace(found, holds=False).covers_inputs([[0.0]])
-    with pytest.raises(ValueError, match="knows the range of the drive only"):
+    with pytest.raises(ValueError, match="has a range of the drive only"):
         certify(res, low, high).covers_inputs([[0.0]])
     with pytest.raises(ValueError, match="output_range if and only if"):
         certify(res, low, high, input_range=(-1, 1), output_range=(0, 1))
@@ -544,7 +544,7 @@ def test_what_rests_on_shared_inputs_says_so():
 def test_a_range_of_inputs_must_agree_with_the_drives():
     res = Reservoir([[2.0]], [[1.0]], [-1.0])
     for method in ("auto", "thorough"):
-        with pytest.raises(ValueError, match="input_range reaches beyond drive_min"):
+        with pytest.raises(ValueError, match="input_range exceeds drive_min"):
             certify(res, -0.1, 0.1, method=method, input_range=(-1, 1))
     found = certify(res, -1.0, 1.0, input_range=(-1, 1))  # exact ends, within rounding
     assert found.drive_max >= 1.0
@@ -788,7 +788,7 @@ def test_the_readouts_own_feedthrough_is_part_of_the_loop():
         (([[1.0]],), {"include_input": True}, "reservoir must be"),
         ((None,), {}, "linear readout"),
         ((([[1.0, 2.0]], [0.0]),), {"include_input": False}, r"coef must have shape \(1, 1\)"),
-        ((([[1.0]], [0.0]),), {}, "include_input must say"),
+        ((([[1.0]], [0.0]),), {}, "include_input is required"),
         ((([[np.nan]], [0.0]),), {"include_input": False}, "finite"),
         ((([[1.0]], [0.0]),), {"include_input": False, "clip": (1, 0)}, "low <= high"),
         ((([[1.0]], [0.0]),), {"include_input": False, "exog": [1.0]}, "exog"),
@@ -862,8 +862,8 @@ def test_unbounded_activations_are_refused_where_a_box_is_needed(activation):
     "low, high, options, kind, message",
     [
         (1.0, 0.0, {}, ValueError, r"drive_min=1 exceeds drive_max=0 \(unit 0\)"),
-        (np.nan, 0.0, {}, ValueError, "drive_min holds NaN"),
-        (0.0, np.inf, {}, ValueError, "drive_max holds NaN or infinity"),
+        (np.nan, 0.0, {}, ValueError, "drive_min contains NaN"),
+        (0.0, np.inf, {}, ValueError, "drive_max contains NaN or infinity"),
         ([0.0] * 3, 1.0, {}, ValueError, r"\(n_units=2,\); got \(3,\)"),
         (1j, 1.0, {}, TypeError, "real"),
         ("-1", 1.0, {}, TypeError, "drive_min must be real"),

@@ -209,7 +209,7 @@ def test_leaks_that_only_look_equal_in_long_steps_are_not_taken_for_equal():
         ({"step_range": (1.0, 0.5)}, ValueError, "step 1 exceeds the longest one 0.5. Swap them"),
         ({"step_range": ("1", 2.0)}, TypeError, r"step_range\[0\] must be a number; got '1'"),
         ({"method": "thorough"}, ValueError, "'thorough' proves nothing.*(0.5, 2).*method='auto'"),
-        ({"method": "series"}, ValueError, "'series' proves nothing of steps of several lengths"),
+        ({"method": "series"}, ValueError, "'series' proves nothing for steps of several lengths"),
         ({"method": "lyapunov"}, ValueError, "'lyapunov' with step_range.*'auto' or 'max_norm'"),
     ],
 )

@@ -163,7 +163,9 @@ def test_alternatives_are_what_they_say():
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.filterwarnings("ignore:What remembers most")  # two units under a drive of 30
+@pytest.mark.filterwarnings(
+    "ignore:The reservoir with the longest"
+)  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
 def test_a_design_is_certified_for_every_drive(n_units, leak):
@@ -281,7 +283,7 @@ def test_a_bias_that_costs_memory_is_warned_of():
     X, y = narma(300, random_state=0)
     X = 2 * X - 0.5
     options = {"bias": "stable", "input_scaling": 0.2, "random_state": 0}
-    with pytest.warns(UserWarning, match="about .* of .* steps are left") as caught:
+    with pytest.warns(UserWarning, match="about .* of .* steps remain") as caught:
         esn = ESNRegressor(50, leak_rate=1.0, **options).fit(X, y)
     assert caught[0].filename == __file__
     assert esn.certificate_.holds

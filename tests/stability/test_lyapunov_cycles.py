@@ -16,7 +16,7 @@ from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._certify_loop import _Loop
 from reservoir.stability.proofs._interval_network import read_network
 from reservoir.stability.proofs._lyapunov import contraction, split_scaling
-from reservoir.stability.proofs._lyapunov_cycle import _norms, _own_norms, cycle_lyapunov
+from reservoir.stability.proofs._lyapunov_cycle import _norms, _separate_norms, cycle_lyapunov
 from reservoir.stability.proofs._quadratic_form import Step, is_below, is_proved
 from reservoir.stability.proofs._quadratic_norms import unit_bounds
 from reservoir.stability.proofs._unit_scalings import balanced
@@ -94,7 +94,7 @@ def largest_factor(proves, rounds=9):
 def cycle_at_the_threshold(seed):
     """Return steps whose weights are about as large as is proved."""
     steps = cycle_problem(seed)
-    factor = largest_factor(lambda f: _own_norms(weighed(steps, f), None).rate < 1)
+    factor = largest_factor(lambda f: _separate_norms(weighed(steps, f), None).rate < 1)
     return None if factor is None else weighed(steps, factor)
 
 
@@ -104,7 +104,7 @@ def test_cycles_at_the_threshold_hold_in_rational_arithmetic(seed):
     steps = cycle_at_the_threshold(seed)
     if steps is None:
         return
-    # what `_own_norms` proves at the weakest contraction, in units scaled by powers of two
+    # what `_separate_norms` proves at the weakest contraction, in units scaled by powers of two
     s = 1 - 1e-4 * float(steps[0].B.min())
     slopes = np.sqrt(np.mean([step.largest**2 for step in steps], axis=0))
     powers, rest = split_scaling(balanced(slopes[:, None] * steps[0].K))
@@ -131,7 +131,7 @@ def test_no_sequence_of_slopes_breaks_what_is_proved_of_a_period(seed):
     steps = cycle_at_the_threshold(seed)
     if steps is None:
         return
-    found, rng = _own_norms(steps, None), np.random.default_rng(seed)
+    found, rng = _separate_norms(steps, None), np.random.default_rng(seed)
     n = len(steps[0].K)
     corners = np.array(list(product([False, True], repeat=n)))
     for adversarial in (True, True, True, False, False):
@@ -164,7 +164,7 @@ def test_a_period_that_some_slopes_break_is_never_proved():
             broken = max(broken, np.abs(np.linalg.eigvals(J)).max())
         if broken > 1 + 1e-9:
             n_broken += 1
-            assert not _own_norms(steps, None).rate < 1
+            assert not _separate_norms(steps, None).rate < 1
     assert n_broken > 15
 
 

@@ -1,5 +1,5 @@
-"""What is measured of a network along trajectories: exponents, cycles, attractors, transients.
+"""Measures of a network along trajectories: exponents, cycles, attractors, transients.
 
-A measure says nothing of inputs and initial states other than those that it was given; what holds
-for all of them is in `reservoir.stability.proofs`.
+A measure is valid only for the given inputs and initial states; results for all of them are in
+`reservoir.stability.proofs`.
 """

@@ -23,7 +23,7 @@ _AT_REST = 1e-8  # a trajectory nearer to an unstable cycle would take too long 
 # A cycle attracts if its multipliers are below this. Where one is near 1, rounding may move the
 # cycle by up to SAME, and the multiplier by the square of that.
 _ATTRACTS = 1 - 10 * SAME**2
-_ROUND = 25  # at least so many periods between two checks of which trajectories have settled
+_ROUND = 25  # least number of periods between two checks for settled trajectories
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,12 +37,12 @@ class Attractors:
     states : list of arrays of shape (multiples[i] * period, n_units)
         The cycles; row t is the state after step t of the drive.
     multiples : int array of shape (count,)
-        How many periods of the drive each cycle takes.
+        Number of periods of the drive that each cycle takes.
     moduli : array of shape (count,)
         Largest modulus of each cycle's Floquet multipliers, below 1.
     labels : int array of shape (n_initial_states,)
-        Index of the cycle that each initial state leads to; -1 where the trajectory reached none:
-        it is chaotic, quasi-periodic, of a larger multiple, or too slow.
+        Index of the cycle that each initial state leads to; -1 if the trajectory reached none: it
+        is chaotic, quasi-periodic, of a larger multiple, or too slow.
     basins : array of shape (count,)
         Share of the initial states that lead to each cycle.
     initial_states, final_states : arrays of shape (n_initial_states, n_units)
@@ -96,9 +96,9 @@ def sample_attractors(
 ) -> Attractors:
     """Sample the attracting cycles of the network under a periodic drive.
 
-    A heuristic. Sampling gives a lower bound of the number of attractors: if one is found there may
-    be others, whose basins hold none of the initial states. Only a certificate (`certify`,
-    `certify_cycle`) proves that there is no second.
+    This is a heuristic: it gives a lower bound of the number of attractors. There may be others,
+    whose basins contain none of the initial states. Only a certificate (`certify`,
+    `certify_cycle`) proves that there is just one.
 
     Parameters
     ----------
@@ -112,17 +112,17 @@ def sample_attractors(
         share p is missed by n uniform states with probability (1 - p)^n: 50 find a basin of .1 in
         99 % of the cases.
     n_periods : int, periods of the drive, default=200
-        How long a trajectory may take to settle.
+        Longest time that a trajectory may take to settle.
     max_multiple : int, periods of the drive, default=8
-        Longest cycle that counts as one.
+        Longest cycle that is recognised.
     tol : float, default=1e-6
-        A trajectory has settled once its states at a distance of k periods differ by no more, in
-        any unit (in units of the largest state, if that exceeds 1); cycles that differ by no more
-        are one.
+        A trajectory has settled once two of its states, k periods apart, differ by at most `tol`
+        in every unit (in units of the largest state, if that exceeds 1); cycles that differ by at
+        most `tol` are counted as one.
     feedback : array of shape (period, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        For the initial states.
+        Draws the initial states.
 
     Returns
     -------
@@ -139,8 +139,8 @@ def sample_attractors(
     A trajectory that has settled may still be far from its cycle: with a multiplier near 1 it moves
     by less than `tol` in a period, and different trajectories would look like different cycles. So
     each is refined by Newton's method as in `find_limit_cycle`, and the refined cycles are
-    compared; two that differ by a shift of whole periods are one. A trajectory at rest on an
-    unstable cycle is moved off it a little. Neutral cycles (a multiplier of modulus 1) are not
+    compared; two that differ by a shift of whole periods are the same cycle. A trajectory at rest
+    on an unstable cycle is displaced slightly. Neutral cycles (a multiplier of modulus 1) are not
     counted.
 
     References
@@ -167,8 +167,8 @@ def sample_attractors(
     tol = check_number("tol", tol, low=0.0, low_open=True)
     if n_periods <= max_multiple:
         raise ValueError(
-            f"n_periods={n_periods} must exceed max_multiple={max_multiple}: a cycle is seen when "
-            "it repeats. Raise n_periods."
+            f"n_periods={n_periods} must exceed max_multiple={max_multiple}: a cycle is recognised "
+            "by its repetition. Raise n_periods."
         )
     generator = as_generator(random_state)
     starts = spread_states(drive.reservoir, n_initial_states, generator)
@@ -178,9 +178,9 @@ def sample_attractors(
 
 
 class _Sample:
-    """Trajectories that are followed, and the cycles that they have reached so far.
+    """Running trajectories, and the cycles that they have reached so far.
 
-    `ends` are the latest states, at the end of a period, and `labels` the cycles that the
+    `ends` contains the latest states, at the end of a period, and `labels` the cycles that the
     trajectories have reached, -1 for none. The cycles are in the order in which they were found.
     """
 
@@ -195,7 +195,7 @@ class _Sample:
         self.moduli: list[float] = []
 
     def settle(self, n_periods: int, max_multiple: int) -> None:
-        """Run the trajectories that have not settled, and check from time to time which have."""
+        """Run the unsettled trajectories, and check at intervals which have settled."""
         done = 0
         while done < n_periods and (self.labels < 0).any():
             n = max(_ROUND, max_multiple + 1)
@@ -205,27 +205,28 @@ class _Sample:
             done += n
             self.ends[moving] = tails[:, -1]
             for i, tail in zip(moving.tolist(), tails, strict=True):
-                self._look(i, tail)
+                self._label(i, tail)
 
-    def _look(self, i: int, tail: Array) -> None:
-        """Label trajectory i if it has settled; `tail` holds its last states at ends of periods."""
-        # It has settled if it was in the same place some periods before.
+    def _label(self, i: int, tail: Array) -> None:
+        """Label trajectory i if it has settled; `tail` contains its last states at period ends."""
+        # It has settled if its state was the same some periods before.
         distances = np.abs(tail[-2::-1] - tail[-1]).max(axis=1)
         scale = max(1.0, float(np.abs(tail[-1]).max()))
         settled = np.flatnonzero(distances <= self.tol * scale)
         if not len(settled):
             return
-        # On a cycle that is known.
+        # It may be on a known cycle.
         known = self._known(tail[-1], self.tol * scale)
         if known >= 0:
             self.labels[i] = known
             return
-        # Else refine its state to a cycle. If that is far away, the trajectory only passes by.
+        # Else refine its state to a cycle. If that is far away, the trajectory only passes slowly.
         multiple = int(settled[0]) + 1
         point, residual = polish(self.drive.repeated(multiple), tail[-1])
         if not accepted(point, residual) or np.abs(point - tail[-1]).max() > _NEAR * scale:
             return
-        # The refined cycle is known, or new, or unstable: then the trajectory is moved off it.
+        # The refined cycle is known, new, or unstable; an unstable one would hold a trajectory at
+        # rest on it for ever, so that is displaced.
         known = self._known(point, max(self.tol, SAME) * scale)
         if known < 0:
             known = self._add(point, multiple)
@@ -235,7 +236,7 @@ class _Sample:
         self.labels[i] = known
 
     def _known(self, point: Array, within: float) -> int:
-        """Return the index of the cycle that passes a point at the end of a period; -1 for none."""
+        """Return the index of the cycle through a point at the end of a period; -1 if none."""
         period = len(self.drive)
         for k, cycle in enumerate(self.cycles):
             if np.abs(cycle[period - 1 :: period] - point).max(axis=1).min() <= within:
@@ -256,16 +257,16 @@ class _Sample:
         return len(self.cycles) - 1
 
     def result(self, starts: Array) -> Attractors:
-        """Return what was found, the largest basin first."""
+        """Return the attractors that were found, the largest basin first."""
         sizes = Counter(self.labels.tolist())
         order = sorted(range(len(self.cycles)), key=lambda k: -sizes[k])
-        place = {k: new for new, k in enumerate(order)} | {-1: -1}
+        position = {k: new for new, k in enumerate(order)} | {-1: -1}
         return Attractors(
             len(order),
             [self.cycles[k] for k in order],
             np.array([self.multiples[k] for k in order], dtype=int),
             np.array([self.moduli[k] for k in order], dtype=float),
-            np.array([place[k] for k in self.labels.tolist()]),
+            np.array([position[k] for k in self.labels.tolist()]),
             np.array([sizes[k] / len(starts) for k in order], dtype=float),
             starts,
             self.ends,
@@ -283,7 +284,7 @@ def _last_ends(drive: Drive, starts: Array, n_periods: int, n_kept: int) -> Arra
         [whole.X] * len(starts),
         initial_states=starts,
         feedback=None if whole.feedback is None else [whole.feedback] * len(starts),
-        # Chosen for the longest call: every trajectory is run by the same engine, on all calls.
+        # Chosen for the longest call, so that all trajectories are run by the same engine.
         engine=engine_for(reservoir, len(starts) * len(whole)),
     )
     for i, begin, block in blocks:

@@ -22,10 +22,10 @@ def consistency(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> float:
-    """Consistency: mean correlation between responses to the same drive.
+    """Compute the consistency: the mean correlation between responses to the same drive.
 
     Each unit's responses from different initial states are correlated over time, pair by pair;
-    the mean over pairs and units is 1 if all respond alike, and near 0 if each goes its own way.
+    the mean over pairs and units is 1 if all responses agree, and near 0 if they are unrelated.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def consistency(
         Rows at the start, the transient, that are not counted; "auto" is
         min(100, n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        For the initial states.
+        Draws the initial states.
 
     Returns
     -------
@@ -54,10 +54,10 @@ def consistency(
 
     Notes
     -----
-    Where a unit does not vary (by more than 1e-10 of its size) in one of two responses there is no
-    correlation: it counts as 1 if it is the same constant in both, else as 0. Correlation ignores
-    offsets: responses that follow the drive alike around different levels are consistent, and
-    `echo_state_index` tells them apart.
+    If a unit does not vary (by more than 1e-10 of its size) in one of two responses, their
+    correlation is undefined: it counts as 1 if the unit is the same constant in both, else as 0.
+    Correlation ignores offsets: responses that follow the drive equally around different levels are
+    consistent; `echo_state_index` distinguishes them.
 
     References
     ----------
@@ -90,10 +90,10 @@ def consistency(
 
 
 class _Moments:
-    """Sums of responses, and of products of two, that correlations are computed from.
+    """Sums of each unit's responses and of their products, from which correlations are computed.
 
-    Each unit has its own; rows are added block by block. The state in the first row is subtracted
-    from all, so that the variance of units that vary little is not lost to cancellation.
+    Rows are added block by block. The state in the first row is subtracted from all rows, so that
+    the variance of units that vary little is not lost to cancellation.
     """
 
     def __init__(self, n: int, n_units: int) -> None:
@@ -119,7 +119,7 @@ class _Moments:
         means = self.shift[:, 0].T + self.sums / n
         covariance = self.products / n - self.sums[:, :, None] * self.sums[:, None, :] / n**2
         spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
-        # Pairs of which both vary, and pairs of constants that are equal.
+        # Pairs in which both vary, and pairs of equal constants.
         flat = _FLAT * np.abs(means).max(axis=1, keepdims=True)
         varies = spread > flat
         both = varies[:, :, None] & varies[:, None, :]

@@ -15,17 +15,17 @@ from reservoir.stability.measures._trajectories import Drive
 NEWTON_UNITS = 200  # up to so many units the matrix of Newton's method is formed
 ACCEPTED = 1e-10  # largest residual of a cycle, relative to the largest state
 # Two cycles a distance d apart, just after they split, have a multiplier 1 - O(d^2), so that
-# rounding moves each by eps / d^2: below d = eps^(1/3) they cannot be told apart.
+# rounding moves each by eps / d^2: below d = eps^(1/3) they cannot be distinguished.
 SAME = float(np.finfo(float).eps ** (1 / 3))
 
 
 def accepted(point: Array, residual: float) -> bool:
-    """Whether the residual of a fixed point is small enough to call it a cycle."""
+    """Whether the residual of a fixed point is small enough for a cycle."""
     return residual <= ACCEPTED * max(1.0, float(np.abs(point).max()))
 
 
 def settled_point(drive: Drive, x: Array, n_rounds: int) -> tuple[Array, float]:
-    """Search a fixed point from x, after `n_rounds` rounds of transient.
+    """Search for a fixed point from x, after `n_rounds` rounds of transient.
 
     Returns the point and its residual, which is infinite if the states overflow.
     """
@@ -49,8 +49,8 @@ def _root(drive: Drive, x: Array) -> Array:
         return drive.states(x)[-1] - x
 
     if len(x) > NEWTON_UNITS:
-        # SciPy takes differences for Jacobian-vector products; `polish` has analytic ones. With
-        # fewer inner iterations the steps are too inexact.
+        # SciPy approximates Jacobian-vector products by differences; `polish` has analytic ones.
+        # With fewer inner iterations the steps are too inexact.
         solver = {"method": "gmres", "inner_maxiter": 100}
         options = {"maxiter": 25, "jac_options": solver}
         return optimize.root(gap, x, method="krylov", tol=1e-6, options=options).x
@@ -62,10 +62,10 @@ def _root(drive: Drive, x: Array) -> Array:
 
 
 def continued(drive: Drive) -> Array:
-    """Follow the cycle from W = 0, where it is known, towards W, and return where it ends.
+    """Follow the cycle from W = 0, where it is known, towards W, and return the last point.
 
     W is multiplied by a gain that grows from 0 to 1 (numerical continuation); the next guess is on
-    the secant through the last two cycles. It ends before W where the cycle folds back.
+    the secant through the last two cycles. The continuation ends early where the cycle folds back.
     """
     reservoir = drive.reservoir
     x = np.zeros(reservoir.n_units)
@@ -102,7 +102,7 @@ def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
         if not change < residual:
             break
         best, residual, states = x, change, new
-    # Where the map contracts a few plain steps come nearer than the rounding of the solver.
+    # Where the map contracts, a few plain steps are more accurate than the rounded Newton steps.
     for _ in range(3):
         x = states[-1]
         states = drive.states(x)
@@ -139,9 +139,9 @@ def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int,
     point : array of shape (n_units,)
         A fixed point of the map over `multiple` periods.
     multiple : int
-        Number of periods of which the map was searched.
+        Number of periods in the map of which `point` is a fixed point.
     """
-    # Look for a shorter cycle through the point.
+    # Search for a shorter cycle through the point.
     period = len(drive)
     ends = drive.repeated(multiple).states(point)[period - 1 :: period]
     scale = max(1.0, float(np.abs(ends).max()))

@@ -20,10 +20,10 @@ def echo_state_index(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> float:
-    """Echo-state index: mean distance between the responses from zero and from other states.
+    """Compute the echo-state index: the mean distance between responses from zero and other states.
 
-    A heuristic. With the echo state property the index is zero, to rounding; but zero proves
-    nothing: a second response is missed if none of the initial states leads to it.
+    This is a heuristic. With the echo state property the index is zero, to rounding; but zero
+    proves nothing: a second response is missed if none of the initial states leads to it.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def echo_state_index(
     washout : int or "auto", rows, default="auto"
         Rows at the start, the transient, that are not counted; "auto" is min(100, n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        For the initial states.
+        Draws the initial states.
 
     Returns
     -------
     float
-        Euclidean distance, mean over rows and initial states.
+        Mean Euclidean distance over rows and initial states.
 
     Raises
     ------

@@ -24,11 +24,11 @@ def lyapunov_exponents(
     washout: int | str = "auto",
     random_state: RandomState = None,
 ) -> Array:
-    """Conditional Lyapunov exponents: how fast nearby states under one drive converge or diverge.
+    """Compute conditional Lyapunov exponents: the rates at which nearby states converge or diverge.
 
-    The QR method [1]_ [2]_ along the trajectory that X drives: an orthonormal basis is carried
-    along by the step Jacobians and made orthonormal again after each step; the exponents are the
-    mean logarithms of the factors. The largest one is negative where the response is locally
+    The QR method [1]_ [2]_ is applied along the trajectory driven by X: the step Jacobians act on
+    an orthonormal basis, which is made orthonormal again after each step; the exponents are the
+    mean logarithms of the factors. The largest exponent is negative if the response is locally
     stable.
 
     Parameters
@@ -38,23 +38,24 @@ def lyapunov_exponents(
     X : array of shape (n_samples, n_features)
         The drive.
     n_exponents : int, at most n_units, default=1
-        How many, from the largest on. A step costs n_exponents products with W and
+        Number of exponents, the largest first. A step costs n_exponents products with W and
         n_units * n_exponents^2 for the QR factorisation.
     feedback : array of shape (n_samples, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     initial_state : array of shape (n_units,), optional
         Zeros by default.
     washout : int or "auto", rows, default="auto"
-        Rows that turn the basis into place and are not counted; "auto" is
+        Rows at the start that align the basis and are not counted; "auto" is
         min(100, n_samples // 10).
     random_state : None, int, Generator or RandomState, default=None
-        For the first basis. Its influence on the exponents decays like 1 / n_samples.
+        Draws the first basis. Its influence on the exponents decays like 1 / n_samples.
 
     Returns
     -------
     array of shape (n_exponents,)
-        Natural logarithm per step, descending. -inf where all differences in a direction vanish,
-        as under a nilpotent W; for all but the largest exponent, where they vanish to rounding.
+        Natural logarithms per step, descending. An exponent is -inf if all differences in its
+        direction vanish, as under a nilpotent W; all but the largest also if they vanish to
+        rounding.
 
     Raises
     ------
@@ -64,8 +65,8 @@ def lyapunov_exponents(
 
     Notes
     -----
-    A measurement along one trajectory, not a proof: another drive or another initial state may
-    have other exponents. The feedback is taken as given (teacher forcing).
+    The exponents are measured along one trajectory and prove nothing: another drive or initial
+    state may have other exponents. The feedback is the given one (teacher forcing).
 
     References
     ----------
@@ -76,7 +77,7 @@ def lyapunov_exponents(
 
     Examples
     --------
-    In a linear network, the logarithms of the eigenvalues' moduli:
+    In a linear network the exponents are the logarithms of the eigenvalues' moduli:
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -110,18 +111,17 @@ def lyapunov_exponents(
                 sums = sums + np.log(factors)
             if not len(factors):
                 return np.full(k, -np.inf)
-    # Directions that were lost have no sum: their exponents are -inf.
+    # Lost directions have no sum: their exponents are -inf.
     exponents = np.full(k, -np.inf)
     exponents[: len(sums)] = np.sort(sums / (len(drive) - skip))[::-1]
     return exponents
 
 
 def _orthonormal(V: Array) -> tuple[Array, Array, Array]:
-    """Return an orthonormal basis of the columns of V, its factors, and the columns that are kept.
+    """Return an orthonormal basis of the columns of V, its factors, and the indices it keeps.
 
     The factors are the absolute values of the diagonal of R in the QR factorisation. A column that
-    is a combination of those before it, to rounding, has no direction of its own any more: it is
-    left out.
+    is, to rounding, a combination of the columns before it has lost its direction and is dropped.
     """
     kept = np.arange(V.shape[1])
     size = np.abs(V).max()

@@ -29,7 +29,7 @@ _N_RESTARTS = 4
 
 
 class LimitCycleError(ValueError):
-    """No cycle was found to the accuracy that is promised; a subclass of ValueError."""
+    """No cycle was found to the required accuracy; a subclass of ValueError."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,16 +41,16 @@ class LimitCycle:
     states : array of shape (multiple * period, n_units)
         Row t is the state after step t. The last row is the state before ``inputs[0]``, a fixed
         point of the map over the whole cycle.
-    multipliers : complex array of shape (n_units,), or of fewer above 1000 units
+    multipliers : complex array of shape (n_units,), or (10,) above 1000 units
         Floquet multipliers, the eigenvalues of the product of the step Jacobians over the cycle,
         by descending modulus.
     stable : bool
-        Whether all multipliers lie inside the unit circle: then the cycle attracts states that
-        are near. It is computed, and says nothing about states that are far away.
+        Whether all multipliers are inside the unit circle: then the cycle attracts nearby states.
+        This is computed, not proved, and does not extend to states far away.
     residual : float
         Largest difference, in any unit, between the fixed point and its image.
     multiple : int
-        How many periods of the drive the cycle takes: 1, or more for a subharmonic cycle.
+        Number of periods of the drive that the cycle takes: 1, or more for a subharmonic cycle.
 
     Examples
     --------
@@ -89,8 +89,8 @@ def find_limit_cycle(
 
     The cycle is a fixed point of the map over `multiple` periods of the drive. After the transient
     it is solved for by Newton's method with analytic Jacobians (Powell's hybrid method up to 200
-    units, Newton-Krylov above), then refined down to rounding. Where that fails, the cycle is
-    followed from weights of zero up to W [2]_, and then other initial states are tried.
+    units, Newton-Krylov above), then refined down to rounding. If that fails, the cycle is
+    continued from zero weights to W [2]_, and then other initial states are tried.
 
     Parameters
     ----------
@@ -99,18 +99,18 @@ def find_limit_cycle(
     inputs : array of shape (period, n_features)
         One period of the drive. A row of zeros for an autonomous network.
     multiple : int, periods of the drive, default=1
-        How many periods the cycle may take. If the one that is found closes after fewer, that
-        shorter cycle is returned, and its `multiple` says so.
+        Number of periods that the cycle may take. If the cycle closes after fewer, that shorter
+        cycle is returned, with its own `multiple`.
     initial_state : array of shape (n_units,), optional
-        Where the search begins; zeros by default.
+        Start of the search; zeros by default.
     feedback : array of shape (period, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     n_transient : int, periods of the drive, default=100
-        Run before Newton's method begins, rounded up to whole multiples. The default brings the
-        state close to an attractor; with 0 the search stays near `initial_state`, which is how
-        unstable cycles are found.
+        Periods to run before Newton's method begins, rounded up to whole multiples. The default
+        brings the state close to an attractor; with 0 the search stays near `initial_state`, which
+        finds unstable cycles.
     random_state : None, int, Generator or RandomState, default=None
-        For other initial states where the first fails; not used if `initial_state` is given.
+        Draws other initial states if the first fails; not used if `initial_state` is given.
 
     Returns
     -------
@@ -119,21 +119,21 @@ def find_limit_cycle(
     Raises
     ------
     LimitCycleError
-        If no cycle is found; with the least residual that was reached.
+        If no cycle is found; the message has the least residual that was reached.
     TypeError, ValueError
         If shapes disagree, an input is NaN or infinite, or a count is out of range.
 
     Notes
     -----
-    A cycle that is found is one of possibly many (`sample_attractors` looks for others), and it
-    may be unstable: look at `stable`. An autonomous network without bias that starts at zero stays
-    at zero, stable or not; give another `initial_state`. With a bounded activation there is always
-    a cycle of multiple 1 (Brouwer's theorem), but in a strongly chaotic network, where all cycles
-    are unstable, it may not be found.
+    There may be other cycles (`sample_attractors` searches for them), and the one that is found may
+    be unstable: check `stable`. An autonomous network without bias that starts at zero stays at
+    zero, stable or not; give another `initial_state`. With a bounded activation there is always a
+    cycle of multiple 1 (Brouwer's theorem), but it may not be found in a strongly chaotic network,
+    where all cycles are unstable.
 
-    Up to 1000 units all multipliers are computed, above the ten of largest modulus (Arnoldi). A
-    subharmonic cycle nearer than 6e-6 to one of fewer periods is taken for that: in double
-    precision they cannot be told apart.
+    Up to 1000 units all multipliers are computed, above only the ten of largest modulus (Arnoldi).
+    A subharmonic cycle nearer than 6e-6 to a cycle of fewer periods is replaced by the latter: in
+    double precision they cannot be distinguished.
 
     References
     ----------
@@ -143,7 +143,7 @@ def find_limit_cycle(
 
     Examples
     --------
-    A negative gain under a constant drive, a subharmonic cycle of two steps:
+    A unit of negative gain under a constant drive has a subharmonic cycle of two steps:
 
     >>> from reservoir.dynamics import Reservoir
     >>> from reservoir.stability import find_limit_cycle
@@ -174,7 +174,7 @@ def find_limit_cycle(
         least, n_starts = min(least, residual), n_starts + 1
     raise LimitCycleError(
         f"No cycle of multiple={multiple} times {len(drive)} steps was found: the least residual "
-        f"was {least:.2g} from {n_starts} initial state(s), {ACCEPTED:g} is required. Give an "
+        f"was {least:.2g} from {n_starts} initial state(s); {ACCEPTED:g} is required. Give an "
         "initial_state nearer to the cycle, raise n_transient (for an unstable cycle: 0), or try "
         "another multiple; a chaotic or diverging response has no stable cycle."
     )
@@ -183,10 +183,10 @@ def find_limit_cycle(
 def _starts(
     drive: Drive, start: Array, n_rounds: int, generator: np.random.Generator | None
 ) -> Iterator[tuple[Array, int]]:
-    """Yield states to search from, each with the rounds of transient to run before.
+    """Yield initial states of the search, each with the rounds of transient to run first.
 
-    The first is `start`. With a generator the end of the continuation from weights of zero and some
-    random states follow; without one, where the caller has named the start, it is the only one.
+    The first is `start`. With a generator, the end of the continuation from zero weights and some
+    random states follow; without one, because the caller gave the start, it is the only one.
     """
     yield start, n_rounds
     if generator is not None:

@@ -18,8 +18,8 @@ _N_LEADING = 10
 def floquet_multipliers(tangent: Tangent, *, leading: bool = False) -> Array:
     """Return the eigenvalues of a product of Jacobians, the largest moduli first.
 
-    All of them up to 1000 units, for more units the ten largest. With `leading` the largest alone
-    are needed, and from 200 units on no more than ten are computed.
+    Up to 1000 units all are returned, above that the ten largest. With `leading` only the largest
+    are needed: above 200 units no more than ten are computed.
     """
     n = len(tangent.kept)
     if n <= (NEWTON_UNITS if leading else DENSE_UNITS):
@@ -38,8 +38,8 @@ def _leading(tangent: Tangent, n: int) -> Array:
         operator = LinearOperator((n, n), matvec=tangent.apply, dtype=float)
         with contextlib.suppress(ArpackNoConvergence, ArpackError):
             return eigs(operator, k=_N_LEADING, v0=start[:, 0], return_eigenvectors=False)
-    # It fails for nearly nilpotent products. Their range is small, and a few applications to a
-    # block of vectors span it.
+    # Arnoldi's method fails for nearly nilpotent products. Their range is small, and a few
+    # applications to a block of vectors span it.
     for _ in range(3):
         basis, _ = np.linalg.qr(image)
         image = tangent.apply(basis)

@@ -13,7 +13,7 @@ from reservoir._typing import Array, Matrix
 class Tangent:
     """The product J[T] ... J[1] of the Jacobians J[t] = (1 - a) I + diag(a f'(z[t])) W of T steps.
 
-    It says how a small difference of states has changed after them. Only `matrix` forms it.
+    It maps a small difference of states to the difference after the steps. Only `matrix` forms it.
 
     Attributes
     ----------

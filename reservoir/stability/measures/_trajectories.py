@@ -1,4 +1,4 @@
-"""Run a reservoir under a given series from many initial states: what the measures share."""
+"""Trajectories of a reservoir under one series from many initial states, shared by all measures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """A reservoir in double precision, and the checked series that drives it.
+    """A reservoir in double precision with the checked series that drives it.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Drive:
     X : array of shape (n_steps, n_features)
         The inputs.
     feedback : array of shape (n_steps, n_outputs) or None
-        What is fed back in each step.
+        Outputs fed back in each step.
     """
 
     reservoir: Reservoir
@@ -63,8 +63,8 @@ class Drive:
     def tangent(self, start: Array, states: Array, begin: int = 0) -> Tangent:
         """Return the product of the step Jacobians along a trajectory.
 
-        `states` are those of the steps from row `begin` of the series on, and `start` is the state
-        before them.
+        `states` are the states after each step from row `begin` of the series, and `start` is the
+        state before row `begin`.
         """
         reservoir = self.reservoir
         W, leak = recurrent_matrix(reservoir), np.asarray(reservoir.leak_rate)
@@ -75,7 +75,7 @@ class Drive:
 
 
 def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
-    """Check a reservoir (or fitted estimator), the series called `name`, and what is fed back."""
+    """Check a reservoir (or fitted estimator), the series called `name`, and the feedback."""
     reservoir = as_reservoir(model).astype("float64")
     X = as_series(name, X, reservoir.n_features, np.float64)
     if not len(X):
@@ -91,7 +91,7 @@ def read_state(reservoir: Reservoir, state: Any) -> Array:
 
 
 def state_range(reservoir: Reservoir) -> tuple[float, float]:
-    """Return the range of initial states: that of a bounded activation, else [-1, 1]."""
+    """Return the range of initial states: the activation's if it is bounded, else [-1, 1]."""
     activation = get_activation(reservoir.activation)
     if activation.enclosure is not None and activation.enclosure.bounded:
         return activation.enclosure.low, activation.enclosure.high
@@ -104,9 +104,9 @@ def state_range(reservoir: Reservoir) -> tuple[float, float]:
 def spread_states(reservoir: Reservoir, n: int, generator: np.random.Generator) -> Array:
     """Return `n` initial states of shape (n, n_units), spread over the activation's range.
 
-    In this order: zeros, all units at the lower end, all at the upper end, and then in turn three
-    states with uniform units and one with each unit at a random end. Corners find responses that
-    uniform states miss; the shares of uniform states estimate the sizes of basins.
+    They are zeros, all units at the upper end, all at the lower end, and then in turn three states
+    with uniform units and one with each unit at a random end. Corners find responses that uniform
+    states miss; the shares of uniform states estimate the sizes of basins.
     """
     low, high = state_range(reservoir)
     states = generator.uniform(low, high, (n, reservoir.n_units))
@@ -132,8 +132,8 @@ def side_by_side(
     begin : int
         The first row of the series to run.
     first_rows : int
-        Rows of the first block. Each block has twice the rows of the one before, up to a limit: a
-        caller that needs only the first rows does not pay for many more.
+        Rows of the first block. Each block has twice the rows of the one before, up to a limit, so
+        that a caller that needs only the first rows does not compute many more.
 
     Yields
     ------
@@ -161,7 +161,7 @@ def side_by_side(
 
 
 def read_washout(washout: Any, n_samples: int) -> int:
-    """Return how many rows are washout, from the parameter `washout`; at least one row is left."""
+    """Return the number of washout rows, from the parameter `washout`; at least one row remains."""
     if isinstance(washout, str):
         if washout != "auto":
             raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
@@ -180,7 +180,7 @@ def read_comparison(
 ) -> tuple[Drive, Array, int]:
     """Check the arguments of a measure that compares trajectories from `n_states` initial states.
 
-    Returns the drive, the initial states, of shape (n_states, n_units), and the washout in rows.
+    Returns the drive, the initial states of shape (n_states, n_units), and the washout in rows.
     """
     drive = read_drive_series(reservoir, "X", X, feedback)
     skip = read_washout(washout, len(drive))

@@ -1,4 +1,4 @@
-"""The transient length: how many steps it takes until the initial state is forgotten."""
+"""The transient length: the number of steps until the initial state is forgotten."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.stability.measures._trajectories import read_comparison, side_by_side
 
-_FIRST_ROWS = 32  # of the first block, before it is known how long the transient is
+_FIRST_ROWS = 32  # of the first block, while the length of the transient is unknown
 _MERGED = 1e-13  # smaller differences, relative to the largest state, are rounding
 
 
@@ -23,10 +23,10 @@ def transient_length(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> int:
-    """Return how many steps it takes until the initial state is forgotten: the washout needed.
+    """Return the number of steps until the initial state is forgotten: the required washout.
 
-    A heuristic: it holds for the initial states that are drawn, zeros and corners among them, and
-    for this drive.
+    This is a heuristic: the result is for this drive and for the drawn initial states, which
+    include zeros and corners.
 
     Parameters
     ----------
@@ -35,33 +35,33 @@ def transient_length(
     X : array of shape (n_samples, n_features)
         The drive.
     tol : float, default=1e-6
-        The states agree if no unit differs by more between any two trajectories.
+        Trajectories agree if no unit differs by more than `tol` between any two of them.
     n_initial_states : int, at least 2, default=10
         Zeros, corners of the activation's range and uniform states.
     feedback : array of shape (n_samples, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
+        Outputs fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        For the initial states.
+        Draws the initial states.
 
     Returns
     -------
     int
-        The first row from which on all trajectories agree, to the end of X.
+        First row from which all trajectories agree up to the end of X.
 
     Raises
     ------
     ValueError
-        If they do not agree at the end of X; or shapes disagree, X is NaN or infinite, or a
-        parameter is out of range.
+        If the trajectories do not agree at the end of X, shapes disagree, X is NaN or infinite, or
+        a parameter is out of range.
     TypeError
         If a parameter has another type.
 
     Notes
     -----
     All trajectories are run until they agree to rounding (1e-13 of the largest state). From there
-    on only the two that are farthest apart are run: what is left between any two is rounding, and
-    if the drive amplifies it above `tol` again, it does so between these two as well. Once the two
-    are equal bit by bit they stay so, and the rest of X is not run.
+    on only the two that are farthest apart are run: the remaining differences are rounding, and if
+    the drive amplifies them above `tol` again, it does so between these two as well. Once the two
+    are equal bit by bit they stay so, and the remaining rows of X are skipped.
 
     References
     ----------
@@ -89,7 +89,7 @@ def transient_length(
             if len(apart):
                 length = row + int(apart[-1]) + 1
             spread, ends, begin = float(spreads[-1]), block[:, -1], row + block.shape[1]
-            # Equal to rounding: go on with two trajectories only.
+            # Equal to rounding: continue with two trajectories only.
             merged = spread <= _MERGED * max(1.0, float(np.abs(ends).max()))
             if spread == 0 or (merged and len(ends) > 2):
                 starts = _farthest_two(ends)

@@ -1,4 +1,4 @@
-"""Boxes of all trajectories and bounds of their differences, step by step from any start."""
+"""Boxes of all trajectories and bounds of their differences, step by step from any state."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-_REST = 1e-10  # a box that moves by less in a step, without leak, is kept as it is
-_STRIDE = 0.04  # steps are taken together while their number times the leak rate is below this
+_REST = 1e-10  # a box that moves by less in a step, without leak, is no longer updated
+_STRIDE = 0.04  # so many steps are combined that their number times the leak rate is below this
 
 
 class Approach:
-    """Boxes of all trajectories, and bounds of their differences, from any start, step by step.
+    """Boxes of all trajectories, and bounds of their differences, from any state, step by step.
 
     The drive has one interval for all steps, or one for each step of a period. Column t of every
-    field speaks of the steps at phase t of the period, whatever the phase of the start. It holds
-    for all steps from `steps` on, for a trajectory that has run for longer is one that has begun
-    later: so every bound may be intersected with those before.
+    field is for the steps at phase t of the period, whatever the phase of the start. The bounds
+    hold for all steps from `steps` on, since a longer trajectory is also one with a later start:
+    so every bound may be intersected with earlier ones.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ class Approach:
     Attributes
     ----------
     steps : int
-        The steps taken so far.
+        Number of steps so far.
     low, high : arrays of shape (n_units, period)
         Bounds of the states.
     apart : array of shape (n_units, period)
         Bounds of the difference of two trajectories under the same input.
     moved : float
-        By how much the ends of the box moved in the last step, without leak.
+        Distance by which the ends of the box moved in the last step, without leak.
     z_low, z_high, least_slope, largest_slope : arrays of shape (n_units, period)
         Bounds of the pre-activations and slopes at the steps before the present one.
     """
@@ -79,9 +79,9 @@ class Approach:
         return [Box(*columns) for columns in zip(*(field.T for field in fields), strict=True)]
 
     def advance(self) -> None:
-        """Take `stride` steps.
+        """Advance the bounds by `stride` steps.
 
-        A box that hardly moves any more is kept as it is: what it holds it holds for good.
+        A box that hardly moves is no longer updated: it remains valid for all later steps.
         """
         pushed = self.largest_slope * (self.network.A @ self.apart)
         apart = (self._kept * self.apart + self._share * pushed) * self._slack + TINY
@@ -104,7 +104,7 @@ class Approach:
         self._bound_z()
 
     def narrow(self, z_low: Array, z_high: Array, steps: int) -> None:
-        """Use bounds of the pre-activations that hold `steps` later."""
+        """Intersect with bounds of the pre-activations that hold `steps` steps later."""
         self.steps += steps
         self.moved = np.inf
         self.z_low = np.maximum(self.z_low, z_low)
@@ -125,15 +125,15 @@ class Approach:
 
 
 def _next(columns: Array) -> Array:
-    """Move what follows from each phase to the phase after it."""
+    """Move the result of each phase to the next phase."""
     return np.roll(columns, 1, axis=1) if columns.shape[1] > 1 else columns
 
 
 def _stride(leak: Array, period: int) -> tuple[int, Array, Array]:
-    """Return a number of steps m that are taken together, (1 - a)^m and 1 - (1 - a)^m.
+    """Return a number of steps m to combine, (1 - a)^m and 1 - (1 - a)^m.
 
-    While f(z) stays within an interval, m steps take a unit as close to it as one of leak rate
-    1 - (1 - a)^m does, here rounded down.
+    While f(z) stays within an interval, m steps bring a unit as close to it as one step with leak
+    rate 1 - (1 - a)^m, here rounded down.
     """
     a = leak[:, None]
     m = max(int(_STRIDE / a.max()), 1) if period == 1 else 1

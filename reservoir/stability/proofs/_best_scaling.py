@@ -1,4 +1,4 @@
-"""Search for the diagonal P in which ||P W P^-1||_2 is least."""
+"""Search for the diagonal P with the least ||P W P^-1||_2."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from reservoir.stability.proofs._two_norm import perron_scaling
 from reservoir.stability.proofs._unit_scalings import aligned, balanced
 
 _DENSE = 200  # up to so many units all singular values are computed
-_LEADING = 6  # for more units only the largest ones, so many
-_RESTARTS = 40  # of it: values too close together are found by decomposing the matrix
-_BASIS = 40  # vectors in the basis of Arnoldi's method, which finds them
+_LEADING = 6  # number of singular values computed for more units, the largest ones
+_RESTARTS = 40  # of Arnoldi's method; if it fails (values too close), the matrix is decomposed
+_BASIS = 40  # vectors in the basis of Arnoldi's method
 _FARTHEST = 300.0  # largest modulus of log P
 _SMOOTHING = 60.0  # the exponent of the smooth maximum of the singular values
 
 
 def leading_singular(B: Matrix) -> tuple[Array, Array, Array]:
-    """Return left singular vectors, singular values and right vectors, the largest values first."""
+    """Return left singular vectors, singular values and right vectors, by descending value."""
     if B.shape[0] <= _DENSE:
         return _all_singular(B)
     start = np.random.default_rng(0).standard_normal(B.shape[0])
@@ -37,25 +37,25 @@ def leading_singular(B: Matrix) -> tuple[Array, Array, Array]:
 
 
 def _all_singular(B: Matrix) -> tuple[Array, Array, Array]:
-    """Return the full decomposition, in the form of `leading_singular`."""
+    """Return the full singular value decomposition, in the form of `leading_singular`."""
     U, s, Vt = np.linalg.svd(B.toarray() if sp.issparse(B) else B)
     return U, s, Vt.T
 
 
 def searched_scaling(W: Matrix, A: Matrix, norm: float) -> tuple[Array, float]:
-    """Return the diagonal P of the least ||P W P^-1||_2 that is found, and that norm.
+    """Return the diagonal P with the least ||P W P^-1||_2 that is found, and that norm.
 
     The norm is convex in log P (Sezginer and Overton 1990), but has kinks where singular values
-    meet: a smooth maximum of the leading ones is minimised in its place. The search starts from the
-    best of P = 1, Perron's scaling, whose norm is at most the spectral radius of |W|, and that of
-    `aligned`, which is mostly within a tenth of the least.
+    meet: a smooth maximum of the leading ones is minimised instead. The search starts from the best
+    of P = 1, Perron's scaling, whose norm is at most the spectral radius of |W|, and the scaling of
+    `aligned`, whose norm is mostly within a tenth of the least.
 
     Parameters
     ----------
     W, A : matrices of shape (n_units, n_units)
         The weights and their absolute values.
     norm : float
-        ||W||_2, which P = 1 has.
+        ||W||_2, the norm with P = 1.
     """
     n = W.shape[0]
     _, v = perron_bound(A)
@@ -65,7 +65,7 @@ def searched_scaling(W: Matrix, A: Matrix, norm: float) -> tuple[Array, float]:
     best, best_log = float(norm), np.zeros(n)
 
     def smooth_maximum(log_p: Array) -> tuple[float, Array]:
-        """Return its logarithm and the gradient; remember the best norm on the way."""
+        """Return its logarithm and gradient; keep the best norm and its P."""
         nonlocal best, best_log
         with np.errstate(over="ignore", invalid="ignore"):
             B = scaled_matrix(np.ones(n), W, _exponential(log_p))
@@ -92,8 +92,8 @@ def searched_scaling(W: Matrix, A: Matrix, norm: float) -> tuple[Array, float]:
 
 
 def _exponential(log_p: Array) -> Array:
-    """Return P, within bounds where it and its inverse do not overflow.
+    """Return P, within bounds so that it and its inverse do not overflow.
 
-    Without them the entries of units that lack connections would grow for ever.
+    Without bounds the entries of units that lack connections would grow for ever.
     """
     return np.exp(np.clip(log_p, -_FARTHEST, _FARTHEST))

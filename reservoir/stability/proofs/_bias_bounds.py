@@ -1,4 +1,4 @@
-"""Biases that give one unit the echo state property: theorems. Row by row: a heuristic."""
+"""Bias bounds for the echo state property: theorems for one unit, a heuristic for more."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BiasBounds:
         return bool(np.isinf(self.upper).all())
 
     def allow(self, bias: ArrayLike) -> bool:
-        """Whether each unit's bias is beyond its bounds.
+        """Whether each unit's bias is below its upper or above its lower bound.
 
         Parameters
         ----------
@@ -63,32 +63,32 @@ class BiasBounds:
 
 
 def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
-    """Return what bias plus drive of one tanh unit must exceed for the echo state property.
+    """Return the critical bias plus drive of one tanh unit for the echo state property.
 
     The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``, where c is bias plus drive.
-    All values of c must lie above the critical value, or all below its negative.
+    All values of c must be above the critical value, or all below its negative.
 
     Parameters
     ----------
     gain : float or array
-        The unit's weight to itself.
+        The unit's self-recurrent weight.
     leak_rate : float or array in (0, 1], per step, default=1.0
         Matters for negative gains only.
 
     Returns
     -------
     float or array
-        - gain in [-1, 1]: 0, and no bias is needed at all;
+        - gain in [-1, 1]: 0, and no bias is needed;
         - gain g > 1, any leak: ``g q - atanh q``, ``q = sqrt(1 - 1/g)``. Necessary and sufficient;
         - gain -g < -1, no leak: ``g q + atanh q``. Necessary and sufficient for constant drives,
-          sufficient for all, and there the sign of c may change;
+          sufficient for all drives, for which the sign of c may change;
         - gain -g, leak a: with ``m = 2/a - 1``, 0 if ``g < m``; else ``g + atanh(sqrt(1 - m/g))``.
-          Sufficient; what lies below is open.
+          Sufficient; smaller values are an open question.
 
     Raises
     ------
     TypeError, ValueError
-        If a gain is complex, NaN or infinite, or a leak rate leaves (0, 1].
+        If a gain is complex, NaN or infinite, or a leak rate is not in (0, 1].
 
     References
     ----------
@@ -104,7 +104,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     """
     w, a = as_real("gain", gain), as_real("leak_rate", leak_rate)
     if not np.isfinite(w).all():
-        raise ValueError(f"gain={gain!r} holds NaN or infinity.")
+        raise ValueError(f"gain={gain!r} contains NaN or infinity.")
     if not ((a > 0) & (a <= 1)).all():
         raise ValueError(f"leak_rate={leak_rate!r} must be in (0, 1]; 1 means no leak.")
     try:
@@ -112,7 +112,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     except ValueError:
         raise ValueError(
             f"gain of shape {w.shape} and leak_rate of shape {a.shape} do not fit: give one number "
-            "or arrays of one shape."
+            "or arrays of the same shape."
         ) from None
     critical = _critical(w, a)[0]
     return float(critical) if critical.ndim == 0 else critical
@@ -149,12 +149,13 @@ def bias_bounds(
     leak_rate: ArrayLike = 1.0,
     activation: str = "tanh",
 ) -> BiasBounds:
-    """Biases for the echo state property above gain 1: a theorem for one unit, else a heuristic.
+    """Return bias bounds for the echo state property: theorems for one unit, else a heuristic.
 
-    One unit whose bias is beyond the bounds forgets its start under every drive in the range,
-    periodic or not; a periodic drive leads to one globally attracting limit cycle of its period.
+    One unit whose bias is beyond the bounds forgets its initial state under every drive in the
+    range, periodic or not; a periodic drive leads to one globally attracting limit cycle of its
+    period.
 
-    For more units [1]_ asks the same of each row, with the gain ``||W_i||_2``. That is
+    For more units [1]_ requires the same of each row, with the gain ``||W_i||_2``. That is
     **not sufficient**: with most random matrices of norm 3.78 a network that meets it still has
     several responses. Use `certify` to prove a bias and `stable_bias` to find one.
 
@@ -165,7 +166,7 @@ def bias_bounds(
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of p = W_in u, the bias excluded.
     criterion : {"row_norm"}, default="row_norm"
-        What stands for the gain where there is more than one unit.
+        Value used as the gain if there is more than one unit.
     leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
     activation : {"tanh", "logistic"}, default="tanh"
 
@@ -176,7 +177,7 @@ def bias_bounds(
     Raises
     ------
     TypeError, ValueError
-        If `W` is not square or holds NaN, the bounds are crossed, or a name is not known.
+        If `W` is not square or contains NaN, the bounds are crossed, or a name is not known.
 
     Notes
     -----
@@ -190,14 +191,14 @@ def bias_bounds(
 
     Examples
     --------
-    A drive in [0, 2], which is not symmetric about 0, and so the bounds are not:
+    A drive in [0, 2] is not symmetric about 0, so the bounds are not symmetric either:
 
     >>> from reservoir.stability import bias_bounds
     >>> bounds = bias_bounds(3.78, 0.0, 2.0)
     >>> bounds.upper.round(4), bounds.lower.round(4), bounds.guaranteed
     (array([-3.9575]), array([1.9575]), True)
 
-    Two units that meet the heuristic, and have two fixed points all the same:
+    Two units that meet the heuristic but still have two fixed points:
 
     >>> import numpy as np
     >>> W = np.full((2, 2), 1.5)
@@ -217,7 +218,7 @@ def bias_bounds(
     low, high = read_range(drive_min, drive_max, n_units)
     leak = read_leak(leak_rate, n_units)
     scale = 1.0 if activation == "tanh" else 0.25
-    # The gain: the unit's own, or the norm of each row in its place.
+    # The gain of one unit, or the norm of each row instead.
     if n_units == 1:
         gain = scale * float(W.toarray()[0, 0] if sp.issparse(W) else W[0, 0])
         gains = np.array([gain])
@@ -243,7 +244,7 @@ def bias_bounds(
         np.where(np.isnan(upper), -np.inf, upper),
         np.where(np.isnan(lower), np.inf, lower),
     )
-    # Where no bias is needed. Not where `critical` is 0: just above gain 1 it may round to 0.
+    # Units that need no bias. `critical` == 0 is no test: just above gain 1 it may round to 0.
     free = (np.abs(gains) <= 1) | ((gains < 0) & (leak < 1) & (np.abs(gains) < 2 / leak - 1))
     upper, lower = np.where(free, np.inf, upper), np.where(free, -np.inf, lower)
     basis = _basis(gains[0], leak, activation) if n_units == 1 else "row norms (heuristic)"
@@ -251,7 +252,7 @@ def bias_bounds(
 
 
 def _basis(gain: float, leak: Array, activation: str) -> str:
-    """Return the theorem that one unit's bound rests on."""
+    """Return the theorem that proves one unit's bound."""
     if abs(gain) <= 1:
         name = "T0"
     elif gain > 1:

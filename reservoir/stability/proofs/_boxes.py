@@ -1,7 +1,7 @@
-"""Boxes that every trajectory comes into: one for all inputs, or one per step of a periodic drive.
+"""Boxes that every trajectory enters: one for all inputs, or one per step of a periodic drive.
 
-A box is an interval for each unit's state. In it the slopes of the activation are bounded, which is
-what the proofs of contraction start from.
+A box is an interval for each unit's state. The proofs of contraction start from bounds of the
+activation's slopes in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-# The iterations stop once a box shrinks by less: every box on the way is valid, too.
+# The iterations stop once a box shrinks by less: every earlier box is valid, too.
 _CLOSE = 1e-9
 
 
@@ -48,12 +48,12 @@ def interval_box(
     pad: Array | float = 0.0,
     margin: Array | float = 0.0,
 ) -> Box:
-    """Return a box for all inputs that hold the drive between its bounds: theorem C1.
+    """Return a box for all inputs whose drive stays between its bounds: theorem C1.
 
-    Starting from the activation's range, the box is intersected again and again with its image
-    under one step, without leak, in interval arithmetic. Whatever the leak, a trajectory that
-    starts inside stays inside, and all others come arbitrarily close to the box. If the range is
-    unbounded, so is the box, and the slopes are those that the activation has anywhere.
+    Starting from the activation's range, the box is intersected repeatedly with its image under one
+    step, without leak, in interval arithmetic. For any leak, a trajectory that starts inside stays
+    inside, and all others come arbitrarily close to the box. If the range is unbounded, so is the
+    box, and the slopes are bounded over all states.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def interval_box(
         The iteration stops once no bound moves by more.
     max_iter : int
     pad, margin : float or array of shape (n_units,)
-        Errors that each step may add: to the pre-activations, and to the activation's values. The
-        box is then one of all trajectories with errors so bounded.
+        Bounds of the errors that each step may add to the pre-activations and to the activation's
+        values. The box then contains all trajectories with such errors.
     """
     if not network.enclosure.bounded:
         ends = np.full(network.n_units, np.inf)
@@ -88,12 +88,12 @@ def interval_box(
         low, high = below, above
         if change < tol:
             break
-    # The bounds of z belong to the box before the last intersection, which contains the last one.
+    # The bounds of z are for the box before the last intersection, which contains the final box.
     return boxed(network, low, high, z_low, z_high)
 
 
 def boxed(network: IntervalNetwork, low: Array, high: Array, z_low: Array, z_high: Array) -> Box:
-    """Return the box of these bounds, with the bounds of the slopes that they imply."""
+    """Return the box with these bounds and the resulting bounds of the slopes."""
     least, largest = network.enclosure.slopes(z_low, z_high)
     return Box(low, high, z_low, z_high, least, largest)
 
@@ -108,8 +108,8 @@ def tube(
 ) -> list[Box]:
     """Return a box for each step of a periodic drive: entry t bounds the state before step t.
 
-    The boxes follow the drive step by step, period after period, each intersected with the one it
-    had a period before. Unlike the box for all inputs they depend on the leak.
+    The boxes follow the drive step by step, period after period; each is intersected with the box
+    of the same step a period before. Unlike the box for all inputs they depend on the leak.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def tube(
     drives : array of shape (period, n_units)
         The drive p of each step.
     error : array of shape (n_units,)
-        By how much the rounding of W_in u may have changed `drives`.
+        Bound of the rounding errors of `drives`.
     max_periods : int
     margin : float or array of shape (n_units,)
         Error that each step may add to the states.
     """
-    # Errors of the pre-activations, and boxes that hold every state to begin with.
+    # Errors of the pre-activations, and initial boxes that contain every state.
     enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak
     padding = network.rounding(np.abs(drives).max(axis=0)) + error
     kept, n_steps = 1 - leak, len(drives)

@@ -21,7 +21,7 @@ from reservoir.stability.proofs._interval_network import IntervalNetwork, read_n
 @saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """What was proved of a network, and for which inputs; true if it holds.
+    """The result of a proof for a network and a range of inputs; true if it holds.
 
     Attributes
     ----------
@@ -29,49 +29,48 @@ class Certificate:
         Whether the echo state property is proved: any two trajectories under the same admissible
         input approach each other, from any start. False means not proved, not disproved.
     rate : float, per step
-        Proved factor: differences decay at every rate above it, up to a constant and after the
-        states have come into the box. 1 or more, or infinite, where nothing is proved.
+        Proved factor: differences decay at every rate above it, up to a constant and once the
+        states are in the box. 1 or more, or infinite, if nothing is proved.
     method : {"max_norm", "two_norm", "series", "lyapunov"}
-        What proved it; where it does not hold, what came nearest of what was tried.
+        The proof that succeeded or, if none did, the one with the least rate.
     theorem : str
-        Its name in the documentation; "none" where it does not hold.
+        Name of the theorem in the documentation; "none" if the certificate does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
-        Bounds that every unit's state comes to lie in, lower then upper; of a cycle, the bounds
-        before each step of its period. Infinite for an unbounded activation, whose proof holds for
-        all states.
+        Bounds that every unit's state enters, lower then upper; for a cycle, the bounds before
+        each step of its period. Infinite for an unbounded activation, whose proof holds for all
+        states.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
     weights : array of shape (n_units,), of "lyapunov" (n_units, n_units), or None
-        The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
-        inside the box (of a cycle: over every period that starts before step 0). two_norm:
-        ``||weights * e||_2`` does so if all leak rates are equal. lyapunov: ``weights`` is a
-        symmetric matrix P, and ``sqrt(e' P e)`` does so whatever the leak rates. None where the
-        proof is of the long run only: by series, or where zonotopes have narrowed the box. The
-        constant that goes with `rate` is the ratio of the largest weight to the smallest, or the
-        root of P's condition number.
+        Weights of the norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at
+        every step inside the box (of a cycle: over every period that starts before step 0).
+        two_norm: so does ``||weights * e||_2`` if all leak rates are equal. lyapunov: ``weights``
+        is a symmetric matrix P, and ``sqrt(e' P e)`` shrinks for any leak rates. None if only
+        asymptotic decay is proved: by series, or in a box narrowed by zonotopes. The constant
+        that goes with `rate` is the ratio of the largest weight to the smallest, or the square root
+        of P's condition number.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
-        The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
-        is fed back keeps the drive inside.
+        The certified range of p = W_in u [+ W_fb y]. A closed loop is covered only while the
+        outputs fed back keep the drive inside.
     input_range : array of shape (2, n_features) or None
-        The range of the inputs that it covers, if it was given, or made by an estimator.
+        The certified range of the inputs, if it was given or set by an estimator.
     output_range : array of shape (2, n_outputs) or None
-        The same for outputs that are fed back through W_fb.
+        The certified range of outputs that are fed back through W_fb.
     shared : bool
-        Whether the proof rests on the units sharing their inputs: then it covers drives that
-        inputs of `input_range` make, and no others.
+        Whether the proof uses the fact that the units share their inputs: then it covers only
+        drives that result from inputs in `input_range`.
     resolution : float or None
         The largest difference, in any unit, that rounding may sustain for ever between two
-        trajectories under the same input, run in the reservoir's dtype. `rate` is that of the exact
+        trajectories under the same input, run in the reservoir's dtype. `rate` is for the exact
         map; computed trajectories approach each other at that rate down to this difference. It is
         at most the width of a box that includes rounding errors, which may be far wider than `box`,
-        and infinite where a leak rate is so small that rounding stalls the state. None where the
-        proof has no `weights`, for a closed loop, where no box bounds the states, and with a
-        `step_range`.
+        and infinite if a leak rate is so small that rounding stalls the state. None if the proof
+        has no `weights`, for a closed loop, if no box bounds the states, and with a `step_range`.
     reservoir : Reservoir or None
-        The network that it is about; None for a closed loop.
+        The certified network; None for a closed loop.
     step_range : array of shape (2,) or None
-        The shortest and the longest step that it covers, in units of the step that the leak rate is
-        given for; `rate` is that of any step between. None: steps of length 1.
+        The shortest and the longest certified step, in units of the step that the leak rate is
+        given for; `rate` holds for any step in between. None: steps of length 1.
 
     Examples
     --------
@@ -118,7 +117,7 @@ class Certificate:
         )
 
     def covers(self, drive: ArrayLike) -> bool:
-        """Whether every row of a drive lies in the certified range.
+        """Whether every row of a drive is within the certified range.
 
         Parameters
         ----------
@@ -133,7 +132,7 @@ class Certificate:
         Raises
         ------
         ValueError
-            If the shape does not fit, or the certificate is `shared`: ask `covers_inputs` then.
+            If the shape is wrong, or the certificate is `shared`: use `covers_inputs` then.
         """
         p = as_real("drive", drive)
         n_units = self.drive_min.shape[-1]
@@ -141,13 +140,13 @@ class Certificate:
             raise ValueError(f"drive must have {n_units} columns, one per unit; got {p.shape}.")
         if self.shared:
             raise ValueError(
-                "This certificate covers drives that inputs within input_range make, and no other "
-                f"drives: ask for inputs, {code('certificate.covers_inputs(X)')}."
+                "This certificate covers only drives that result from inputs within input_range. "
+                f"Check the inputs: {code('certificate.covers_inputs(X)')}."
             )
         return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
 
     def covers_inputs(self, X: ArrayLike) -> bool:
-        """Whether every row of inputs lies in the range that the certificate was made for.
+        """Whether every row of inputs is within the certified range.
 
         Parameters
         ----------
@@ -161,13 +160,13 @@ class Certificate:
         Raises
         ------
         ValueError
-            If the certificate knows of no range of inputs, or X has another number of columns.
+            If the certificate has no `input_range`, or X has another number of columns.
         """
         u = as_real("X", X)
         if self.input_range is None:
             raise ValueError(
-                "This certificate knows the range of the drive only. Certify with input_range, or "
-                f"ask for drives, {code('certificate.covers(drive)')}."
+                "This certificate has a range of the drive only. Certify with input_range, or "
+                f"check the drives: {code('certificate.covers(drive)')}."
             )
         if u.ndim != 2 or u.shape[1] != self.input_range.shape[1]:
             raise ValueError(
@@ -177,7 +176,7 @@ class Certificate:
         return self.holds and bool(inside.all())
 
     def covers_steps(self, dt: ArrayLike) -> bool:
-        """Whether it covers steps of these lengths, in any order.
+        """Whether the certificate covers steps of these lengths, in any order.
 
         Parameters
         ----------
@@ -187,8 +186,8 @@ class Certificate:
         Returns
         -------
         bool
-            False if the certificate does not hold. Without a `step_range` it covers steps of
-            length 1 alone.
+            False if the certificate does not hold. Without a `step_range` it covers only steps of
+            length 1.
         """
         lengths = as_real("dt", dt)
         shortest, longest = (1.0, 1.0) if self.step_range is None else self.step_range
@@ -197,39 +196,40 @@ class Certificate:
     def steps_to(self, distance: ArrayLike) -> Any:
         """Return a proved number of steps after which any two trajectories are close.
 
-        `rate` counts from inside the box and leaves a constant open. This counts from the start:
-        two states anywhere in the activation's range, and from then on the same admissible input.
+        `rate` applies inside the box and up to a constant. This number counts from the start: two
+        states anywhere in the activation's range, then the same admissible input for both.
 
         Parameters
         ----------
         distance : float or array, above 0
-            By how much a unit's two states may still differ. At least `resolution`, if that is
+            Largest remaining difference of a unit's two states. At least `resolution`, if that is
             known.
 
         Returns
         -------
         int or array of int
-            After so many steps no unit's states differ by more. It holds for the exact map; a run
-            in floating point may be off by another `resolution`.
+            Steps after which no unit's states differ by more than `distance`. This holds for the
+            exact map; a run in floating point may differ by another `resolution`.
 
         Raises
         ------
         ValueError
             If the certificate does not hold; if rounding may keep states farther apart than
-            `distance` for ever; if no number is proved, as may be where zonotopes have narrowed the
-            box of a cycle, or where states need tens of thousands of steps to come into it; for a
+            `distance` for ever; if no number is proved, which may happen if zonotopes have narrowed
+            the box of a cycle or states need tens of thousands of steps to enter the box; for a
             closed loop; and with a `step_range`.
 
         Notes
         -----
-        Theorem C8 of the page on stability. It takes milliseconds, where full matrices are needed
-        some tenths of a second for up to 200 units, and more for more. The bound is sharp if all
-        weights are positive. Give all distances in one array: they are found together.
+        Theorem C8 of the page on stability. The computation takes milliseconds, or, if it needs
+        full matrices, some tenths of a second for up to 200 units and longer for more units. The
+        bound is sharp if all weights are positive. Give all distances in one array: they are
+        computed together.
 
         Examples
         --------
-        A unit that shrinks differences ten thousand times per step inside its box, and needs eight
-        steps all the same, most of them to come into the box:
+        A unit that shrinks differences by a factor of ten thousand per step inside its box, but
+        needs eight steps, most of them to enter the box:
 
         >>> from reservoir.dynamics import Reservoir
         >>> from reservoir.stability import certify
@@ -250,51 +250,51 @@ class Certificate:
             steps = found.steps_to(distances.ravel())
         if not np.isfinite(steps).all():
             raise ValueError(
-                f"No number of steps to a difference of {distances.min():g} is proved: the box is "
-                "narrower than what can be followed from the start. Certify with "
-                'method="auto" and a smaller range of the drive, or a larger bias.'
+                f"No number of steps to a difference of {distances.min():g} is proved: bounds of "
+                "the states from any start do not come close enough to the certified box. Certify "
+                'with method="auto" and a smaller range of the drive, or a larger bias.'
             )
         counts = steps.astype(np.int64).reshape(distances.shape)
         return counts if distances.ndim else int(counts)
 
     def _checked_distances(self, distance: ArrayLike) -> Array:
-        """Return the distances as an array, unless `steps_to` has to refuse them."""
+        """Return the distances of `steps_to` as an array; raise if no number of steps exists."""
         distances = as_real("distance", distance)
         if not (np.isfinite(distances) & (distances > 0)).all():
             raise ValueError(f"distance={distance!r} must be finite and above 0.")
         if not self.holds:
             raise ValueError(
-                "The certificate does not hold: nothing is proved of the differences. Ask only "
-                "`if certificate:`."
+                "The certificate does not hold: nothing is proved about the differences. Check "
+                "`if certificate:` first."
             )
         if self.reservoir is None:
             raise ValueError(
-                "The steps are not known of a closed loop, nor of certificates of earlier "
-                "versions: use certify or certify_cycle."
+                "The number of steps is not available for a closed loop or for certificates of "
+                "earlier versions. Use certify or certify_cycle."
             )
         if self.step_range is not None:
             raise ValueError(
-                "The number of steps depends on how long each of them is, and this certificate "
-                "covers {:g} to {:g}. Certify without step_range to learn it of steps of "
+                "The number of steps depends on their lengths, and this certificate covers {:g} to "
+                "{:g}. Certify without step_range to get the number of steps of "
                 "length 1.".format(*self.step_range)
             )
         if not np.isfinite(self.box).all():
             raise ValueError(
-                "The activation is unbounded: two states may begin at any distance from each "
-                "other, and no number of steps brings all of them close. Use a bounded one, such "
-                "as 'tanh'."
+                "The activation is unbounded: two states may start at any distance from each "
+                "other, and no number of steps brings all of them close. Use a bounded activation, "
+                "such as 'tanh'."
             )
         if self.resolution is not None and (distances < self.resolution).any():
             raise ValueError(
                 f"distance={distances.min():g} is below the resolution {self.resolution:g}: "
-                "rounding may keep states farther apart for ever. Give at least that, or compute "
-                "in float64."
+                "rounding may keep states farther apart for ever. Give at least the resolution, or "
+                "compute in float64."
             )
         return distances
 
 
 def no_certificate(network: IntervalNetwork) -> Certificate:
-    """Return a certificate that does not hold, for a network whose sums may overflow."""
+    """Return a certificate that does not hold, for a network with sums that may overflow."""
     ends = np.array([network.enclosure.low, network.enclosure.high])
     box = np.repeat(ends[:, None], network.n_units, axis=1)
     slopes = network.enclosure.slopes(np.full(1, -1e300), np.full(1, 1e300))[1]

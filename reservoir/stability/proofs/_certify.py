@@ -1,6 +1,6 @@
-"""`certify`: prove that a network forgets its start, for all inputs in a range.
+"""`certify`: prove that a network forgets its initial state, for all inputs in a range.
 
-First a box is found that every trajectory comes into, then the proofs of `PROOFS` are tried in it.
+First a box is found that every trajectory enters, then the proofs in `PROOFS` are tried inside it.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from reservoir.stability.proofs._zonotopes import zonotope_box
 
 
 class Proof(NamedTuple):
-    """One way to prove that a network contracts inside a box.
+    """A method to prove that a network contracts inside a box.
 
     Attributes
     ----------
     theorem : str
-        Its name in the documentation.
+        Name of the theorem in the documentation.
     rate : callable
         ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
         if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
-        each step, or None if there is no such norm. (The weights of "two_norm" are those of a
-        Euclidean norm; `resolution` knows it by name. Those of "lyapunov" are the matrix of a
-        quadratic one.)
+        each step, or None if there is no such norm. (The weights of "two_norm" belong to a
+        Euclidean norm, and the weights of "lyapunov" are the matrix of a quadratic norm;
+        `resolution` distinguishes them by the method's name.)
     dense : bool
         Whether it forms dense n_units x n_units matrices.
     most_units : int
-        Up to so many units it is among what "auto" and "thorough" try.
+        Largest number of units for which "auto" and "thorough" try it.
     lengths : {"no", "equal leaks", "yes"}
-        Whether what it proves of the longest step carries to any sequence of shorter ones:
-        `IntervalNetwork.rate_of_all`. With "equal leaks" it must if all units have the same leak
-        rate, as it does wherever one norm shrinks at each step, by the triangle inequality.
+        Whether a proof for the longest step extends to any sequence of shorter ones:
+        `IntervalNetwork.rate_of_all`. With "equal leaks" it does if all units have the same leak
+        rate, by the triangle inequality, since one norm shrinks at each step.
     """
 
     theorem: str
@@ -65,7 +65,7 @@ class Proof(NamedTuple):
     lengths: str = "no"
 
     def covers(self, network: IntervalNetwork) -> bool:
-        """Whether it may be tried of a network, whose steps may differ in length."""
+        """Whether the method applies to a network, whose steps may differ in length."""
         lengths = network.lengths
         if lengths is None or self.lengths == "yes":
             return True
@@ -103,19 +103,19 @@ def certify(
 ) -> Certificate:
     """Prove that a network has the echo state property for all inputs in a range.
 
-    The proof is computed for the network at hand, at any spectral radius, rounding included. It is
-    sufficient, not necessary: a network that is not certified may have the property all the same.
+    The proof is computed for the given network, at any spectral radius, rounding included. It is
+    sufficient, not necessary: a network that is not certified may still have the property.
 
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        Units of any activation that has an enclosure. Those of unbounded ones (relu, leaky_relu,
-        softplus, identity) lie in no box: what is proved of them rests on the slopes that they have
-        anywhere, and holds for every drive.
+        Its activation must have an enclosure. No box bounds the states of an unbounded activation
+        (relu, leaky_relu, softplus, identity): the proof then uses bounds of its slopes over all
+        states, and holds for every drive.
     drive_min, drive_max : float or array of shape (n_units,)
-        Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
-        from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
-        (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
+        Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` computes
+        them from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
+        (teacher forcing); the closed loop is another network: see `certify_loop`.
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
         "auto" tries a weighted maximum norm, a weighted Euclidean norm, the series of the
         linearisation (up to 3000 units), a quadratic norm that uses the signs of W ("lyapunov", up
@@ -124,17 +124,17 @@ def certify(
         takes several times as long, and memory for some twelve matrices.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
-        back through W_fb: those that the drive's bounds come from. With them "thorough" uses that
-        the units share their inputs. It may then prove more, but of such inputs only: the
-        certificate's ``shared`` says so.
+        back through W_fb, from which the drive's bounds were computed. With them "thorough" uses
+        the fact that the units share their inputs. It may then prove more, but only for such
+        inputs: the certificate's ``shared`` is then True.
     step_range : (shortest, longest), optional
         Lengths of steps, above 0, in units of the step that the leak rate is given for: the proof
-        is then of any sequence of lengths between, as in ``run(..., dt=)``, and `rate` that of the
-        slowest. By default all steps have length 1. With it "auto" tries a weighted maximum norm,
-        and where all leak rates are equal the Euclidean and the quadratic one, with the conditions
-        on W alone: where leak rates differ these would say nothing, not even of an orthogonal W
-        of radius 0.99 (see C9). There is no `resolution` then, since what a step rounds depends on
-        its length, nor `steps_to`.
+        then covers any sequence of lengths in between, as in ``run(..., dt=)``, and `rate` is for
+        the slowest. By default all steps have length 1. With `step_range` "auto" tries a weighted
+        maximum norm and, if all leak rates are equal, the Euclidean and the quadratic norm and the
+        conditions on W alone: with different leak rates these would prove nothing, not even for an
+        orthogonal W of radius 0.99 (see C9). `resolution` is then None and `steps_to` is not
+        available, since the rounding errors of a step depend on its length.
 
     Returns
     -------
@@ -146,26 +146,26 @@ def certify(
         If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
     TypeError, ValueError
         If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
-        inputs of `input_range` leave the bounds of the drive; if "thorough" or a
-        method but "max_norm" is asked for more than 3000 units; if `step_range` is not
-        0 < shortest <= longest < infinity, or comes with "thorough", "series" or, where leak rates
-        differ, with a method but "max_norm".
+        inputs in `input_range` exceed the bounds of the drive; if "thorough", "series" or
+        "lyapunov" is requested for more than 3000 units; if `step_range` is not
+        0 < shortest <= longest < infinity, or is combined with "thorough", "series" or, with
+        different leak rates, "two_norm" or "lyapunov".
 
     Notes
     -----
     Theorems C1 to C4, C7 and C9 of the page on stability. In short: a box that every trajectory
-    comes into bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
+    enters bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
     spectral radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, if the
     series about the mean slopes converges, or if ``e' P e`` shrinks under all slopes for some full
     P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the last
-    is a numerical radius below 1 in a scaling of the units. If "two_norm" proves it for unequal
-    leak rates, differences need not shrink at each step. For one unit `bias_bounds` proves more:
-    gains of 1 and below -1.
+    is a numerical radius below 1 in a scaling of the units. If "two_norm" proves contraction for
+    unequal leak rates, differences need not shrink at each step. For one unit `bias_bounds` proves
+    more: gains of 1 and below -1.
 
-    The theorems are about the exact map. How close trajectories come to each other in floating
-    point is `Certificate.resolution`: chains of units with steep slopes amplify rounding errors, so
-    that trajectories may stay far apart for ever although a proof holds. It assumes that the
-    terms of W_in u are no larger than the drive's bounds; if large terms cancel in that sum, give
+    The theorems are about the exact map. `Certificate.resolution` is the distance that trajectories
+    may keep in floating point: chains of units with steep slopes amplify rounding errors, so that
+    trajectories may stay far apart for ever although a proof holds. It assumes that the terms of
+    W_in u are no larger than the drive's bounds; if large terms cancel in that sum, give
     `input_range`.
 
     A network that is not certified may be certified by ``method="thorough"`` with `input_range`,
@@ -181,7 +181,7 @@ def certify(
 
     Examples
     --------
-    A network of spectral radius 3 that forgets its start, because the biases saturate it:
+    A network of spectral radius 3 that forgets its initial state, because the biases saturate it:
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -210,7 +210,7 @@ def certify(
     if input_range is None and output_range is None:
         found = certify_network(network, method)
         terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
-    # The range of the inputs is known: it must be within the drive's, and may be used in the proof.
+    # The range of the inputs is known, too: their drives must be within the drive's bounds.
     else:
         of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
         network = _widened(network, reservoir, of_inputs, of_outputs)
@@ -236,27 +236,27 @@ def _read_steps(step_range: Any) -> Array:
 
 
 def _check_lengths(network: IntervalNetwork, method: str, steps: Array) -> None:
-    """Refuse a method that proves nothing of steps that differ in length."""
+    """Raise if a method proves nothing for steps of different lengths."""
     if method == "auto" or (method in PROOFS and PROOFS[method].covers(network)):
         return
     if method in PROOFS and PROOFS[method].lengths == "equal leaks":
         raise ValueError(
-            f"method={method!r} with step_range needs the same leak rate in all units: where they "
-            "differ it proves nothing of steps of several lengths. Use method='auto' or "
-            "'max_norm', or one leak rate."
+            f"method={method!r} with step_range needs the same leak rate in all units: with "
+            "different leak rates it proves nothing for steps of several lengths. Use "
+            "method='auto' or 'max_norm', or one leak rate."
         )
     raise ValueError(
-        f"method={method!r} proves nothing of steps of several lengths, and step_range is "
-        f"({steps[0]:g}, {steps[1]:g}). Use method='auto', or leave step_range out."
+        f"method={method!r} proves nothing for steps of several lengths, and step_range is "
+        f"({steps[0]:g}, {steps[1]:g}). Use method='auto', or omit step_range."
     )
 
 
 def _widened(
     network: IntervalNetwork, reservoir: Any, of_inputs: Array, of_outputs: Array | None
 ) -> IntervalNetwork:
-    """Return the network with its drive's bounds moved outwards to those of the inputs' range.
+    """Return the network with its drive's bounds widened to include all drives of `of_inputs`.
 
-    They may exceed the given bounds by rounding; more is refused.
+    Raises ValueError if those drives exceed the given bounds by more than rounding.
     """
     feedback = {}
     if of_outputs is not None:
@@ -265,10 +265,10 @@ def _widened(
     slack = 1e-9 * (np.abs(low) + np.abs(high))
     if (low < network.drive_min - slack).any() or (high > network.drive_max + slack).any():
         bounds = "drive_min, drive_max = reservoir.stability.drive_range(model, *input_range)"
-        take = f" Take theirs, {code(bounds)}." if of_outputs is None else ""
+        remedy = f" Use {code(bounds)}." if of_outputs is None else ""
         raise ValueError(
-            "input_range reaches beyond drive_min and drive_max: the drives of such inputs are not "
-            f"within the bounds.{take}"
+            "input_range exceeds drive_min and drive_max: the drives of such inputs are not within "
+            f"these bounds.{remedy}"
         )
     return replace(
         network,
@@ -282,7 +282,7 @@ def certify_network(
 ) -> Certificate:
     """Certify a network whose arguments have been checked.
 
-    `inputs` is the centre of the drive and the generators that the units share, if they are known.
+    `inputs` is the centre of the drive and the generators shared by the units, if known.
     """
     check_size(network, method)
     if not is_manageable(network):
@@ -294,7 +294,7 @@ def certify_network(
 def _certified(
     network: IntervalNetwork, method: str, inputs: tuple[Array, Array] | None
 ) -> Certificate:
-    """Return the best that the proofs which the method names say."""
+    """Return the best certificate of the proofs that the method includes."""
     box = interval_box(network)
     best = _attempt(network, box, method)
     # Conditions on W alone: steps of several lengths need equal leak rates, as in C3 and C7.
@@ -304,8 +304,8 @@ def _certified(
         best = best if alone is None else _certificate(network, box, *alone)
     if method == "thorough" and not best.holds and network.enclosure.bounded:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
-        # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
-        # for a while: no norm is known to shrink at each step.
+        # Every trajectory ends up in a narrowed box, but may leave it for a while after starting
+        # in it: so no norm is known to shrink at each step.
         if narrow.rate < best.rate:
             shared = narrow.holds and inputs is not None
             best = replace(narrow, weights=None, shared=shared)
@@ -313,22 +313,22 @@ def _certified(
 
 
 def check_method(method: str) -> None:
-    """Refuse a method that is not known."""
+    """Check that a method is known."""
     check_choice("method", method, ("auto", "thorough", *PROOFS))
 
 
 def check_size(network: IntervalNetwork, method: str) -> None:
-    """Refuse a method that needs dense matrices of too many units."""
+    """Raise if a method needs dense matrices of too many units."""
     dense = method == "thorough" or (method in PROOFS and PROOFS[method].dense)
     if dense and network.n_units > MAX_DENSE_UNITS:
         raise ValueError(
-            f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
-            f'up to {MAX_DENSE_UNITS}. Use method="auto" or "max_norm".'
+            f"method={method!r} needs dense matrices of n_units={network.n_units}; it is available "
+            f'up to {MAX_DENSE_UNITS} units. Use method="auto" or "max_norm".'
         )
 
 
 def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
-    """Return the certificate of the first proof that succeeds, else of the least rate."""
+    """Return the certificate of the first proof that succeeds, else the one of the least rate."""
     names = [method]
     if method not in PROOFS:
         names = [
@@ -350,7 +350,7 @@ def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
 def _certificate(
     network: IntervalNetwork, box: Box, method: str, rate: float, weights: Array | None
 ) -> Certificate:
-    """Return what a proof has found as a certificate."""
+    """Return the result of a proof as a certificate."""
     rate = network.rate_of_all(rate)
     return Certificate(
         holds=bool(rate < 1),

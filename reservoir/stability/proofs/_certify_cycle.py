@@ -1,4 +1,4 @@
-"""`certify_cycle`: prove that a periodic input leads to one limit cycle, from any start."""
+"""`certify_cycle`: prove that a periodic input leads to one limit cycle from any state."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def certify_cycle(
     feedback: ArrayLike | None = None,
     method: str = "auto",
 ) -> Certificate:
-    """Prove that a periodic input leads to one limit cycle of its period, from any start.
+    """Prove that a periodic input leads to one limit cycle of its period, from any state.
 
-    It covers this one input, where `certify` covers every input in a range. The box follows the
-    drive through its period, so that smaller biases are enough.
+    The proof covers only this input, whereas `certify` covers every input in a range. The box
+    follows the drive through its period, so smaller biases are enough.
 
     Parameters
     ----------
@@ -61,33 +61,34 @@ def certify_cycle(
     inputs : array of shape (period, n_features)
         One period of the input; one row is a constant input.
     feedback : array of shape (period, n_outputs), optional
-        What each step receives as previous output; required with feedback weights.
+        Previous output that each step receives; required with feedback weights.
     method : {"auto", "thorough", "max_norm", "series", "lyapunov"}, default="auto"
         "max_norm" multiplies bounds of the Jacobians' absolute values over the period. "lyapunov"
-        looks for quadratic norms, which use the signs of W: one for all steps, and one for each;
-        up to 1000 units. "auto" tries the first, then the second up to 300 units, with norms for
-        each step where that takes about a second at most (``period * n_units ** 3 <= 3e7``).
-        "series" is the series about the mean slopes, within windows of a few steps. "thorough" also
-        follows zonotopes, and tries all three; it and "series" take up to 500 units.
+        searches for quadratic norms, which use the signs of W: one norm for all steps, then a
+        separate norm for each step; up to 1000 units. "auto" tries the first, then the second up to
+        300 units, with separate norms if that takes at most about a second
+        (``period * n_units ** 3 <= 3e7``). "series" is the series about the mean slopes, within
+        windows of a few steps. "thorough" tries all three and also follows zonotopes; "thorough"
+        and "series" support up to 500 units.
 
     Returns
     -------
     Certificate
         If it holds, the response has the input's period and attracts every trajectory; the rate is
-        per step, the geometric mean over the period, and the resolution the largest of the phases.
+        per step, the geometric mean over the period, and the resolution the largest over the steps.
 
     Raises
     ------
     UnboundedActivationError
-        As `certify`.
+        If the activation is unbounded or has no enclosure; a subclass of ValueError.
     TypeError, ValueError
-        If the inputs have a wrong shape, no row or NaN; or a name is not known.
+        If the inputs have a wrong shape, no rows or NaN; or a name is not known.
 
     Notes
     -----
-    Theorem C5 of the page on stability; quadratic norms are those of C7. If the map composed over
-    the period contracts, it has one fixed point by Banach's theorem, and the cycle goes through it.
-    (Bay 2017, prop. 3.3, asks for a contraction at each phase alone, which is not enough.)
+    Theorem C5 of the page on stability, with the quadratic norms of C7. If the map composed over
+    the period contracts, it has one fixed point by Banach's theorem, and the cycle passes through
+    it. (Bay 2017, prop. 3.3, requires only a contraction at each phase, which is not sufficient.)
 
     Examples
     --------
@@ -100,7 +101,7 @@ def certify_cycle(
     >>> certificate.holds, certificate.box.shape
     (True, (5, 2, 1))
     """
-    # The drive of each step, and what rounding may have done to it.
+    # The drive of each step, and a bound of its rounding error.
     check_choice("method", method, _METHODS)
     reservoir = as_reservoir(reservoir)
     _check_cycle_size(reservoir.n_units, method)
@@ -135,7 +136,7 @@ def certify_cycle(
 
 
 class _Proof(NamedTuple):
-    """What a way to prove it has found: the rate per step, and the norm that shrinks, if any."""
+    """The result of one proof: the rate per step, and the norm that shrinks, if any."""
 
     method: str
     rate: float
@@ -144,9 +145,9 @@ class _Proof(NamedTuple):
 
 
 def _attempt(network: IntervalNetwork, boxes: list[Box], method: str) -> _Proof:
-    """Return the proof of the least rate per step, among those that the method asks for.
+    """Return the proof of the least rate per step, among the proofs of the method.
 
-    "narrowed" is for boxes that zonotopes have narrowed, in which no norm shrinks from the start.
+    "narrowed" is for boxes narrowed by zonotopes, in which no norm shrinks from the start.
     """
     steps = len(boxes)
     rate, v = cycle_rate(network, boxes)
@@ -166,14 +167,14 @@ def _attempt(network: IntervalNetwork, boxes: list[Box], method: str) -> _Proof:
 
 
 def _is_tried(network: IntervalNetwork, method: str) -> bool:
-    """Whether quadratic norms are among what is tried if nothing cheaper holds."""
+    """Whether quadratic norms are tried if no cheaper proof holds."""
     return method in ("thorough", "narrowed") or (
         method == "auto" and network.n_units <= CHEAP_UNITS
     )
 
 
 def _per_step(rate: float, n_steps: int) -> float:
-    """Return the geometric mean, rounded up; a rate of 1 or more over a period as it is."""
+    """Return the rate per step, the geometric mean, rounded up; 1 or more is returned unchanged."""
     if not rate < 1:
         return rate
     return float(min(rate ** (1 / n_steps) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0))
@@ -186,7 +187,7 @@ def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, A
 
 
 def _check_cycle_size(n_units: int, method: str) -> None:
-    """Refuse too many units for dense matrices."""
+    """Raise if there are too many units for dense matrices."""
     most = _MOST_UNITS.get(method, n_units)
     if n_units > most:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""`certify_loop`: prove that a network that runs on its own outputs comes to rest."""
+"""`certify_loop`: prove that a network in closed loop converges to a fixed point."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _THEOREMS = {
     "max_norm": "C6: contraction of the closed loop",
     "lyapunov": "C6: contraction of the closed loop in a quadratic norm",
 }
-_MOST_SIZE = 1000  # units and outputs of a loop for which a quadratic norm may be asked
-_CHEAP_SIZE = 300  # up to so many it is tried unasked
+_MOST_SIZE = 1000  # largest number of units and outputs for method="lyapunov"
+_CHEAP_SIZE = 300  # up to so many "auto" tries it as well
 _MAX_ITER = 2000
 
 
@@ -40,13 +40,13 @@ def certify_loop(
     clip: tuple[ArrayLike, ArrayLike] | None = None,
     method: str = "auto",
 ) -> Certificate:
-    """Prove that a network that runs on its own outputs comes to rest at one fixed point.
+    """Prove that a network in closed loop converges to one fixed point from any state.
 
-    This is not what a generator of oscillations should do: one that works **must** fail it. What a
-    good generator needs is the echo state property under the teacher's outputs: certify its
-    reservoir with `certify`, not its loop.
+    A generator of oscillations should not do so: one that works **must** fail this test. A good
+    generator needs the echo state property under teacher forcing: certify its reservoir with
+    `certify`, not its loop.
 
-    The state of the loop is that of the reservoir together with the last output: with
+    The state of the loop is the state of the reservoir together with the last output: with
     ``include_input=True`` the output that is fed back also enters the next output directly,
     ``y[t] = C x[t] + D y[t-1] + c``, so that the matrix W + W_fb C does not describe the loop.
 
@@ -56,36 +56,37 @@ def certify_loop(
     readout : (coef, intercept), optional
         Required with a Reservoir: coef of shape (n_outputs, n_units [+ n_features]), states first.
     include_input : bool, optional
-        Whether coef holds weights of the input; required with a Reservoir.
+        Whether coef contains weights of the input; required with a Reservoir.
     exog : array of shape (n_exog,), optional
         Constant exogenous inputs, the last columns of X; zero by default.
     clip : (low, high), optional
-        Bounds that outputs are held to where they are fed back.
+        Bounds to which outputs are clipped when they are fed back.
     method : {"auto", "max_norm", "lyapunov"}, default="auto"
-        "max_norm" bounds the absolute values of all weights. "lyapunov" looks for a quadratic norm
-        of states and outputs, which uses their signs, and how the weights of the readout cancel; up
-        to 1000 units and outputs, and where no bound of `clip` is within reach of the outputs: a
-        clip that acts is a second nonlinearity, which this proof does not know. "auto" tries the
-        first, then the second up to 300 units and outputs.
+        "max_norm" bounds the absolute values of all weights. "lyapunov" searches for a quadratic
+        norm of states and outputs, which uses the signs of the weights and the cancellation in the
+        readout. It supports up to 1000 units and outputs, and only a `clip` whose bounds the
+        outputs do not reach: a clip that acts is a second nonlinearity, which this proof does not
+        cover. "auto" tries the first, then the second up to 300 units and outputs.
 
     Returns
     -------
     Certificate
         Its box has shape (2, n_units + n_outputs): bounds of the units, then of the outputs, which
-        are infinite where the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound what
-        the units receive of the outputs. ``resolution`` is None: what rounding leaves depends on
-        how the readout's terms cancel, of which the proof knows no bound.
+        are infinite if the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound the
+        drive of the units by the outputs. ``resolution`` is None: the effect of rounding depends on
+        the cancellation of the readout's terms, which the proof does not bound.
 
     Raises
     ------
     TypeError, ValueError
-        If the readout is not linear or does not fit, `clip` is crossed, or `method` is not known or
-        not offered for so many units; UnboundedActivationError as `certify`.
+        If the readout is not linear or has a wrong shape, `clip` is crossed, or `method` is not
+        known or does not support so many units; UnboundedActivationError if the activation is
+        unbounded or has no enclosure.
 
     Notes
     -----
-    Theorem C6 of the page on stability; the quadratic norm is that of C7. Without `clip` outputs
-    are bounded only if ``|D|`` has spectral radius below 1.
+    Theorem C6 of the page on stability; the quadratic norm is from C7. Without `clip` outputs are
+    bounded only if ``|D|`` has spectral radius below 1.
 
     Examples
     --------
@@ -103,8 +104,8 @@ def certify_loop(
     loop = _Loop(reservoir, *_read_readout(model, readout, include_input), exog, clip)
     if method == "lyapunov" and loop.size > _MOST_SIZE:
         raise ValueError(
-            f"method='lyapunov' of a loop needs dense matrices of its n_units + n_outputs = "
-            f'{loop.size}; it is offered up to {_MOST_SIZE}. Use method="max_norm".'
+            f"method='lyapunov' of a loop needs dense matrices of n_units + n_outputs = "
+            f'{loop.size}; it is available up to {_MOST_SIZE}. Use method="max_norm".'
         )
     return loop.certificate(method)
 
@@ -126,24 +127,27 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
         n_lags = getattr(model, "n_lags", 1)
         if n_lags > 1:
             raise TypeError(
-                "certify_loop needs a readout of states and of the present input; the model has "
-                f"n_lags={n_lags}. Use n_lags=1."
+                "certify_loop needs a readout of the states and the present input only; the model "
+                f"has n_lags={n_lags}. Use n_lags=1."
             )
         readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-        # behind the weights of the states stand those of the inputs, if there are any
+        # The weights of the inputs, if there are any, come after the weights of the states.
         include_input = readout[0].shape[1] > as_reservoir(model).n_units
     if include_input is None:
-        raise ValueError("include_input must say whether coef holds weights of the input.")
+        raise ValueError(
+            "include_input is required with readout=: True if coef contains weights of the input, "
+            "else False."
+        )
     if callable(readout):
         raise TypeError("certify_loop needs a linear readout, (coef, intercept); got a function.")
     parts = as_pair("readout", readout)
     coef, intercept = as_real("coef", parts[0]), as_real("intercept", parts[1])
     if coef.ndim != 2 or not np.isfinite(coef).all() or not np.isfinite(intercept).all():
-        raise ValueError("coef must be a finite array of two dimensions, intercept finite.")
+        raise ValueError("coef must be a finite two-dimensional array, and intercept finite.")
     if not coef.size or intercept.shape not in ((), (len(coef),)):
         raise ValueError(
-            f"coef must not be empty and intercept have shape ({len(coef)},); got {coef.shape}, "
-            f"{intercept.shape}."
+            f"coef must not be empty, and intercept must have shape ({len(coef)},); got "
+            f"{coef.shape}, {intercept.shape}."
         )
     return coef, np.broadcast_to(intercept, (len(coef),)), bool(include_input)
 
@@ -151,9 +155,9 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
 class _Loop:
     """The loop x' = (1 - a) x + a f(W x + V y + b), y' = C x' + D y + c, in double precision.
 
-    V holds the columns of W_in or W_fb that the outputs enter through. C, D and c are the readout's
-    weights of states and of outputs, and its constant. Outputs are clipped before they are fed
-    back, if there is a clip.
+    V contains the columns of W_in or W_fb for the outputs. C, D and c are the readout's weights of
+    states and of outputs, and its constant. Outputs are clipped before they are fed back, if there
+    is a clip.
     """
 
     def __init__(
@@ -165,7 +169,7 @@ class _Loop:
         exog: Any,
         clip: Any,
     ) -> None:
-        # Which inputs the outputs are, and which are exogenous.
+        # Outputs are fed back as the first inputs, or through W_fb; other inputs are exogenous.
         n, q = reservoir.n_units, len(coef)
         n_columns = n + (reservoir.n_features if include_input else 0)
         if coef.shape[1] != n_columns:
@@ -187,7 +191,7 @@ class _Loop:
         self.c = intercept + (tail[:, n_fed:] @ given if include_input else 0.0)
         network = read_network(reservoir, 0.0, 0.0)
         self.network = network.biased(network.bias + offset)
-        # Rounding errors of b and c, which every pre-activation and every output is off by.
+        # Bounds of the rounding errors of b and c, which affect every pre-activation and output.
         sums = np.abs(W_in[:, n_fed:]) @ np.abs(given) + np.abs(reservoir.bias)
         self.z_error = (len(given) + 4) * EPS * sums + TINY
         tails = np.abs(tail[:, n_fed:]) @ np.abs(given) if include_input else 0.0
@@ -200,8 +204,8 @@ class _Loop:
         return self.C.shape[1] + len(self.C)
 
     def certificate(self, method: str) -> Certificate:
-        """Return what is proved: a box for states and outputs, and the contraction inside it."""
-        # What is known before any iteration: the activation's range, and a bound of the outputs.
+        """Return the certificate: a box for states and outputs, and the contraction inside it."""
+        # Before any iteration the activation's range and a bound of the outputs are known.
         net, n = self.network, self.network.n_units
         reach = max(abs(net.enclosure.low), abs(net.enclosure.high))
         limit = self._largest_outputs(reach)
@@ -247,7 +251,7 @@ class _Loop:
         )
 
     def _largest_outputs(self, reach: float) -> Array:
-        """Return a bound of |y| in the end, infinite if none is found, for |x| <= `reach`."""
+        """Return an eventual bound of |y| for |x| <= `reach`; infinite if none is found."""
         q = len(self.C)
         forced = reach * np.abs(self.C).sum(axis=1) + np.abs(self.c) + self.y_error
         slack = 1 + (self.C.shape[1] + 2 * q + 20) * EPS
@@ -262,12 +266,12 @@ class _Loop:
         if radius >= 1:
             return np.full(q, np.inf)
         bound = np.linalg.solve(np.eye(q) - np.abs(self.D), forced) * (1 + 1e-6)
-        # The solution is rounded: that it is a bound is verified.
+        # The solution is rounded, so check that it is a bound.
         inside = ((forced + np.abs(self.D) @ bound) * slack <= bound).all() and (bound > 0).all()
         return bound if inside else np.full(q, np.inf)
 
     def _fed(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return bounds of what is fed back, from bounds of the outputs."""
+        """Return bounds of the fed-back values, from bounds of the outputs."""
         if self.clip is None:
             return low, high
         return np.clip(low, *self.clip), np.clip(high, *self.clip)
@@ -275,7 +279,7 @@ class _Loop:
     def _preactivation(
         self, low: Array, high: Array, y_low: Array, y_high: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Return bounds of the pre-activations, and of the part V y of them that is fed back."""
+        """Return bounds of the pre-activations, and of their part V y from the feedback."""
         net = self.network
         fed_low, fed_high = self._fed(y_low, y_high)
         p_low, p_high = image_of_box(self.V, fed_low, fed_high)
@@ -295,16 +299,16 @@ class _Loop:
     def _contraction(
         self, method: str, least: Array, gains: Array, free: bool
     ) -> tuple[float, Array | None, str]:
-        """Return the proved rate in one norm of states and outputs together, and what proved it.
+        """Return the proved rate in one norm of states and outputs, its weights and the method.
 
-        `free` says whether outputs are fed back as they are, not clipped.
+        `free` indicates that outputs are fed back as they are, not clipped.
         """
         rate, weights, found_by = np.inf, None, method
         if method != "lyapunov":
             rate, weights = perron_bound(self._comparison(gains), decide=None)
             found_by = "max_norm"
-        asked = method == "lyapunov" or (method == "auto" and self.size <= _CHEAP_SIZE)
-        if asked and free and not rate < 1:
+        tried = method == "lyapunov" or (method == "auto" and self.size <= _CHEAP_SIZE)
+        if tried and free and not rate < 1:
             by_form, P = self._quadratic(least, gains)
             if by_form < rate:
                 return by_form, P, "lyapunov"
@@ -335,8 +339,8 @@ class _Loop:
     def scaling(self, gains: Array) -> Array:
         """Return the logarithms of a scaling of units and outputs.
 
-        Units are scaled as those of a network with weights W + V C, each output as what it is made
-        of.
+        Units are scaled as in a network with weights W + V C, and each output like the states that
+        it is computed from.
         """
         of_units = balanced(gains[:, None] * (dense(self.network.W) + self.V @ self.C))
         reach = np.linalg.norm(self.C * np.exp(-of_units), axis=1)

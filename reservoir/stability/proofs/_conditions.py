@@ -20,7 +20,7 @@ from reservoir.stability.proofs._turning_scaling import scaled_radius, turning_s
 from reservoir.stability.proofs._unit_scalings import good_scaling
 from reservoir.stability.proofs._weights_alone import weights_proof
 
-# Sufficient conditions and where they come from, the strongest first.
+# Sufficient conditions and their sources, the most demanding first.
 _SUFFICIENT = (
     ("spectral_norm", "Jaeger (2001), prop. 3"),
     ("abs_radius", "theorem C2 with slopes of 1"),
@@ -31,34 +31,36 @@ _SUFFICIENT = (
 
 @dataclass(frozen=True)
 class EchoStateConditions:
-    """Conditions on W and the leak rate; the sufficient ones hold where their number is below 1.
+    """Conditions on W and the leak rate; a sufficient one holds if its number is below 1.
 
-    The last two ask for less than those before them, and so hold for more networks.
+    The last two require less than those before them, and so hold for more networks.
 
     Attributes
     ----------
     spectral_radius : float
-        Of (1 - a) I + a W, the linearisation at the origin.
+        Spectral radius of (1 - a) I + a W, the linearisation at the origin.
     spectral_norm : float
         Largest singular value of W [1]_.
     abs_radius : float
         Spectral radius of ``|W|``.
     diagonal_schur : float
-        Least ``||P W P^-1||_2`` over diagonal P that a search has found; below 1, W is diagonally
-        Schur stable [2]_. Never above the two before.
+        Least ``||P W P^-1||_2`` over diagonal P that a search has found; if it is below 1, W is
+        diagonally Schur stable [2]_. Never above the two numbers before.
     numerical_radius : float
-        Of ``P W P^-1``, the largest ``|x* P W P^-1 x|`` over complex vectors x of norm 1, with a
-        diagonal P that makes such numbers small [3]_. With a leak it is the largest
-        ``Re x* P W F P^-1 x``, where F, the diagonal of ``a / (exp(i t) - 1 + a)``, is what the
-        leaky means make of a wave of any frequency t. Never above `diagonal_schur`: it knows the
-        signs of W, and is a fifth lower for random matrices. Computed to about 1e-4, mostly better.
+        Numerical radius of ``P W P^-1``, the largest ``|x* P W P^-1 x|`` over complex vectors x of
+        norm 1, with a diagonal P that makes it small [3]_. With a leak it is the largest
+        ``Re x* P W F P^-1 x``, where F, the diagonal of ``a / (exp(i t) - 1 + a)``, is the
+        frequency response of the leaky means at any frequency t. Never above `diagonal_schur`: it
+        uses the signs of W, and is a fifth lower for random matrices. Computed to about 1e-4,
+        mostly better.
     sufficient : bool
         Whether the echo state property is proved, for every input and bias: one of the last four
-        is below 1, rounding included. `certify` then proves it as well.
+        numbers is below 1, rounding included. `certify` then proves it as well.
     necessary : bool
-        Whether the first is at most 1. Without bias and input a reservoir that fails it has no
-        echo state property [1]_; with a bias, or with inputs that keep away from zero, it may. At
-        exactly 1 it decides nothing: one tanh unit of gain 1 has the property.
+        Whether `spectral_radius` is at most 1. Without bias and input a reservoir that fails this
+        condition lacks the echo state property [1]_; with a bias, or with inputs that keep away
+        from zero, it may have it. A value of exactly 1 is inconclusive: one tanh unit of gain 1 has
+        the property.
 
     References
     ----------
@@ -86,7 +88,7 @@ class EchoStateConditions:
 
     @property
     def margins(self) -> dict[str, float]:
-        """By how much each number is below 1; negative where its condition fails."""
+        """Difference between 1 and each number; negative if its condition fails."""
         names = ("spectral_radius", *(name for name, _ in _SUFFICIENT))
         return {name: 1.0 - getattr(self, name) for name in names}
 
@@ -102,7 +104,7 @@ class EchoStateConditions:
 
 
 def _compared(kind: str, value: float) -> str:
-    """Return how a condition's number compares with 1, as a sign.
+    """Return the sign of the comparison of a condition's number with 1.
 
     The necessary condition allows a spectral radius of exactly 1; the sufficient ones do not.
     """
@@ -114,14 +116,14 @@ def _compared(kind: str, value: float) -> str:
 def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateConditions:
     """Check the known necessary and sufficient conditions for the echo state property.
 
-    They depend on the weights alone. `certify` takes the bias and the range of the inputs into
-    account, and proves more.
+    They depend on the weights alone. `certify` also uses the bias and the range of the inputs, and
+    proves more.
 
     Parameters
     ----------
     W : array or sparse array of shape (n_units, n_units)
-        Recurrent weights of units whose activation has slopes between 0 and 1, such as tanh. A
-        `Reservoir` or fitted estimator is refused: pass its W.
+        Recurrent weights of units whose activation has slopes between 0 and 1, such as tanh. For a
+        `Reservoir` or fitted estimator pass its W.
     leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
 
     Returns
@@ -132,20 +134,20 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     Raises
     ------
     TypeError, ValueError
-        If W is not square, complex, NaN or infinite, or a leak rate leaves (0, 1]; if a spectral
-        radius cannot be computed to its accuracy (`reservoir.scaling.SpectralRadiusError`).
+        If W is not square, complex, NaN or infinite, or a leak rate is not in (0, 1]; if a spectral
+        radius cannot be computed accurately (`reservoir.scaling.SpectralRadiusError`).
 
     Notes
     -----
     The first three sufficient conditions do not depend on the leak: with r the number, differences
-    decay at every rate above ``1 - a_min (1 - r)``, unequal leaks included. The fourth at leak 1
-    implies that at every equal leak, and is weaker the smaller the leak; with unequal leaks it is
-    computed, and proved, for these leaks.
+    decay at every rate above ``1 - a_min (1 - r)``, unequal leaks included. The fourth condition at
+    leak 1 implies it at every equal leak, and is weaker the smaller the leak; with unequal leaks it
+    is computed, and proved, for these leaks.
 
     The proofs are bounds of Collatz and Wielandt, and Cholesky factorisations with Rump's (2006)
-    correction. Beyond 3000 units ``||B||^2 <= rho(|B'B|)`` stands for the latter. A numerical
-    radius is proved up to 1000 units, and if it is below 1 by some 1e-3; with leak rates of .01 and
-    less it may take .02. Where a number is below 1 and nothing is proved, `sufficient` is False.
+    correction. Beyond 3000 units ``||B||^2 <= rho(|B'B|)`` replaces the latter. A numerical
+    radius is proved up to 1000 units, if it is below 1 by some 1e-3; with leak rates of .01 and
+    less by up to .02. If a number is below 1 but nothing is proved, `sufficient` is False.
 
     Examples
     --------
@@ -162,12 +164,12 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     sufficient numerical_radius    0.9675 < 1  margin   0.0325  theorem C7 with slopes from 0 to 1
     """
     if hasattr(W, "fit"):
-        as_reservoir(W)  # refuses those that hold none
+        as_reservoir(W)  # raises for an estimator without a reservoir, such as an unfitted one
     if hasattr(W, "reservoir_") or hasattr(W, "W_in"):
-        held = "model.reservoir_" if hasattr(W, "reservoir_") else "model"
+        source = "model.reservoir_" if hasattr(W, "reservoir_") else "model"
         raise TypeError(
             f"W must be a matrix; got {type(W).__name__}. Pass its W and leak rates: "
-            f"{code(f'echo_state_conditions({held}.W, {held}.leak_rate)')}."
+            f"{code(f'echo_state_conditions({source}.W, {source}.leak_rate)')}."
         )
     # The numbers.
     W = read_matrix(W)
@@ -181,7 +183,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     turning = scaled_radius(W, leak, turning_scaling(W, leak, good_scaling(W)))
     if (leak == 1).all():
         turning = max(turning, radius)
-    # What is below 1 is proved, not only computed.
+    # A proof with rounding included: a number computed as just below 1 is not enough.
     zeros = np.zeros(W.shape[0])
     network = IntervalNetwork(W, A, zeros, zeros, zeros, leak, enclosure_of("tanh"))
     proved = weights_proof(network, 1.0) is not None

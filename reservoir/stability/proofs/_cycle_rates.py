@@ -1,6 +1,6 @@
-"""How fast differences of states shrink over one period of a drive: theorem C5.
+"""Rates at which differences of states shrink over one period of a drive: theorem C5.
 
-Each step t has a box of its own, from `tube`, with bounds of the slopes in it.
+Each step t has a separate box, from `tube`, with bounds of the slopes in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reservoir.stability._rounding import FLOOR, OVERFLOWS, SMALL, TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-MAX_SERIES_UNITS = 500  # the series holds some _WINDOW^2 / 2 dense matrices for each window
+MAX_SERIES_UNITS = 500  # the series stores some _WINDOW^2 / 2 dense matrices for each window
 _WINDOW = 8  # steps over which products of Jacobians are formed
 _ITERATIONS = 60  # of the power iteration
 
@@ -24,8 +24,8 @@ _ITERATIONS = 60  # of the power iteration
 def cycle_rate(network: IntervalNetwork, boxes: list[Box]) -> tuple[float, Array]:
     """Return r and v > 0 such that ``max_i |e_i| / v_i`` is multiplied by at most r in a period.
 
-    That is M_T ... M_1 v <= r v with M_t = (1 - a) I + a diag(d_t)|W|, where d_t are the largest
-    slopes of step t and a the leak rates.
+    They satisfy M_T ... M_1 v <= r v with M_t = (1 - a) I + a diag(d_t)|W|, where d_t are the
+    largest slopes of step t and a the leak rates.
     """
     leak, A = network.leak, network.A
     kept = 1 - leak
@@ -42,7 +42,7 @@ def cycle_rate(network: IntervalNetwork, boxes: list[Box]) -> tuple[float, Array
 def _best_ratio(
     over_period: Callable[[Array], Array], v: Array, slack: float
 ) -> tuple[float, Array]:
-    """Return the least r that a power iteration finds, and its v > 0, with over_period(v) <= r v.
+    """Return the least r found by a power iteration, and its v > 0, with over_period(v) <= r v.
 
     `slack` is the factor that covers the rounding of `over_period`.
     """
@@ -73,10 +73,10 @@ def series_cycle_norm(
 ) -> tuple[float, Array]:
     """Return r and v > 0 as `cycle_rate` does, by a series about the mean slopes.
 
-    With the middle D_c of the slopes of step t, and their largest distance D_r from it, the
+    With D_c the middle of the slopes of step t, and D_r their largest distance from it, the
     difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
     ``|q_t| <= a D_r |W e|``. Within a window of steps the products of the C_t are formed, which
-    keeps the signs of the weights; from window to window only bounds of ``|e|`` are passed on.
+    keeps the signs of the weights; from one window to the next only bounds of ``|e|`` are kept.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def series_cycle_norm(
     boxes : list of Box
         One for each step of the period.
     start : array of shape (n_units,)
-        A positive vector to begin with, such as the weights of `cycle_rate`.
+        A positive start vector, such as the weights of `cycle_rate`.
     window : int
         Steps over which products of Jacobians are formed.
     """
@@ -106,7 +106,7 @@ def series_cycle_norm(
 
 
 class _Window:
-    """Passes bounds of |e| through a few steps, whose products of C_t are formed once."""
+    """A few steps that bounds of |e| pass through; their products of C_t are formed once."""
 
     def __init__(self, network: IntervalNetwork, boxes: list[Box]) -> None:
         # C_t of each step as `centres`, |C_t| without cancellation as `sizes`, a D_r as `radii`.
@@ -143,14 +143,14 @@ class _Window:
 
     def advance(self, v: Array) -> Array:
         """Return bounds of |e| after the window from bounds v before it."""
-        # Bounds of |q_t|, step by step: q_t depends on e, which earlier ones have contributed to.
+        # Bounds of |q_t|, step by step: q_t depends on e, to which earlier q_j have contributed.
         pushes: list[Array] = []
         for t, radius in enumerate(self.radii):
             z = self.reach[0][t] @ v
             for j, push in enumerate(pushes):
                 z = z + self.reach[j + 1][t - j - 1] @ push
             pushes.append(radius * z * self.slack)
-        # What is left of v and of each q_t at the end.
+        # The remaining effect of v and of each q_t at the end.
         out = self.ends[0] @ v
         for j, push in enumerate(pushes):
             out = out + self.ends[j + 1] @ push

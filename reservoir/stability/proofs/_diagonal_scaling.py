@@ -1,4 +1,4 @@
-"""Diagonal matrices, given by their diagonals, times sparse or dense ones."""
+"""Products of diagonal matrices, given by their diagonals, with sparse or dense matrices."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How many steps pass until any two trajectories under the same input are close: theorem C8.
+"""The number of steps until any two trajectories under the same input are close: theorem C8.
 
-From the widest box, the activation's range, every step narrows a box that holds all trajectories,
-and by the slopes in that box a vector of bounds of their differences. Where these bounds do not
-shrink by themselves, because the moduli of the weights do not contract, or shrink for very many
-steps, a norm that contracts in the present box says the rest.
+The first box is the activation's range. Every step narrows a box that contains all trajectories
+and, by the slopes in that box, a vector of bounds of their differences. If these bounds do not
+shrink, because the moduli of the weights do not contract, or shrink very slowly, a norm that
+contracts in the present box gives the remaining number of steps.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from reservoir.stability.proofs._weights_alone import weights_proof
 from reservoir.stability.proofs._zonotopes import timed_zonotope_box, timed_zonotope_tube
 
 _MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
-_STILL = 1e-7  # a box that moves by less in a step, without leak, moves no more
-_NEAR = 0.1  # norms are first tried where the slopes exceed those of the certificate by less
-_FLAT = 0.003  # slopes that have changed by less are not worth another norm
+_STILL = 1e-7  # a box that moves by less in a step, without leak, counts as fixed
+_NEAR = 0.1  # norms are first tried once the slopes exceed those of the certificate by less
+_FLAT = 0.003  # no new norm is searched for until slopes have changed by more
 _LOG_ERROR = 1e-12  # relative error allowed to logarithms and quotients of them
-_RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width that a zonotope is late by
-# of the decay that unequal leak rates allow
+_RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width by which a zonotope may lag behind
+# Shares of the decay that unequal leak rates allow.
 _SHARES = np.array([[0.5], [0.7], [0.8], [0.9], [0.95], [0.98], [0.99]])
-_WINDOWS = ((8, MAX_SERIES_UNITS), (32, 100))  # steps of a series, and up to so many units
+_WINDOWS = ((8, MAX_SERIES_UNITS), (32, 100))  # steps of a series, and its largest number of units
 
 
 class Norm(NamedTuple):
     """Bounds of all differences that shrink from step to step, in boxes that hold from now on.
 
     If no unit's states differ by more than `apart` now, none differs by more than
-    ``size(apart) * exp(k * log_rate)`` k steps after the next `late` ones. Of several bounds, size
-    and rate are arrays.
+    ``size(apart) * exp(k * log_rate)`` k steps after the next `late` ones. For several bounds at
+    once, size and rate are arrays.
     """
 
     size: Callable[[Array], Any]
@@ -56,7 +56,7 @@ class Norm(NamedTuple):
     late: int = 0
 
     def steps_to(self, distances: Array, apart: Array) -> Array:
-        """Return in how many steps no difference exceeds each distance, rounded up."""
+        """Return the number of steps until no difference exceeds each distance, rounded up."""
         logs = np.log(distances)
         size, rate = np.atleast_2d(np.log(self.size(apart) + TINY), self.log_rate)
         ratio = size.T - logs + _LOG_ERROR * (1 + np.abs(size.T) + np.abs(logs))
@@ -65,7 +65,7 @@ class Norm(NamedTuple):
 
 
 class Forgetting:
-    """The steps to given distances, from the boxes of all steps and from norms.
+    """Computes the steps to given distances, from the boxes of all steps and from norms.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class Forgetting:
     drive_min, drive_max : arrays of shape (n_units, period)
         Bounds of the drive at each phase of the period, which is 1 for a range of all steps.
     method : str
-        What the certificate was proved by; it decides which norms are tried.
+        Proof of the certificate; it determines which norms are tried.
     gains : array of shape (n_units, period)
-        The largest slopes in the certificate's box: norms of full matrices are tried as the slopes
-        come near.
+        The largest slopes in the certificate's box: norms of full matrices are tried once the
+        slopes are near them.
     inputs : (centre, generators), optional
-        The set of drives, if the proof rests on what the units share: see `shared_inputs`.
+        The set of drives, if the proof uses the inputs that units share: see `shared_inputs`.
     """
 
     def __init__(
@@ -93,10 +93,10 @@ class Forgetting:
         self.network, self.method, self.gains, self.inputs = network, method, gains, inputs
         self._low, self._high = drive_min, drive_max
         self.approach = Approach(network, drive_min, drive_max)
-        self._of_moduli: list[Norm] = []  # the latest of either kind
+        self._of_moduli: list[Norm] = []  # the latest norms of either kind
         self._of_matrices: list[Norm] = []
-        self._best_rate = np.inf  # of all norms so far, in logarithms
-        self._lyapunov_rate: float | None = None  # the latest that C7 has said
+        self._best_rate = np.inf  # least rate of all norms so far, in logarithms
+        self._lyapunov_rate: float | None = None  # the latest rate proved by C7
         self._rests = list(_RESTS)
         self._near, self._next_search, self._flat = _NEAR, 0, _FLAT
         # the least and the largest slopes that full matrices were tried with
@@ -105,7 +105,7 @@ class Forgetting:
 
     @OVERFLOWS
     def steps_to(self, distances: Array) -> Array:
-        """Return a proved number of steps for each distance; infinity where none was found."""
+        """Return a proved number of steps for each distance, infinity if none was found."""
         steps = np.full(distances.shape, np.inf)
         for _ in range(_MOST):
             steps = self._fewest(steps, distances)
@@ -113,6 +113,7 @@ class Forgetting:
                 break
             if self._advance():
                 continue
+            # More strides would not help: search for norms again, then narrow boxes by zonotopes.
             if self._has_narrowed(_FLAT):
                 self._seek_of_matrices()
             if self._best_rate < 0 or not self._narrow():
@@ -120,9 +121,9 @@ class Forgetting:
         return self._fewest(steps, distances)
 
     def _fewest(self, steps: Array, distances: Array) -> Array:
-        """Return the numbers of steps, or what the present bounds and norms say if that is less.
+        """Return the given numbers of steps, or smaller ones from the present bounds and norms.
 
-        A norm stays true in later boxes, where the differences that it begins with are smaller.
+        A norm remains valid in later boxes, where the differences that it starts from are smaller.
         """
         now, apart = self.approach.steps, self.approach.apart
         steps = np.where(apart.max() <= distances, np.minimum(steps, now), steps)
@@ -131,18 +132,18 @@ class Forgetting:
         return steps
 
     def _advance(self) -> bool:
-        """Go on; return whether anything moves that may matter."""
+        """Continue by a stride; return whether another stride may still improve the result."""
         approach, apart = self.approach, self.approach.apart
         approach.advance()
         self._seek_norms()
         share = 1 - (1 - self.network.leak.min()) ** approach.stride
         rate = float(np.log((approach.apart / apart).max())) / approach.stride
-        if rate >= self._best_rate:  # norms say more: better ones come in a narrower box alone
+        if rate >= self._best_rate:  # a norm shrinks faster: only a narrower box gives a better one
             return self._has_narrowed(_FLAT)
         return approach.moved > _STILL or rate < -_STILL * share
 
     def _narrow(self) -> bool:
-        """Narrow the boxes by zonotopes; False where that has been done, or cannot be."""
+        """Narrow the boxes by zonotopes; return False if that is done already or not possible."""
         approach, net = self.approach, self.network
         if not self._rests or net.n_units > MAX_DENSE_UNITS:
             return False
@@ -167,7 +168,7 @@ class Forgetting:
         return True
 
     def _seek_norms(self) -> None:
-        """Look for norms that shrink in the present boxes, if it is time to."""
+        """Search for norms that shrink in the present boxes, if the search is due."""
         approach = self.approach
         if approach.steps >= self._next_search:
             self._next_search = 2 * approach.steps + approach.stride
@@ -179,7 +180,7 @@ class Forgetting:
             self._seek_of_matrices()
 
     def _seek_of_matrices(self) -> None:
-        """Look for norms that need full matrices."""
+        """Search for norms that need full matrices."""
         approach, most = self.approach, MAX_DENSE_UNITS
         self._near = max(float((approach.largest_slope - self.gains).max()), 0.0) / 3
         self._slopes = approach.least_slope, approach.largest_slope
@@ -190,30 +191,30 @@ class Forgetting:
             self._flat = _FLAT if self._best_rate < best else 4 * self._flat
 
     def _useful(self, found: list[Norm]) -> list[Norm]:
-        """Return those whose bounds of the present differences are finite."""
+        """Return the norms with finite bounds of the present differences."""
         found = [norm for norm in found if np.all(norm.size(self.approach.apart[:, 0]) < np.inf)]
         self._best_rate = min([self._best_rate, *(np.min(norm.log_rate) for norm in found)])
         return found
 
     def _has_narrowed(self, flat: float) -> bool:
-        """Whether slopes lie in ranges that are narrower than when full matrices were tried."""
+        """Whether the ranges of slopes have narrowed since full matrices were last tried."""
         (least, largest), now = self._slopes, self.approach
         moved = max((now.least_slope - least).max(), (largest - now.largest_slope).max())
         left = min(-self._best_rate / float(self.network.leak.min()), 1.0)  # 1 - r without leak
         return bool(moved >= flat * (left if left > 0 else 1.0) * min(largest.max(), 1.0))
 
     def _in_moduli(self) -> list[Norm]:
-        """Return what theorem C2 says in the box of a range of drives."""
+        """Return the norm of theorem C2 in the box of a range of drives."""
         r, v = max_norm_rate(self.network, self.approach.box.largest_slope)
         return _norm(self.network.leaky_rate(r), lambda apart: (apart / v).max() * v.max())
 
     def _over_moduli(self) -> list[Norm]:
-        """Return what the moduli say over the boxes of a cycle."""
+        """Return the norm from the weights' moduli over the boxes of a cycle."""
         boxes = self.approach.boxes
         return self._by_period(boxes, *cycle_rate(self.network, boxes))
 
     def _in_box(self) -> list[Norm]:
-        """Return what norms of full matrices say in the box of a range of drives."""
+        """Return norms of full matrices in the box of a range of drives."""
         net, box = self.network, self.approach.box
         found: list[Norm] = []
         if self.method == "two_norm":
@@ -231,7 +232,7 @@ class Forgetting:
         return found or self._of_weights_alone()
 
     def _of_weights_alone(self) -> list[Norm]:
-        """Return what is proved for all slopes up to the largest."""
+        """Return the norm that is proved for all slopes up to the largest."""
         net = self.network
         alone = weights_proof(net, float(self.approach.largest_slope.max()))
         if alone is None or alone.weights is None:
@@ -245,10 +246,10 @@ class Forgetting:
         return _norm(alone.rate, lambda apart: (apart / weights).max() * weights.max())
 
     def _of_two_norm(self, r: float, P: Array) -> list[Norm]:
-        """Return what follows if ``||P D W e||_2 <= r ||P e||_2`` for all slopes D in the box.
+        """Return the norm if ``||P D W e||_2 <= r ||P e||_2`` for all slopes D in the box.
 
         For unequal leak rates the norm is summed over time with weights s^-t, s < 1: there unit i
-        is a filter of gain a_i / (s - 1 + a_i), and its own decay sums up to a geometric series.
+        is a filter of gain a_i / (s - 1 + a_i), and its leaky decay adds up to a geometric series.
         """
         leak, least = self.network.leak, P.min()
         if np.ptp(leak) == 0:
@@ -268,14 +269,14 @@ class Forgetting:
         )
 
     def _over_period(self) -> list[Norm]:
-        """Return what norms of full matrices say over the boxes of a cycle."""
+        """Return norms of full matrices over the boxes of a cycle."""
         boxes = self.approach.boxes
         if self.method == "lyapunov":
             return self._of_norms(boxes)
         return self._of_series(boxes) if self.network.n_units <= MAX_SERIES_UNITS else []
 
     def _of_norms(self, boxes: list[Box]) -> list[Norm]:
-        """Return what quadratic norms say that shrink over the steps of a period."""
+        """Return quadratic norms that shrink over the steps of a period."""
         found = cycle_lyapunov(self.network, boxes, cheaply=True, known=self._lyapunov_rate)
         if not found.rate < 1 and self._lyapunov_rate is None:
             found = cycle_lyapunov(self.network, boxes)
@@ -289,14 +290,14 @@ class Forgetting:
         return _norm(found.rate, _quadratic_size(first, largest), late=len(boxes) - 1)
 
     def _of_series(self, boxes: list[Box], window: int = 8) -> list[Norm]:
-        """Return what the series about the mean slopes say."""
+        """Return the norm from the series about the mean slopes."""
         start = np.ones(self.network.n_units)
         return self._by_period(boxes, *series_cycle_norm(self.network, boxes, start, window=window))
 
     def _by_period(self, boxes: list[Box], r: float, v: Array) -> list[Norm]:
-        """Return what follows if ``max_i |e_i| / v_i`` shrinks by r over each period of the boxes.
+        """Return the norm if ``max_i |e_i| / v_i`` shrinks by r over each period of the boxes.
 
-        The first period begins within a period of now, and the last one may be cut off.
+        The first period begins at most a period from now, and the last one may be incomplete.
         """
         if not r < 1:
             return []
@@ -311,12 +312,12 @@ class Forgetting:
 
 
 def _quadratic_size(P: Array, largest: Any) -> Callable[[Array], Any]:
-    """Return the bound of ``largest * sqrt(e' P e)`` given that of every ``|e_i|``."""
+    """Return a function that bounds ``largest * sqrt(e' P e)``, given bounds of every ``|e_i|``."""
     return lambda apart: largest_norm(P, apart) * largest
 
 
 def _norm(rate: Any, size: Callable[[Array], Any], late: int = 0, period: int = 1) -> list[Norm]:
-    """Return one norm, or none unless its rates over a period are below 1."""
+    """Return a list of one norm if all its rates over a period are below 1, else an empty list."""
     if not np.all(rate < 1):
         return []
     return [Norm(size, np.log(np.maximum(rate, TINY)) / period, late)]

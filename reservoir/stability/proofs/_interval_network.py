@@ -1,4 +1,4 @@
-"""The network that the proofs are about: given weights, and a drive anywhere between two bounds."""
+"""The network that proofs apply to: given weights, and any drive between two bounds."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MAX_DENSE_UNITS = 3000  # up to here proofs may form dense n_units x n_units mat
 
 
 class Lengths(NamedTuple):
-    """How the steps of a network differ in length.
+    """The lengths of a network's steps, if they differ.
 
     Attributes
     ----------
     share : float
-        The leak rate of the slowest unit at the shortest step over that at the longest.
+        The slowest unit's leak rate at the shortest step over its leak rate at the longest step.
     together : bool
-        Whether all units have the same leak rate: then every step is a mean of standing still and
-        of the longest step, the same mean in every unit.
+        Whether all units have the same leak rate: then every step is a weighted mean of the old
+        state and the longest step, with the same weights in every unit.
     """
 
     share: float
@@ -36,25 +36,25 @@ class Lengths(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IntervalNetwork:
-    """A reservoir in double precision, with the interval that each unit's drive may lie in.
+    """A reservoir in double precision, with an interval for each unit's drive.
 
-    Its state x becomes (1 - a) x + a f(z), where z = W x + p + b is what the units receive, the
-    pre-activation: a is the leak rate, b the bias, and the drive p = W_in u + W_fb y may be any
-    vector between `drive_min` and `drive_max`, another one at every step.
+    Its state x becomes (1 - a) x + a f(z), where z = W x + p + b is the pre-activation, a the leak
+    rate, b the bias, and the drive p = W_in u + W_fb y may be any vector between `drive_min` and
+    `drive_max`, a different one at every step.
 
     Attributes
     ----------
     W : array or sparse array of shape (n_units, n_units)
         The recurrent weights.
     A : as W
-        Their absolute values.
+        Absolute values of the recurrent weights.
     drive_min, drive_max : arrays of shape (n_units,)
         Bounds of p.
     bias, leak : arrays of shape (n_units,)
     enclosure : Enclosure
         The range of f, and bounds of f and of its slope over intervals of z.
     lengths : Lengths or None
-        How steps differ in length; `leak` is then that of the longest. None if all steps are alike.
+        Lengths of steps; `leak` is then for the longest. None if all steps have the same length.
     """
 
     W: Matrix
@@ -73,7 +73,7 @@ class IntervalNetwork:
 
     @property
     def row_sizes(self) -> Array:
-        """Number of weights that each row of W stores: the terms of that unit's sum in W x."""
+        """Number of stored weights in each row of W: the terms of that unit's sum in W x."""
         if sp.issparse(self.W):
             return np.diff(self.W.indptr).astype(float)
         return np.full(self.n_units, float(self.n_units))
@@ -93,7 +93,7 @@ class IntervalNetwork:
     def leaky_rate(self, r: float) -> float:
         """Return the rate of the map with leak, rounded up, from the rate r of the map without.
 
-        Below 1 the slowest unit decides, 1 - a_min (1 - r); above 1 the fastest, with a_max.
+        Below 1 the slowest unit determines it, 1 - a_min (1 - r); above 1 the fastest, with a_max.
         """
         a = self.leak.min() if r < 1 else self.leak.max()
         return float(1 - a * (1 - r)) + 4 * EPS if np.isfinite(r) else np.inf
@@ -103,13 +103,13 @@ class IntervalNetwork:
         return replace(self, bias=bias)
 
     def with_steps(self, shortest: float, longest: float) -> IntervalNetwork:
-        """Return the network whose steps take any times between two, in units of a step's.
+        """Return the network with steps of any length between two, in units of the usual step.
 
-        A unit of leak rate a moves by 1 - (1 - a)^dt of the way in a step of length dt. Such rates
-        are computed to a few roundings: those of the longest step are rounded up, those of the
-        shortest down.
+        In a step of length dt a unit of leak rate a covers the share 1 - (1 - a)^dt of the way.
+        These rates have rounding errors, so they are rounded up for the longest step and down for
+        the shortest.
         """
-        # a leak rate of 1 keeps nothing, at any length
+        # With a leak rate of 1 the decay is log1p(-1) = -inf: nothing of the old state remains.
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             decay = np.log1p(-self.leak)
             fast = np.clip(-np.expm1(longest * decay) * (1 + 32 * EPS), TINY, 1.0)
@@ -118,9 +118,9 @@ class IntervalNetwork:
         return replace(self, leak=fast, lengths=lengths)
 
     def rate_of_all(self, rate: float) -> float:
-        """Return the rate over steps of all lengths, rounded up, from that of the longest alone.
+        """Return the rate over steps of all lengths, rounded up, from the rate of the longest step.
 
-        What is proved of the longest must carry to the others: see `Proof.lengths`.
+        The proof for the longest step must extend to the others: see `Proof.lengths`.
         """
         if self.lengths is None or not rate < 1:
             return rate
@@ -132,7 +132,7 @@ def read_network(
 ) -> IntervalNetwork:
     """Check a reservoir and the bounds of its drive, and return the network in double precision.
 
-    Its activation must be bounded, unless `unbounded` says that no box of states is asked for.
+    Its activation must be bounded, unless `unbounded` is set because no box of states is needed.
     """
     reservoir = as_reservoir(model)
     n_units = reservoir.n_units

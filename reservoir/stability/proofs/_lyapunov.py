@@ -1,8 +1,9 @@
 """Contraction in a quadratic norm that uses the signs of W: theorem C7.
 
 Two states of the network under the same input differ by e, and after a step by (I - a) e + a q with
-q = D W e, D a diagonal of slopes between two bounds. P of a norm ``sqrt(e' P e)`` that shrinks is
-searched for here, in floating point; `is_proved` of `_quadratic_form.py` proves that it does.
+q = D W e, D a diagonal of slopes between two bounds. This module searches in floating point for
+the P of a norm ``sqrt(e' P e)`` that shrinks; `is_proved` of `_quadratic_form.py` proves that it
+does.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from reservoir.stability.proofs._quadratic_form import Step, is_proved, mirrored
 from reservoir.stability.proofs._turning_scaling import is_within_reach, turning_scaling
 from reservoir.stability.proofs._unit_scalings import good_scaling
 
-MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
-SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to leave room for rounding
+MOST_UNITS = 1000  # up to so many units "auto" tries this norm: that takes some seconds
+SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to allow for rounding
 FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
-_ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
-_SLOWEST = 2.0**-20  # least leak rate for which more rounds are made, one for each halving
-_LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
-_REFRESHED = 100  # up to so many units P is found anew for a rate that was known
-_SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
+_ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; proofs take five to eight
+_SLOWEST = 2.0**-20  # least leak rate for which rounds are added, one for each halving
+_LEAST_ENTRY = 1e-290  # smaller entries of P may have been rounded
+_REFRESHED = 100  # up to so many units P is computed again for a known rate
+_SEARCHED = 400  # up to so many units the search for the rate has five more attempts, else one
 
 
 class _Found(NamedTuple):
-    """P of units scaled by `powers`, of which the lower triangle counts."""
+    """P of units scaled by `powers`; only its lower triangle is used."""
 
     P: Array
     powers: Array
@@ -46,16 +47,16 @@ def lyapunov_proof(
 ) -> tuple[float, Array | None]:
     """Return the proved rate per step inside the box, and P of the norm that shrinks: theorem C7.
 
-    P is None where it cannot be written down: where units differ so much in scale that its entries
-    overflow or underflow. Given a rate `near`, one slightly weaker is tried first, and returned if
-    it is proved; for a box little wider than that of a certificate. Given a rate `known`, which has
-    been proved in a wider box, the search begins there.
+    P is None if units differ so much in scale that its entries overflow or underflow. Given a rate
+    `near`, a slightly weaker rate is tried first, and returned if it is proved; this is for a box
+    slightly wider than a certificate's. Given a rate `known`, which has been proved in a wider box,
+    the search begins there.
     """
     step = step_in(network, box)
     leak = step.B
     shrinks = None if near is None else 0.9 * (1 - near)
     proved = None if known is None else (1 - known) * (1 - 1e-12)
-    # A proof at leak 1 carries to all equal leaks, and its numbers are the best conditioned.
+    # A proof at leak 1 extends to all equal leaks, and is the best conditioned.
     if np.ptp(leak) == 0:
         without = step._replace(A=np.zeros_like(leak), B=np.ones_like(leak))
         found, P = least_rate(
@@ -85,7 +86,7 @@ def least_rate(
     scaling: Array | None = None,
     proved: float | None = None,
 ) -> tuple[float, Array | None]:
-    """Return the least rate s that a short search proves, and P; infinity if none below 1 is.
+    """Return the least rate s that a short search proves, and P; infinity if none is below 1.
 
     Parameters
     ----------
@@ -93,14 +94,14 @@ def least_rate(
     weakest : float
         The weakest contraction 1 - s that is tried.
     shrinks : float, optional
-        One that is tried before all others, and is enough.
+        A contraction 1 - s that is tried first, and returned if it is proved.
     scaling : array of shape (n,), optional
-        From `good_scaling`; by default that of the weights times the largest slopes, or another
+        Result of `good_scaling`; by default for the weights times the largest slopes, or another
         one if it fails narrowly: then A and B must be diagonal.
     proved : float, optional
-        One that was found for wider ranges of slopes. The search goes up from there, by as much as
-        bisection tells rates apart, and not through all rates. Of few units P for that same rate is
-        found anew, to which narrower ranges give a smaller constant.
+        A contraction 1 - s found for wider ranges of slopes. The search continues upwards from
+        there, in steps as fine as those of the bisection. If no more is proved, P for that same
+        rate is computed again if there are few units: narrower ranges give a smaller constant.
     """
     steepest = step.largest[:, None] * step.K
     fixed, scaling = scaling is not None, good_scaling(steepest) if scaling is None else scaling
@@ -110,12 +111,12 @@ def least_rate(
             return 1 - shrinks, _written(found)
     n_halvings = 5 if len(scaling) <= _SEARCHED else 1
     if proved is not None:
-        rung, best = weakest ** -(0.5**n_halvings), None
-        while proved * rung < 1:  # a rate is positive
-            found = contraction(step, 1 - proved * rung, scaling)
+        ratio, best = weakest ** -(0.5**n_halvings), None
+        while proved * ratio < 1:  # a rate is positive
+            found = contraction(step, 1 - proved * ratio, scaling)
             if found is None:
                 break
-            best, proved = found, proved * rung
+            best, proved = found, proved * ratio
         if best is None and len(scaling) <= _REFRESHED:
             best = contraction(step, 1 - proved, scaling)
         return (np.inf, None) if best is None else (1 - proved, _written(best))
@@ -135,16 +136,16 @@ def least_rate(
 
 
 def _written(found: _Found) -> Array | None:
-    """Return P in the units' own scale, or None."""
+    """Return P in the original scale of the units, or None."""
     norms = unscaled([found.P], found.powers)
     return None if norms is None else norms[0]
 
 
 def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
-    """Return each P in the units' own scale, ``diag(powers) P diag(powers)``.
+    """Return each P in the original scale of the units, ``diag(powers) P diag(powers)``.
 
-    All are multiplied by one power of two. None if that cannot be done without rounding. The lower
-    triangles are read.
+    All are also multiplied by a common power of two. None if this is not possible without rounding.
+    Only the lower triangles are used.
     """
     with np.errstate(over="ignore", under="ignore"):
         largest = max(float((np.diagonal(P) * powers * powers).max()) for P in norms)
@@ -153,7 +154,7 @@ def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
         exponents = np.frexp(powers)[1]
         factors = exponents[:, None] + exponents - int(np.frexp(largest)[1])
         made = []
-        for P in map(mirrored, norms):  # once, lest a product on the way is rounded
+        for P in map(mirrored, norms):  # multiplied once: intermediate products might be rounded
             made.append(np.ldexp(P, factors))
             rounded = (np.abs(made[-1]) < _LEAST_ENTRY) & (P != 0)
             if rounded.any() or not np.isfinite(made[-1]).all():
@@ -162,7 +163,7 @@ def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
 
 
 def split_scaling(scaling: Array) -> tuple[Array, Array]:
-    """Return a scaling as powers of two, which round nothing, and the factors that are left."""
+    """Return a scaling as powers of two, which are exact, and the remaining factors."""
     powers = np.exp2(np.round(scaling / np.log(2)))
     return powers, np.exp(scaling) / powers
 
@@ -176,7 +177,7 @@ def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
     step : Step
     s : float
     scaling : array of shape (n,)
-        From `good_scaling`: the logarithms of a scaling of the units.
+        Logarithms of a scaling of the units, from `good_scaling`.
     """
     powers, rest = split_scaling(scaling)
     scaled, rest = step.scaled(powers), rest[: len(step.K)]
@@ -189,9 +190,9 @@ def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
 
 
 def _riccati(step: Step, s: float, rest: Array) -> Array | None:
-    """Return the P that the slopes ask for in floating point; None if there is none.
+    """Return the P required by the bounds of the slopes, in floating point; None if there is none.
 
-    With the middle slope taken into the linear part, P solves the Riccati equation of the bounded
+    With the middle slope included in the linear part, P solves the Riccati equation of the bounded
     real lemma, by structured doubling (Chu, Fan, Lin and Wang 2004).
     """
     n = len(step.A)
@@ -201,7 +202,7 @@ def _riccati(step: Step, s: float, rest: Array) -> Array | None:
     G = -(of_inputs @ of_inputs.T) if of_inputs.ndim > 1 else np.diag(-(of_inputs**2))
     slowest = max(float(step.B.min()), _SLOWEST) if step.B.ndim == 1 else 1.0
     for _ in range(_ROUNDS + int(np.ceil(-np.log2(slowest)))):
-        # H only grows: once an input has too large a gain on its own unit there is no solution
+        # H only grows: once an input has too large a gain on its own unit, there is no solution.
         gains = of_inputs**2 * np.diagonal(H) if of_inputs.ndim == 1 else 0.0
         if not np.all(gains < 1):
             return None
@@ -227,7 +228,7 @@ def linear_part(step: Step) -> Array:
 
 
 def uncertain_part(step: Step) -> Array:
-    """Return the rows of K times half the widths of the slopes' intervals."""
+    """Return the rows of K, each times half the width of its slope's interval."""
     return (0.5 * (step.largest - step.least))[:, None] * step.K
 
 

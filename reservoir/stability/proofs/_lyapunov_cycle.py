@@ -1,7 +1,7 @@
 """Contraction over a period in quadratic norms, one for all steps or one for each: theorem C5.
 
-With a norm for each step the square ``e' P_t e`` goes over into ``e' P_{t+1} e``, s^2 times as
-large at most. Over a period it goes from P_0 to P_T, and P_0 is at most mu times P_T.
+With a norm for each step, ``e' P_{t+1} e`` after step t is at most s^2 times ``e' P_t e`` before
+it. Over a period this leads from P_0 to P_T, and P_0 is at most mu times P_T.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from reservoir.stability.proofs._quadratic_form import Step, is_below, is_proved
 from reservoir.stability.proofs._unit_scalings import balanced
 
 MAX_CYCLE_UNITS = 1000  # the norms of the steps are dense matrices
-CHEAP_UNITS = 300  # up to so many units it is tried unasked
-CHEAP_WORK = 3e7  # units^3 times steps, up to which norms for each step are tried unasked
-_CLOSED = 0.1  # share of the contraction over a period that the closing of the circle may cost
-_SWEEPS = 8  # periods that the norms are carried back through, at most
-_STEPS = 300  # or so many steps, where that is more periods
-_SEARCHED = 3  # further attempts that look for the rate
+CHEAP_UNITS = 300  # up to so many units "auto" tries these norms
+CHEAP_WORK = 3e7  # units^3 times steps, up to which "auto" tries norms for each step
+_CLOSED = 0.1  # share of the contraction over a period that the bound of P_0 by P_T may cost
+_SWEEPS = 8  # most periods over which the norms are computed backwards
+_STEPS = 300  # or so many steps, if that is more periods
+_SEARCHED = 3  # further attempts in the search for the rate
 
 
 class CycleNorms(NamedTuple):
-    """Norms ``sqrt(e' P_t e)`` whose ratio from step to step is proved.
+    """Norms ``sqrt(e' P_t e)`` with a proved ratio from step to step.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class CycleNorms(NamedTuple):
     growth : float
         Bound of the norm after a step over the norm before it.
     closing : float
-        Bound of the first norm over the one after the last step.
+        Bound of the ratio of the first norm to the norm after the last step.
     norms : list of arrays of shape (n_units, n_units), or None
-        P_t before each step, and after the last. None where they cannot be written down.
+        P_t before each step, and after the last. None if they overflow or underflow.
     """
 
     rate: float
@@ -68,7 +68,7 @@ def cycle_lyapunov(
     near: CycleNorms | None = None,
     known: float | None = None,
 ) -> CycleNorms:
-    """Return the norms that a short search proves: of the least rate, or what is cheap.
+    """Return the norms of the least rate that a short search proves, or norms that are cheap.
 
     Parameters
     ----------
@@ -76,29 +76,29 @@ def cycle_lyapunov(
     boxes : list of Box
         One for each step of the period.
     cheaply : bool
-        Whether norms for each step are tried only if one for all steps does not do, and if that
-        takes little time.
+        Whether norms for each step are tried only if one norm for all steps fails, and only if
+        that takes little time.
     near : CycleNorms, optional
-        Norms found for boxes a little narrower: a rate a little weaker is tried first.
+        Norms found for slightly narrower boxes: a slightly weaker rate is tried first.
     known : float, optional
-        A rate that one norm for all steps has in wider boxes: a better one for all is searched for.
+        Rate of one norm for all steps in wider boxes: only a better such norm is searched for.
     """
     steps = [step_in(network, box) for box in boxes]
     if near is not None and near.closing > 1:
-        return _own_norms(steps, near)
+        return _separate_norms(steps, near)
     one = _one_norm(network, boxes, None if near is None else near.rate, known)
     costly = len(boxes) * float(network.n_units) ** 3 > CHEAP_WORK
     enough = one.rate < 1 and (cheaply or near is not None)
     if len(boxes) == 1 or enough or (cheaply and costly) or known is not None:
         return one
-    own = _own_norms(steps, near)
-    return own if own.rate < one.rate else one
+    separate = _separate_norms(steps, near)
+    return separate if separate.rate < one.rate else one
 
 
 def _one_norm(
     network: IntervalNetwork, boxes: list[Box], near: float | None, known: float | None
 ) -> CycleNorms:
-    """Return one norm for all steps, if there is one: by `lyapunov_proof`, in a box of them all."""
+    """Return one norm for all steps, by `lyapunov_proof` in the union of their boxes, if any."""
     slopes = np.array([box.least_slope for box in boxes]), [box.largest_slope for box in boxes]
     everywhere = boxes[0]._replace(
         least_slope=np.min(slopes[0], axis=0), largest_slope=np.max(slopes[1], axis=0)
@@ -109,9 +109,9 @@ def _one_norm(
     return CycleNorms(rate, rate, 1.0, None if P is None else [P] * (len(boxes) + 1))
 
 
-def _own_norms(steps: list[Step], near: CycleNorms | None) -> CycleNorms:
-    """Return norms for each step, of the least rate that a short search proves."""
-    # one scaling for the period
+def _separate_norms(steps: list[Step], near: CycleNorms | None) -> CycleNorms:
+    """Return a norm for each step, with the least rate that a short search proves."""
+    # One scaling for all steps, so that the norms can be compared after the period.
     slopes = np.sqrt(np.mean([step.largest**2 for step in steps], axis=0))
     powers, rest = split_scaling(balanced(slopes[:, None] * steps[0].K))
     scaled = [step.scaled(powers) for step in steps]
@@ -135,8 +135,8 @@ def _own_norms(steps: list[Step], near: CycleNorms | None) -> CycleNorms:
 
 @OVERFLOWS
 def _proved(steps: list[Step], s: float, rest: Array, powers: Array) -> CycleNorms | None:
-    """Return norms that grow by s at most in each step, and what closes the circle, if proved."""
-    # What the closing may cost; the circle must be closed more nearly where steps contract little.
+    """Return norms that grow by at most s in each step, with bounded `closing`, if proved."""
+    # The factor mu between the first and the last P: nearer to 1 where steps contract little.
     over_period = -2 * len(steps) * float(np.log(s))
     factor = 1 + min(_CLOSED * float(np.expm1(min(over_period, 1.0))), 0.1)
     norms = _norms(steps, s, rest, factor)
@@ -155,8 +155,8 @@ def _proved(steps: list[Step], s: float, rest: Array, powers: Array) -> CycleNor
 def _norms(steps: list[Step], s: float, rest: Array, factor: float) -> list[Array] | None:
     """Return P_0 to P_T in floating point, with P_0 below factor times P_T; None if not found.
 
-    Backwards from zero, by a step of the Riccati equation of the bounded real lemma for each. The
-    norms only grow: what is not found has grown beyond what the multipliers allow.
+    They are computed backwards from zero, each by a step of the Riccati equation of the bounded
+    real lemma. The norms only grow: if none are found, they exceed what the multipliers allow.
     """
     P = np.zeros((len(rest), len(rest)))
     for sweep in range(max(_SWEEPS, _STEPS // len(steps))):
@@ -173,7 +173,7 @@ def _norms(steps: list[Step], s: float, rest: Array, factor: float) -> list[Arra
 
 
 def _one_back(step: Step, P: Array, s: float, rest: Array) -> Array | None:
-    """Return P before a step from P after it; None if its slopes may do more than s allows."""
+    """Return P before a step from P after it; None if the slopes allow more growth than s."""
     J, of_inputs = linear_part(step) / s, step.B / (rest * s * (1 - SLACK))
     PB = P * of_inputs
     room = np.eye(len(P)) - of_inputs[:, None] * PB

@@ -1,7 +1,7 @@
 """Contraction in a weighted maximum norm: theorem C2.
 
 Two states of the network without leak under the same input differ by e, and after a step by at most
-``diag(d)|W| |e|``, d the largest slopes of the activation in a box that holds both. If
+``diag(d)|W| |e|``, d the largest slopes of the activation in a box that contains both states. If
 ``diag(d)|W| v <= r v`` for a vector v > 0 and r < 1, then ``max_i |e_i| / v_i`` shrinks by r.
 """
 
@@ -30,7 +30,7 @@ def max_norm_proof(network: IntervalNetwork, box: Box) -> tuple[float, Array]:
 def max_norm_rate(network: IntervalNetwork, largest: Array, **options: Any) -> tuple[float, Array]:
     """Return r and v > 0 with diag(largest)|W| v <= r v: the rate without leak.
 
-    The options are those of `perron_bound`.
+    The options are passed to `perron_bound`.
     """
     # The margin of perron_bound covers the rounding of the products with the slopes, too.
     return perron_bound(scaled_rows(largest, network.A), **options)
@@ -43,10 +43,10 @@ def perron_bound(
     """Return r and v > 0 with M v <= r v for a non-negative matrix M, rounding included.
 
     For any positive v the largest ratio (M v)_i / v_i bounds the spectral radius of M from above,
-    and the least from below (Collatz and Wielandt). The vector comes from a power iteration, whose
-    two bounds close in on the radius; it starts from `start`, or from ones.
+    and the least from below (Collatz and Wielandt). The vector is computed by a power iteration,
+    whose two bounds converge to the radius; it starts from `start`, or from ones.
 
-    With `decide` it stops as soon as it is known on which side of that number the radius lies.
+    With `decide` it stops as soon as the radius is known to be above or below that number.
     """
     n_terms = np.diff(M.indptr).max() if sp.issparse(M) else M.shape[1]
     slack = 1 + (float(n_terms) + 8) * EPS
@@ -64,8 +64,8 @@ def perron_bound(
             break
         if decide is not None and (best * slack < decide or low > decide):
             break
-        # Adding a multiple of v makes the iteration converge for periodic graphs, too. Not in the
-        # first step: where all row sums are equal, ones are the vector, and it ends here.
+        # Adding a multiple of v makes the iteration converge for periodic graphs, too. It is not
+        # needed in the first step: if all row sums are equal, ones are already the Perron vector.
         v = u + (0.05 * high * v if k else 0.0)
         v = np.maximum(v / v.max(), FLOOR)
     # Power iterations converge slowly for feed-forward parts; there a series may show r < 1.
@@ -78,8 +78,9 @@ def _resolvent_bound(M: Matrix, best: float, best_v: Array) -> tuple[float, Arra
     """Return r and v, or `best` and `best_v` if no lower r is found, from v = (I - M / s)^-1 1.
 
     For this v and s < 1, M v = s (v - 1) < s v, so that r is below s. It is summed as the series
-    sum_k (M / s)^k 1, which ends after finitely many terms for feed-forward networks. The terms of
-    a chain of units with self-connections grow for long before they fade; then v is solved for.
+    sum_k (M / s)^k 1, which ends after finitely many terms for feed-forward networks. For a chain
+    of units with self-connections the terms grow for long before they decay; then the linear system
+    is solved.
     """
     # The series, for some s from below.
     n_terms = min(4 * M.shape[0], 2000 if sp.issparse(M) else 400)
@@ -96,7 +97,7 @@ def _resolvent_bound(M: Matrix, best: float, best_v: Array) -> tuple[float, Arra
                 best, best_v = high, v
         if best < 1:
             return best, best_v
-    # The linear system, for values of s near 1 that the series does not reach.
+    # The linear system, for values of s so near 1 that the series has not converged.
     for s in (0.999, 1 - 1e-6):
         v = _resolvent(M, s)
         high = float(np.max((M @ v) / v)) if np.all(v > 0) else np.inf

@@ -1,6 +1,6 @@
 """The numerical radius of a matrix: the largest modulus of x* M x over unit vectors x.
 
-With leak rates it is that of the loop: M behind the units' filters. It is computed, not proved.
+With leak rates M is multiplied by the units' filters. The radius is computed, not proved.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from scipy.linalg import eigvalsh_tridiagonal
 from reservoir._typing import Array, Matrix
 
 DENSE = 24  # up to so many units all eigenvalues are computed
-_INTERVALS = 24  # of the first grid of angles: between them .2 % are missed at most
-_CLOSER = 9  # angles around the best of them
-LEAST_LEAK = 1e-8  # smaller leaks are taken for this one: their filters are alike
+_INTERVALS = 24  # of the first grid of angles: between them at most .2 % of the radius is missed
+_CLOSER = 9  # angles of the second grid, around the best angle
+LEAST_LEAK = 1e-8  # smaller leaks are replaced by this one: their filters hardly differ
 _STEPS = (24, 40, 320)  # of Lanczos's method on the first grid, on the second, at the best angle
-_CLOSE = 1e-7  # relative change in some steps at which the last of them ends
+_CLOSE = 1e-7  # relative change over 40 steps below which Lanczos's method stops
 
 
 def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np.inf) -> float:
     """Return the numerical radius of a real matrix, from below, to 2e-3 or (mostly) much better.
 
-    It is the largest eigenvalue of the Hermitian part of ``exp(-i t) M`` over all angles t. A first
-    grid finds the place, a second one around it and a parabola the rest.
+    It is the largest eigenvalue of the Hermitian part of ``exp(-i t) M`` over all angles t. A grid
+    of angles locates the maximum; a finer grid and a parabola refine it.
 
     Parameters
     ----------
     M : matrix of shape (n_units, n_units)
     leak : array of shape (n_units,), optional
-        Leak rates. ``exp(-i t)`` is then the diagonal of ``a / (exp(i t) - 1 + a)``, what each
-        unit's leaky mean makes of a wave of angular frequency t: below 1 in modulus.
+        Leak rates. ``exp(-i t)`` is then the diagonal of ``a / (exp(i t) - 1 + a)``, the response
+        of each unit's leaky mean to a wave of angular frequency t: below 1 in modulus.
     enough : float
-        A number so large may be returned as soon as it is known to be exceeded.
+        Once the radius is known to be at least this, the search stops and returns a lower bound.
     """
     if leak is None:
         leak = np.ones(M.shape[0])
     leak = np.maximum(leak, LEAST_LEAK)
-    # M is real: angles of opposite sign are alike.
+    # M is real, so angles of opposite sign give the same eigenvalue.
     angles = first_angles(leak)
     at_once = float(_largest_eigenvalues(M, leak, angles[[0, -1]], _STEPS[0]).max())
     if at_once >= enough:
@@ -54,7 +54,7 @@ def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np
 
 
 def first_angles(leak: Array) -> Array:
-    """Return angles from 0 to pi, for each size of leak as dense as its filter turns."""
+    """Return angles from 0 to pi, dense enough for the filter of each size of leak."""
     low, high = float(leak.min()), float(leak.max())
     sizes = np.geomspace(low, high, 1 + int(np.ceil(np.log2(high / low) / 2)))
     turned = np.tan(np.linspace(0.0, np.pi, _INTERVALS + 1)[:-1] / 2)
@@ -63,7 +63,7 @@ def first_angles(leak: Array) -> Array:
 
 
 def _peak(angles: Array, values: Array) -> Array:
-    """Return where the parabola through the largest value and its neighbours is largest."""
+    """Return the maximum's position on a parabola through the largest value and its neighbours."""
     best = int(np.argmax(values))
     if best in (0, len(values) - 1):
         return angles[[best]]
@@ -103,8 +103,8 @@ def hermitian_parts(M: Matrix, filters: Array) -> Array:
 def lanczos(M: Matrix, filters: Array, n_steps: int) -> Iterator[tuple[Array, Array, Array]]:
     """Yield the vectors of Lanczos's method on these matrices, for all filters at once.
 
-    With each: the diagonal entry of the tridiagonal matrix, and the one beside it. Vectors are not
-    made orthogonal again: what that costs are copies of eigenvalues already found.
+    Each comes with the diagonal and the off-diagonal entry of the tridiagonal matrix. Vectors are
+    not made orthogonal again, which only adds copies of eigenvalues already found.
     """
     shape, transposed = filters.shape, M.T
     rng = np.random.default_rng(0)

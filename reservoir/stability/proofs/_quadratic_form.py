@@ -1,16 +1,16 @@
-"""Whether a quadratic form shrinks in a step, for all slopes between bounds: the lemma of C7.
+"""Proof that a quadratic form shrinks in a step, for all slopes between bounds: the lemma of C7.
 
 A difference e becomes ``A e + B q`` with ``q = D w``, ``w = K e`` and D a diagonal of slopes
-between L and H. Each slope obeys ``(q_i - L_i w_i)(q_i - H_i w_i) <= 0``. If for symmetric P and P+
-and a positive diagonal Lambda
+between L and H. Each slope satisfies ``(q_i - L_i w_i)(q_i - H_i w_i) <= 0``. If for symmetric P
+and P+ and a positive diagonal Lambda
 
     N = [[s^2 P - A' P+ A + K' Lambda L H K,  . ],
          [-B' P+ A - Lambda (L + H) K / 2,  Lambda - B' P+ B]]
 
 is positive definite, ``e' P+ e`` after the step is at most s^2 times ``e' P e`` before it:
-(e, q)' N (e, q) is the difference of the two, plus a sum that is at most zero.
+(e, q)' N (e, q) is s^2 times the latter minus the former, plus a sum that is at most zero.
 
-Nothing here searches: what is asked for is proved or not, rounding included.
+This module does not search: it proves a given claim, rounding included, or does not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import OVERFLOWS, TINY
 
-_SMALLEST = 1e-140  # entries of A, B and K below prove nothing: their products might underflow
+_SMALLEST = 1e-140  # with smaller entries of A, B and K nothing is proved: products may underflow
 
 
 class Step(NamedTuple):
@@ -34,7 +34,7 @@ class Step(NamedTuple):
     ----------
     A : array of shape (n, n), or (n,) if A and B are diagonal
     B : array of shape (n, k), or (n,) if A and B are diagonal
-        The entries of A and B may be off by EPS of themselves.
+        The entries of A and B may have a relative error of EPS.
     K : array of shape (k, n)
     least, largest : arrays of shape (k,)
         Bounds L and H of the slopes, 0 at least.
@@ -47,10 +47,10 @@ class Step(NamedTuple):
     largest: Array
 
     def scaled(self, powers: Array) -> Step:
-        """Return the step with entry i of e multiplied by powers[i], and entry i of q likewise.
+        """Return the step with entry i of e, and entry i of q, multiplied by powers[i].
 
-        Powers of two round nothing, the less so as each entry is multiplied once. What would
-        underflow becomes NaN. q has as many entries as the first of e that it belongs to.
+        Multiplying each entry once by a power of two is exact. Entries that would underflow become
+        NaN. The entries of q belong to the first entries of e, in the same order.
         """
         A, B, K, least, largest = self
         exponents = np.frexp(powers)[1]
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 
     @property
     def is_manageable(self) -> bool:
-        """Whether all entries are finite, and none so small that products might underflow."""
+        """Whether all entries are finite, and large enough for products not to underflow."""
         return all(
             np.isfinite(M).all() and not ((np.abs(M) < _SMALLEST) & (M != 0)).any()
             for M in (self.A, self.B, self.K)
@@ -71,7 +71,7 @@ class Step(NamedTuple):
 
 
 def _shifted(M: Array, exponents: Array) -> Array:
-    """Return M times powers of two, NaN where that is not zero and would be lost."""
+    """Return M times powers of two, with NaN for non-zero entries that would underflow."""
     with np.errstate(over="ignore", under="ignore"):
         made = np.ldexp(M, exponents)
     return np.where((M != 0) & (np.abs(made) < _SMALLEST), np.nan, made)
@@ -79,7 +79,7 @@ def _shifted(M: Array, exponents: Array) -> Array:
 
 @OVERFLOWS
 def is_proved(step: Step, square: float, now: Array, after: Array, multipliers: Array) -> bool:
-    """Whether N and `now` are positive definite: rounding included, for matrices as they are given.
+    """Whether N and `now` are proved to be positive definite, rounding included.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def is_proved(step: Step, square: float, now: Array, after: Array, multipliers: 
     square : float
         s^2.
     now, after : arrays of shape (n, n)
-        P and P+. Their lower triangles are read, and mirrored.
+        P and P+. Only their lower triangles are used, and mirrored.
     multipliers : array of shape (k,)
         The diagonal of Lambda.
     """
@@ -107,7 +107,7 @@ def is_proved(step: Step, square: float, now: Array, after: Array, multipliers: 
 
 
 def mirrored(P: Array) -> Array:
-    """Return the symmetric matrix whose lower triangle is that of P."""
+    """Return the symmetric matrix with the lower triangle of P."""
     lower = np.tril(P)
     return lower + np.tril(lower, -1).T
 
@@ -120,14 +120,14 @@ def _between(left: Array, P: Array, right: Array) -> Array:
 def _of_entries(
     step: Step, square: float, now: Array, after: Array, of_slopes: tuple[Array, Array, Array]
 ) -> float:
-    """Return a bound of the Euclidean norm of what rounding has changed in N.
+    """Return a bound of the Euclidean norm of the rounding errors of N.
 
-    It is the largest sum over a row of bounds of the entries' errors. With m the length of the sums
-    in the products with A and B, or 1 if these are diagonal, a term with P+ is off by (m + 3) EPS
-    of its moduli at most: by m roundings in each of two products, EPS for the error of each
-    of the two factors A and B, and two additions. The others lose at most 3 / 2 EPS, 2 EPS or, for
-    sums over the k slopes, (k + 5) / 2 EPS; below, twice as much is taken for them. 1.01 covers
-    higher orders and the rounding of the bound.
+    It is the largest row sum of bounds of the entries' errors. With m the length of the sums in the
+    products with A and B, or 1 if these are diagonal, a term with P+ has an error of at most
+    (m + 3) EPS times its moduli: by m roundings in each of two products, EPS for the error of each
+    of the two factors A and B, and two additions. Other terms have errors of at most 3 / 2 EPS,
+    2 EPS or, for sums over the k slopes, (k + 5) / 2 EPS; the code uses twice as much for them.
+    1.01 covers higher orders and the rounding of the bound.
     """
     A, B, K = np.abs(step.A), np.abs(step.B), np.abs(step.K)
     multipliers, product, mean = of_slopes
@@ -145,11 +145,11 @@ def _of_entries(
 
 
 def is_definite(M: Array, error: float) -> bool:
-    """Whether a symmetric matrix within `error` of M, in the Euclidean norm, is positive definite.
+    """Whether every symmetric matrix within `error` of M, in Euclidean norm, is positive definite.
 
-    Shown by a Cholesky factorisation of M - c I that runs to its end (Rump 2006): c covers
+    That is proved if the Cholesky factorisation of M - c I succeeds (Rump 2006): c covers
     gamma_{n+1} / (1 - gamma_{n+1}) times the trace, (n + 1) / 2 EPS of it, twice over, and the
-    rounding of the subtraction. The lower triangle of M is read.
+    rounding of the subtraction. Only the lower triangle of M is used.
     """
     diagonal = np.diagonal(M).copy()
     if not (diagonal > 0).all():
@@ -166,7 +166,7 @@ def is_definite(M: Array, error: float) -> bool:
 
 @OVERFLOWS
 def is_below(smaller: Array, larger: Array, factor: float) -> bool:
-    """Whether ``factor * larger - smaller`` is positive definite, of lower triangles mirrored."""
+    """Whether ``factor * larger - smaller``, of mirrored lower triangles, is positive definite."""
     smaller, larger = mirrored(smaller), mirrored(larger)
     size = factor * np.abs(larger).sum(axis=1) + np.abs(smaller).sum(axis=1)
     return is_definite(factor * larger - smaller, 2 * EPS * float(size.max()) + len(size) * TINY)

@@ -1,4 +1,4 @@
-"""What a quadratic norm ``sqrt(e' P e)`` says of single units, rounding included."""
+"""Bounds between a quadratic norm ``sqrt(e' P e)`` and single units, rounding included."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def unit_bounds(P: Array) -> Array:
 
     With X near the inverse of P's Cholesky factor, ``X P X'`` is near the identity. If it differs
     by less than d in the Euclidean norm, P is at least (1 - d) times the inverse of ``X' X``, and
-    (P^-1)_ii at most ``(X' X)_ii / (1 - d)``. The two products that make ``X P X'`` lose n / 2 EPS
-    each of ``|X| |P| |X'|``.
+    (P^-1)_ii at most ``(X' X)_ii / (1 - d)``. Each of the two products in ``X P X'`` has an error
+    of at most n / 2 EPS times ``|X| |P| |X'|``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def unit_bounds(P: Array) -> Array:
     diagonal = np.diagonal(P)
     if not (np.isfinite(P).all() and (diagonal > TINY).all()):
         return np.full(n, np.inf)
-    # by powers of two, without rounding, to a diagonal of about one
+    # Scaling by powers of two makes the diagonal about one without rounding errors.
     scale = np.exp2(-np.round(0.5 * np.log2(diagonal)))
     P = scale[:, None] * P * scale
     try:

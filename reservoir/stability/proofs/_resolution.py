@@ -1,9 +1,10 @@
-"""How far apart rounding may keep two trajectories for ever, under the same input.
+"""The resolution: the distance that rounding may keep between two trajectories for ever.
 
-A computed trajectory follows the exact map with an error at each step. If two of them differ by e,
-then after a step by at most ``(1 - a) |e| + a d |W| |e| + 2 error``, where a is the leak rate and d
-the largest slopes in a box. So in the end ``|e| <= u`` for every u > 0 that satisfies
-``d |W| u + 2 error / a <= u``; the smallest such u that is found is the resolution.
+A computed trajectory follows the exact map with an error at each step. If two trajectories under
+the same input differ by e, they differ after a step by at most
+``(1 - a) |e| + a d |W| |e| + 2 error``, where a is the leak rate and d the largest slopes in a box.
+So eventually ``|e| <= u`` for every u > 0 that satisfies ``d |W| u + 2 error / a <= u``; the
+smallest such u that is found is the resolution.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from reservoir.stability.proofs._lyapunov import lyapunov_proof
 from reservoir.stability.proofs._lyapunov_cycle import CycleNorms, cycle_lyapunov
 from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
 
-_FUNCTION = 4.0  # relative error allowed to an activation function, in epsilons of the dtype
+_FUNCTION = 4.0  # relative error allowed for an activation function, in epsilons of the dtype
 _LEAKY = 2.0  # the same for (1 - a) x + a f: two products, two rounded factors, one sum
 _ROUNDS = 300  # of the iteration that approaches the smallest u from below
-_CLOSE = 0.01  # it stops once the correction that makes it a bound raises u by no more than this
-_REFINED = 40  # steps that lower a bound that is proved
+_CLOSE = 0.01  # it stops once the correction that makes u a bound raises it by at most this share
+_REFINED = 40  # steps that lower a proved bound
 _Map = Callable[[Array], Array]
 
 
@@ -40,9 +41,9 @@ class _Errors:
     ----------
     network : IntervalNetwork
     reservoir : Reservoir
-        The same network, in the dtype that it is run in.
+        The same network, in the dtype in which it is run.
     terms : array of shape (n_units,)
-        Bounds of ``|W_in| |u| + |W_fb| |y|``, which the drive's rounding is proportional to.
+        Bounds of ``|W_in| |u| + |W_fb| |y|``, to which the drive's rounding error is proportional.
     """
 
     def __init__(self, network: IntervalNetwork, reservoir: Reservoir, terms: Array) -> None:
@@ -54,15 +55,15 @@ class _Errors:
         self.n_terms = network.row_sizes + reservoir.n_features + reservoir.n_outputs + 4
         self.given = terms + np.abs(network.bias)
         reach = max(abs(network.enclosure.low), abs(network.enclosure.high))
-        # Bounds of the computed states in the end, by |x'| <= (1 - a + 2 eps) |x| + a |f|.
+        # Eventual bounds of the computed states, by |x'| <= (1 - a + 2 eps) |x| + a |f|.
         shrink = 1 - (_LEAKY * self.eps / leak.min() if self.leaky else 0.0)
         self.reach = np.full(network.n_units, reach * (1 + 64 * self.eps) / max(shrink, 0.5))
 
     def of_sum(self, size: Array) -> Array:
         """Return a bound of the error of the pre-activation z for states with ``|x| <= size``.
 
-        A sum of n products, in any order, fused or not, is off by at most n / 2 epsilons times the
-        sum of the absolute values. The terms that are added to n cover the bias, the rounding of
+        A sum of n products, in any order, fused or not, has an error of at most n / 2 epsilons
+        times the sum of the absolute values. The terms added to n cover the bias, the rounding of
         the inputs and higher orders.
         """
         total = self.network.A @ size + self.given
@@ -71,8 +72,8 @@ class _Errors:
     def of_value(self, size: Array) -> Array:
         """Return a bound of the error of the state after a step, given z, divided by the leak rate.
 
-        It comes from the activation function, whose values are within `size`, and from the mean of
-        the old state and the new value.
+        The error is from the activation function, whose values are within `size`, and from the mean
+        of the old state and the new value.
         """
         leak = _LEAKY / self.network.leak if self.leaky else 0.0
         return (_FUNCTION + leak) * self.eps * size + self.tiny
@@ -80,8 +81,8 @@ class _Errors:
     def between(self, box: Box) -> Array:
         """Return a bound of what a step adds to the difference of two trajectories in the box.
 
-        It is divided by the leak rate. Each of the two trajectories may be off by an error of z,
-        times the slope, and by one of the value.
+        It is divided by the leak rate. Each of the two trajectories may have an error of z, times
+        the slope, and an error of the value.
         """
         size = np.maximum(np.abs(box.low), np.abs(box.high))
         return 2 * (1 + 1e-9) * (box.largest_slope * self.of_sum(size) + self.of_value(size))
@@ -99,10 +100,10 @@ def resolution(
     Parameters
     ----------
     certificate : Certificate
-        Of `certify`, for the exact map.
+        Result of `certify`, for the exact map.
     network : IntervalNetwork
     reservoir : Reservoir
-        The same network, in the dtype that it is run in.
+        The same network, in the dtype in which it is run.
     terms : array of shape (n_units,)
         Bounds of ``|W_in| |u| + |W_fb| |y|``.
     """
@@ -113,8 +114,8 @@ def resolution(
     errors = _Errors(network, reservoir, terms)
     if not errors.moves:
         return np.inf
-    # A box of the computed trajectories, which may leave that of the exact map, and in it the bound
-    # of the difference after a step, from one before.
+    # A box of the computed trajectories, which may leave the exact map's box, and inside it a bound
+    # of the difference after a step, from a bound before it.
     reach = errors.reach
     box = interval_box(network, pad=errors.of_sum(reach), margin=errors.of_value(reach))
     pushed = errors.between(box)
@@ -144,10 +145,10 @@ def cycle_resolution(
     terms: Array,
     norms: CycleNorms | None = None,
 ) -> float | None:
-    """Return the same for a certificate of `certify_cycle`: the largest over all steps of a period.
+    """Return the resolution for a certificate of `certify_cycle`: the largest over the period.
 
-    `drives`, of shape (period, n_units), is the drive of each step; `norms` are those that prove
-    the certificate, if quadratic norms do.
+    `drives`, of shape (period, n_units), is the drive of each step; `norms` are the quadratic norms
+    that prove the certificate, if any.
     """
     if not certificate.holds or certificate.weights is None:
         return None
@@ -159,7 +160,7 @@ def cycle_resolution(
     boxes = tube(network, drives, errors.of_sum(reach), margin=leak * errors.of_value(reach))
     pushed = [leak * errors.between(box) for box in boxes]
 
-    # Bounds of the difference before each step, and after the last, from one before the first.
+    # Bounds of the difference before each step and after the last, from a bound before the first.
     def phases(u: Array, limits: list[Array]) -> list[Array]:
         found = [u]
         for box, push, limit in zip(boxes, pushed, limits, strict=True):
@@ -171,7 +172,7 @@ def cycle_resolution(
     def period(u: Array) -> Array:
         return phases(u, [endless] * len(boxes))[-1]
 
-    # What is known of the difference before each step: the widths of the boxes, and by the norms.
+    # Known bounds of the difference before each step: the widths of the boxes, and by the norms.
     endless = np.full(network.n_units, np.inf)
     known = [(box.high - box.low) * (1 + 4 * EPS) for box in boxes]
     if norms is None:
@@ -179,23 +180,23 @@ def cycle_resolution(
     else:
         again = cycle_lyapunov(network, boxes, near=norms)
         known = [np.minimum(*pair) for pair in zip(known, _by_norms(again, pushed), strict=True)]
-    # A bound before the first step that holds after a period, too; then those of all steps.
+    # A bound before the first step that also holds after a period; then bounds before all steps.
     limits = [*known[1:], known[0]]
     bound = _refined(lambda u: phases(u, limits)[-1], known[0])
     return float(np.max(phases(bound, limits)[:-1]) * (1 + 4 * EPS))
 
 
 def _slack(network: IntervalNetwork) -> float:
-    """Return the factor that covers the rounding of a step of these bounds."""
+    """Return the factor that covers the rounding error when bounds are advanced by a step."""
     return 1 + (float(network.row_sizes.max()) + 12) * EPS
 
 
 def _by_moduli(step: _Map, v: Array) -> Array:
     """Return u with step(u) <= u, infinite if none is found.
 
-    `step` is u -> T u + c with T and c not negative, and v > 0 is such that T v <= r v with r < 1.
-    Iterated from c it approaches the smallest u from below. What is missing in the end is at most a
-    multiple of v, which is added; then step(u) <= u is checked, not trusted.
+    `step` is u -> T u + c with T and c not negative, and v > 0 satisfies T v <= r v with r < 1.
+    Iterated from c it approaches the smallest u from below. The remaining gap is at most a multiple
+    of v, which is added; because of rounding, step(u) <= u is then checked.
     """
     # Iterate from below until the multiple of v is small.
     pushed = step(np.zeros_like(v))
@@ -208,7 +209,7 @@ def _by_moduli(step: _Map, v: Array) -> Array:
             return np.full_like(v, np.inf)
         if not rest.any() or (rest <= 0.5 * _CLOSE * (u * (gap / v))).all():
             break
-    # Try bounds from small to large: u itself, and with what is missing in two sizes.
+    # Try bounds from small to large: u itself, then u plus the gap in two sizes.
     share = np.where(rest > 0, rest / np.where(gap > 0, gap, np.nan), 0.0).max()
     small = np.where(gap > 0, 1e-13 * u / np.where(gap > 0, gap, np.nan), np.inf).max()
     for bound in (u, u * (1 + 1e-6) + 1.01 * share * v, u + (1.01 * share + small) * v):
@@ -218,13 +219,13 @@ def _by_moduli(step: _Map, v: Array) -> Array:
 
 
 def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
-    """Return bounds u of the differences that last, from the norm ||P e||_2 of theorem C3.
+    """Return bounds u of the lasting differences, from the norm ||P e||_2 of theorem C3.
 
-    The norm is bounded first; each unit's bound is what it would be if it took all of the norm.
+    The norm is bounded first; a unit's bound follows from the case that only it differs.
     """
     P, leak = certificate.weights, network.leak
     assert P is not None
-    # 1 - r of the map without leak, less what the slopes of the wider box add to r.
+    # 1 - r of the map without leak, minus what the slopes of the wider box add to r.
     wider = scaled_matrix(np.maximum(box.largest_slope - certificate.gains, 0.0), network.W, P)
     values = wider.data if sp.issparse(wider) else wider
     room = (1 - certificate.rate - 8 * EPS) / leak.min()
@@ -240,9 +241,9 @@ def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushe
 
 
 def _by_quadratic_norm(rate: float, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
-    """Return bounds u of the differences that last, from a norm of theorem C7 in this box.
+    """Return bounds u of the lasting differences, from a norm of theorem C7 in this box.
 
-    The box is wider than that of the certificate, of the given rate: the proof is made anew.
+    The box is wider than the certificate's, whose rate is given: the proof is repeated in it.
     """
     rate, P = lyapunov_proof(network, box, near=rate)
     if P is None or not rate < 1:
@@ -252,15 +253,15 @@ def _by_quadratic_norm(rate: float, network: IntervalNetwork, box: Box, pushed: 
 
 
 def _by_norms(found: CycleNorms, pushed: list[Array]) -> list[Array]:
-    """Return the same before each step of a period, from the norms of its steps.
+    """Return bounds of the lasting differences before each step of a period, from its norms.
 
     `pushed` bounds what each step adds to a difference.
     """
     endless = [np.full_like(push, np.inf) for push in pushed]
     if found.norms is None:
         return endless
-    # The norm after each step from the one before; first without one at the start, then with the
-    # one that a period does not raise.
+    # The norm after each step from the norm before it; first from zero at the start, then from a
+    # size that a period does not raise.
     added = [largest_norm(P, push) for P, push in zip(found.norms[1:], pushed, strict=True)]
     slack = 1 + 4 * EPS
 
@@ -284,11 +285,11 @@ def _by_norms(found: CycleNorms, pushed: list[Array]) -> list[Array]:
 
 
 def _filtered(errors: Array, leak: Array, room: float) -> float:
-    """Return a bound of ||P e||_2 for unequal leak rates, by the proof of theorem C3 for these.
+    """Return a bound of ||P e||_2 for unequal leak rates, by the proof of theorem C3 for them.
 
-    There the norm is summed over time with weights s^-t, s < 1, in which unit i is a filter of gain
+    There the norm is summed over time with weights s^-t, s < 1, unit i is a filter of gain
     ``a_i / (s - 1 + a_i)``, and errors that recur at every step add up to ``1 / sqrt(1 - s^2)``
-    times one of them. Each s gives a bound; the least of 49 is taken. `errors` are P times the
+    times one of them. Each s gives a bound; the least of 49 is returned. `errors` are P times the
     errors of a step, and `room` is 1 - r.
     """
     best = np.inf

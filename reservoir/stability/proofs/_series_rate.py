@@ -1,8 +1,8 @@
 """Contraction by a series about the mean slopes: theorem C4.
 
 Two states under the same input differ by e, and after a step by (1 - a) e + a D W e, where a is the
-leak rate and D a diagonal of slopes. Let D_c be the middle of the slopes that the box allows, and
-D_r their largest distance from it. Then the step is J e + q with J = (1 - a) I + a D_c W and
+leak rate and D a diagonal of slopes. Let D_c be the middle of the slopes in the box, and D_r their
+largest distance from it. Then the step is J e + q with J = (1 - a) I + a D_c W and
 ``|q| <= a D_r |W e|``. Powers of J keep the signs of the weights, which theorem C2 discards.
 """
 
@@ -32,7 +32,7 @@ def series_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
 def series_rate(network: IntervalNetwork, least: Array, largest: Array, start: Array) -> float:
     """Return a proved rate below 1 at which differences decay, or infinity.
 
-    With S_j = a D_r W J^j the proof is a vector v > 0 with (sum_{j<n} |S_j| + |J^n|) v < v. If that
+    With S_j = a D_r W J^j the proof is a vector v > 0 with (sum_{j<n} |S_j| + |J^n|) v < v. If this
     still holds with the j-th term multiplied by s^-(j+1), and the last by s^-n, the rate is s.
 
     Parameters
@@ -46,14 +46,14 @@ def series_rate(network: IntervalNetwork, least: Array, largest: Array, start: A
     v = np.maximum(start / start.max(), 1e-100)
     terms, total = series.terms(v)
     if terms is not None and not (terms.sum(axis=0) < v).all():
-        # The sum may have a spectral radius below 1 all the same: then its own vector is the proof.
+        # The sum may still have a spectral radius below 1: then its Perron vector is the proof.
         bound, v = perron_bound(total + TINY, start=v, decide=1.0)
         terms = series.terms(v, len(terms) - 1)[0] if bound < 1 else None
     return np.inf if terms is None else _weighted_rate(terms / v)
 
 
 class _Series:
-    """J and S_0 = a D_r W of theorem C4, and bounds of the rounding in products of them."""
+    """J and S_0 = a D_r W of theorem C4, and bounds of the rounding errors of their products."""
 
     def __init__(self, network: IntervalNetwork, least: Array, largest: Array) -> None:
         leak, W = network.leak, network.W
@@ -65,7 +65,7 @@ class _Series:
         kept = scaled_rows(1 - leak, identity)
         self.J: Any = kept + scaled_rows(leak * centre, W)
         self.S: Any = scaled_rows(leak * radius, W)
-        # Errors are relative to these: |J|, without cancellation on its diagonal, and a D_r |W|.
+        # Errors are relative to |J|, without cancellation on its diagonal, and to a D_r |W|.
         self.K: Any = kept + scaled_rows(leak * centre, network.A)
         self.B: Any = scaled_rows(leak * radius * (1 + 8 * EPS), network.A)
         # Relative error of an entry of a product, the rounding of J and S included.
@@ -76,8 +76,8 @@ class _Series:
     def terms(self, v: Array, n_terms: int | None = None) -> tuple[Array | None, Array]:
         """Return bounds of |S_0| v, ..., |S_{n-1}| v and |J^n| v as rows, and the sum of matrices.
 
-        The sum is that of all |S_j| and |J^n|. Without `n_terms` it ends once the powers of J are
-        small, or do not decay any more. None in place of the rows if they grow beyond all bounds.
+        The matrices are all |S_j| and |J^n|. Without `n_terms` the series ends once the powers of J
+        are small, or no longer decay. The rows are None if they grow beyond all bounds.
         """
         power = np.eye(self.n_units)
         total, rows = np.zeros_like(power), []

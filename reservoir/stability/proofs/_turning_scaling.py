@@ -1,4 +1,4 @@
-"""Search for the scaling of the units, e^x W e^-x, in which the numerical radius is least."""
+"""Search for the scaling of the units, e^x W e^-x, with the least numerical radius."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from reservoir.stability.proofs._numerical_radius import (
     times,
 )
 
-_ROUNDS = 10  # of the search: after so many little is gained
-_GAIN = 1.1  # more than it gains
+_ROUNDS = 10  # of the search: later rounds gain little
+_GAIN = 1.1  # factor by which the search never lowers the radius
 _SEARCHED = 400  # up to so many units a scaling is searched for
 _FARTHEST = 300.0  # largest modulus of x: beyond, e^x M e^-x might overflow
 _STEPS = 32  # of Lanczos's method
@@ -30,20 +30,20 @@ _SMOOTHING = 200.0  # the exponent of the smooth maximum over angles and eigenva
 
 
 def scaled_radius(W: Matrix, leak: Array, x: Array, enough: float = np.inf) -> float:
-    """Return the numerical radius of e^x W e^-x behind the units' leaky means; see there."""
+    """Return the `numerical_radius` of e^x W e^-x, with the units' leaky means."""
     return numerical_radius(scaled_matrix(np.ones(len(x)), W, np.exp(x)), leak, enough=enough)
 
 
 def is_within_reach(W: Matrix, leak: Array, x: Array, bound: float) -> bool:
-    """Whether a search that starts from x may find a scaling whose numerical radius is below."""
+    """Whether a search from x may find a scaling with a numerical radius below `bound`."""
     return scaled_radius(W, leak, x, enough=_GAIN * bound) < _GAIN * bound
 
 
 def turning_scaling(W: Matrix, leak: Array, x: Array) -> Array:
-    """Return the scaling of the least numerical radius that a search from `x` finds.
+    """Return the scaling with the least numerical radius that a search from `x` finds.
 
-    As in `searched_scaling` a smooth maximum is lowered, here of the leading eigenvalues over a
-    grid of angles: the derivative of an eigenvalue by x_i is ``Re conj(v_i) (A v)_i`` less
+    As in `searched_scaling` a smooth maximum is minimised, here of the leading eigenvalues over a
+    grid of angles: the derivative of an eigenvalue by x_i is ``Re conj(v_i) (A v)_i`` minus
     ``Re conj(A* v)_i v_i``, with A = e^x W e^-x F and F the filters of the leaky means.
     """
     if len(x) > _SEARCHED:
@@ -58,7 +58,7 @@ def turning_scaling(W: Matrix, leak: Array, x: Array) -> Array:
         method="L-BFGS-B",
         options={"maxfun": _ROUNDS},
     ).x
-    # it may have ended at a worse place
+    # The search may have ended at a worse scaling.
     found = found - found.mean()
     near = bool((np.abs(found) < _FARTHEST).all())
     better = near and scaled_radius(W, leak, found) < scaled_radius(W, leak, x)
@@ -79,7 +79,7 @@ def _smooth_maximum(x: Array, W: Matrix, filters: Array) -> tuple[float, Array]:
         return -1e300, np.zeros(len(x))
     shares = np.exp(_SMOOTHING * np.log(np.maximum(values / top, 1e-300)))
     total = shares.sum()
-    # one column for each pair of an angle and an eigenvector
+    # One column for each pair of an angle and an eigenvector.
     of_columns = np.repeat(filters, vectors.shape[2], axis=1)
     v = vectors.reshape(len(x), -1)
     ahead = times(M, of_columns * v)
@@ -103,8 +103,8 @@ def _leading_pairs(M: Matrix, filters: Array) -> tuple[Array, Array]:
     values, vectors = np.empty((n_angles, _LEADING)), np.empty((n, n_angles, _LEADING), complex)
     for k in range(n_angles):
         diagonal = np.array([d[k] for _, d, _ in steps])
-        beside = np.array([b[k] for _, _, b in steps[:-1]])
+        off_diagonal = np.array([b[k] for _, _, b in steps[:-1]])
         last = (_STEPS - _LEADING, _STEPS - 1)
-        values[k], small = eigh_tridiagonal(diagonal, beside, select="i", select_range=last)
+        values[k], small = eigh_tridiagonal(diagonal, off_diagonal, select="i", select_range=last)
         vectors[:, k] = basis[:, :, k].T @ small
     return values, vectors

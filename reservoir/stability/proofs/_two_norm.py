@@ -1,7 +1,7 @@
 """Contraction in a weighted Euclidean norm: theorem C3.
 
 Two states of the network without leak under the same input differ by e, and after a step by D W e,
-with D a diagonal of slopes between 0 and d, the largest in a box that holds both. If
+with D a diagonal of slopes between 0 and d, the largest in a box that contains both states. If
 ``||P diag(d) W P^-1||_2 <= r < 1`` for a positive diagonal P, then ``||P e||_2`` shrinks by r.
 """
 
@@ -33,12 +33,12 @@ def two_norm_rate(network: IntervalNetwork, largest: Array) -> tuple[float, Arra
     """Return r and P with ||P diag(largest) W P^-1||_2 <= r; r is infinite if none is below 1.
 
     Two scalings are compared. P = 1 gives the least norm for orthogonal and for symmetric matrices,
-    and no unit weighs more than another. Perron's scaling is taken if its norm is lower.
+    and all units have the same weight. Perron's scaling is used if its norm is lower.
     """
     # No scaling.
     P = np.ones(network.n_units)
     r = norm_rate(largest, network.W, P)
-    # Perron's scaling, which is spared where its norm is not lower.
+    # Perron's scaling; its norm is not proved unless it is lower.
     v = max_norm_rate(network, largest)[1]
     scaling = perron_scaling(scaled_rows(largest, network.A), v)
     scaled = norm_rate(largest, network.W, scaling, below=min(r, 1.0))
@@ -54,8 +54,8 @@ def norm_rate(d: Array, W: Matrix, P: Array, *, below: float = 1.0) -> float:
         if not np.isfinite(values).all():
             return np.inf
     bound = norm_bound(B, below=below)
-    # Each entry of B went through four roundings at most: its norm is off by no more than that
-    # share of the Frobenius norm.
+    # Each entry of B has at most four rounding errors, which change its norm by at most that share
+    # of the Frobenius norm.
     frobenius = float(np.sqrt((values * values).sum()))
     return bound * (1 + 4 * EPS) + 8 * EPS * frobenius
 
@@ -63,22 +63,23 @@ def norm_rate(d: Array, W: Matrix, P: Array, *, below: float = 1.0) -> float:
 def perron_scaling(M: Matrix, v: Array) -> Array:
     """Return P = sqrt(y / x), x and y the right and left Perron vectors of a non-negative matrix M.
 
-    Of all diagonals this one gives P M P^-1 the least Euclidean norm, the spectral radius of M.
+    Among all diagonals this one minimises the Euclidean norm of P M P^-1: it is then the spectral
+    radius of M.
     """
     _, y = perron_bound(sp.csr_array(M.T) if sp.issparse(M) else M.T.copy())
-    # In logarithms: x and y may differ by more than doubles hold.
+    # In logarithms: the ratio of x and y may exceed the range of doubles.
     logs = 0.5 * (np.log(np.maximum(y, 1e-150)) - np.log(np.maximum(v, 1e-150)))
     return np.exp(np.clip(logs - logs.mean(), -_LARGEST_LOG, _LARGEST_LOG))
 
 
 @OVERFLOWS
 def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
-    """Return an upper bound of ||B||_2 that is proved; infinity unless it is below `below`.
+    """Return a proved upper bound of ||B||_2; infinity unless it is below `below`.
 
-    ||B||_2 <= theta if theta^2 I - B'B is positive definite. That is shown by a Cholesky
-    factorisation of theta^2 I - B'B - c I that runs to its end, where c covers the rounding of the
-    product and of the factorisation (Rump 2006). Of more than MAX_DENSE_UNITS units the moduli of
-    B'B are taken, which proves less.
+    ||B||_2 <= theta if theta^2 I - B'B is positive definite. That is proved if the Cholesky
+    factorisation of theta^2 I - B'B - c I succeeds, where c covers the rounding of the product and
+    of the factorisation (Rump 2006). For more than MAX_DENSE_UNITS units the moduli of B'B are
+    used, which proves less.
     """
     # Estimate the norm, first cheaply: most matrices that fail are far above `below`.
     n = B.shape[0]
@@ -91,7 +92,7 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
         return TINY
     if n > MAX_DENSE_UNITS:
         return _norm_by_moduli(B)
-    # Prove the least theta of a few that lie just above the estimate.
+    # Prove the least theta of a few just above the estimate.
     dense = B.toarray() if sp.issparse(B) else B
     size = float((dense * dense).sum()) * (1 + (n * n + 4.0) * EPS)
     gram = dense.T @ dense
@@ -112,7 +113,7 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
 
 
 def _norm_by_moduli(B: Matrix) -> float:
-    """Return a proved bound where B is too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|)."""
+    """Return a proved bound for a B too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|)."""
     gram = B.T @ B
     n_terms = np.diff(sp.csc_array(B).indptr).max() if sp.issparse(B) else B.shape[0]
     rounding = abs(B).T @ abs(B) * ((float(n_terms) + 8) * EPS)
@@ -141,5 +142,5 @@ def _norm_estimate(B: Matrix) -> float:
     start = np.random.default_rng(0).standard_normal(B.shape[0])
     try:
         return float(svds(B, k=1, ncv=30, v0=start, tol=1e-4, return_singular_vectors=False)[0])
-    except ArpackError:  # singular values that lie too close together
+    except ArpackError:  # singular values too close together
         return float(np.linalg.norm(B.toarray() if sp.issparse(B) else B, 2))

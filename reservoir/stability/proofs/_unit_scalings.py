@@ -1,6 +1,6 @@
-"""Scalings of the units, e^x W e^-x, in which norms of W are small: found in milliseconds.
+"""Scalings of the units, e^x W e^-x, with small norms of W, computed in milliseconds.
 
-`_best_scaling` searches for the best one in the Euclidean norm, which takes far longer.
+`_best_scaling` searches for the best scaling in the Euclidean norm, which takes far longer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from reservoir.stability._rounding import OVERFLOWS, TINY
 
 _SWEEPS = 200  # of Osborne's balancing
 _ROUNDS = 60  # of the power method
-_FEW = 1e-6  # share of the mean below which the squares of its vectors say nothing of a unit
+_FEW = 1e-6  # share of the mean below which the squared vectors of a unit are unreliable
 _NORM_STEPS = 12  # of the power method that compares the norms of two scalings
 
 
 def good_scaling(W: Matrix) -> Array:
-    """Return the better of the two scalings x that this module knows, by the norm of e^x W e^-x.
+    """Return the better of the two scalings x of this module, by the norm of e^x W e^-x.
 
-    Where units have many connections that is the balanced one; the other where they have few.
+    With many connections per unit this is the balanced one; with few connections the other.
     """
     x = balanced(W)
     other, _ = aligned(W, x)
@@ -28,10 +28,10 @@ def good_scaling(W: Matrix) -> Array:
 
 
 def balanced(W: Matrix) -> Array:
-    """Return x with which rows and columns of e^x W e^-x have equal norms (Osborne 1960)."""
+    """Return x such that rows and columns of e^x W e^-x have equal norms (Osborne 1960)."""
     squares = _squares_of_others(W)
     transposed, n = squares.T, W.shape[0]
-    # Weak connections everywhere, so that units without any have a scale, too.
+    # Weak connections between all units, so that units without connections have a scale, too.
     weak = 1e-12 * (float(squares.sum()) / n**2 + TINY)
     x = np.zeros(n)
     for _ in range(_SWEEPS):
@@ -57,12 +57,12 @@ def _squares_of_others(W: Matrix) -> Matrix:
 
 @OVERFLOWS
 def aligned(W: Matrix, x: Array) -> tuple[Array, float]:
-    """Return another scaling, and a number that no scaling's ``||e^x W e^-x||_2`` falls below.
+    """Return another scaling, and a lower bound of ``||e^x W e^-x||_2`` over all scalings.
 
     In the best scaling a leading pair of singular vectors is equal in modulus in each unit: both
-    are sought by the power method of Packard, Fan and Doyle (1988), in the units scaled by `x`, and
+    are found by the power method of Packard, Fan and Doyle (1988), in the units scaled by `x`, and
     their moduli are made equal. For the bound: vectors b with ``sum |W b|_i^2 >= r^2 sum |b|_i^2``
-    in every unit obey this with weights ``P_i^2`` as well, and so ``||P W P^-1||_2 >= r``.
+    in every unit satisfy this with weights ``P_i^2`` as well, so that ``||P W P^-1||_2 >= r``.
     """
     n = W.shape[0]
     rng = np.random.default_rng(0)
@@ -78,10 +78,10 @@ def aligned(W: Matrix, x: Array) -> tuple[Array, float]:
         left = _scaled_product(W.T, -x, np.abs(left) * np.exp(1j * np.angle(right)))
         left = left / max(float(np.linalg.norm(left)), TINY)
         b = np.abs(right) * np.exp(1j * np.angle(left))
-    heard = of_b > TINY
-    if not heard.any() or not np.isfinite(of_image).all():
+    active = of_b > TINY
+    if not active.any() or not np.isfinite(of_image).all():
         return x, 0.0
-    least = float(np.sqrt((of_image[heard] / of_b[heard]).min())) * (1 - 1e-9)
+    least = float(np.sqrt((of_image[active] / of_b[active]).min())) * (1 - 1e-9)
     ratio = (of_left + _FEW * of_left.mean() + TINY) / (of_b + _FEW * of_b.mean())
     moved = x + 0.25 * np.log(ratio)
     return moved - moved.mean(), least
@@ -95,7 +95,7 @@ def _scaled_product(W: Matrix, x: Array, v: Array) -> Array:
 
 @OVERFLOWS
 def _norm(W: Matrix, x: Array) -> float:
-    """Return ``||e^x W e^-x||_2`` from below, to a few per cent; infinity where it overflows."""
+    """Return ``||e^x W e^-x||_2`` from below, to a few per cent; infinity if it overflows."""
     v = np.random.default_rng(0).standard_normal(W.shape[0])
     size = 0.0
     for _ in range(_NORM_STEPS):

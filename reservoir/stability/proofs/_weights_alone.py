@@ -1,7 +1,7 @@
 """Proofs for all slopes from zero up to a bound, which depend on the weights alone.
 
-`echo_state_conditions` calls sufficient what is proved here; `certify` tries the same where proofs
-with the slopes of its box have failed, so that it never refuses what is sufficient.
+`echo_state_conditions` sets `sufficient` by these proofs; `certify` tries them if proofs with the
+slopes of its box have failed, so that it certifies every network that is `sufficient`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reservoir.stability.proofs._turning_scaling import is_within_reach
 from reservoir.stability.proofs._two_norm import norm_rate, two_norm_proof
 from reservoir.stability.proofs._unit_scalings import aligned, balanced, good_scaling
 
-_NEAR = 1.15  # a scaling is searched for where the norm in a good one is below: it gains less
+_NEAR = 1.15  # a scaling is searched for only if a good one has a norm below: it gains less
 
 
 class WeightsProof(NamedTuple):
@@ -41,11 +41,11 @@ def weights_proof(network: IntervalNetwork, steepest: float) -> WeightsProof | N
 
 
 def _attempts(network: IntervalNetwork, steepest: float) -> Iterator[WeightsProof]:
-    """Yield what each theorem says, unless a bound from below says that it cannot succeed."""
+    """Yield the result of each theorem, except where a lower bound shows that it must fail."""
     W, n = network.W, network.n_units
     zeros, largest = np.zeros(n), np.full(n, steepest)
     box = Box(zeros, zeros, zeros, zeros, zeros, largest)
-    # C2, and C3 in a few scalings: all of them are bounded by the least norm in any scaling.
+    # C2, and C3 in a few scalings: none of their rates is below the least norm in any scaling.
     near = np.inf
     scaling, least_norm = aligned(W, balanced(W))
     if steepest * least_norm < 1:

@@ -1,7 +1,7 @@
-"""Boxes narrowed by zonotopes, which keep track of how the units depend on each other.
+"""Boxes narrowed by zonotopes, which preserve the dependence between units.
 
 A zonotope is the set of all ``centre + G s`` with every ``|s_k| <= 1``; the columns of G are its
-generators. A box forgets that two units move together; a zonotope does not.
+generators. A box loses the information that two units move together; a zonotope keeps it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._boxes import Box, boxed
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-_STILL = 1e-6  # the iteration stops once no bound narrows by more; all bounds are valid on the way
-_GENERATORS = 6  # at most so many per unit: the smallest are replaced by a box that holds them
+_STILL = 1e-6  # the iteration stops once no bound narrows by more; bounds are valid at every step
+_GENERATORS = 6  # at most so many per unit: the smallest are replaced by a box around them
 _FEWEST_STEPS = 8  # the first steps narrow nothing: they turn the box into a zonotope
 _PERIODS = 10  # at most so many periods of a drive are followed
-_SETTLED = 1e-4  # the same as _STILL where steps are counted
+_SETTLED = 1e-4  # used instead of _STILL if steps are counted
 
 
 class _Zonotope:
-    """A zonotope that holds the state of a network, advanced step by step.
+    """A zonotope that contains the state of a network, advanced step by step.
 
-    What is not linear, and all rounding, is put into one more box of generators at each step.
+    Each step adds a box of generators for the nonlinear remainder and all rounding errors.
     """
 
     def __init__(self, network: IntervalNetwork, low: Array, high: Array, leak: Array) -> None:
@@ -47,15 +47,15 @@ class _Zonotope:
         Parameters
         ----------
         z_low, z_high : arrays of shape (n_units,)
-            Known bounds of z, which those of the zonotope are intersected with.
+            Known bounds of z, with which the zonotope's bounds are intersected.
         drive : array of shape (n_units,)
             The centre of the drive.
         radius : array of shape (n_units,)
-            What each unit's drive may differ by, independently of the others.
+            Largest deviation of each unit's drive, independently of the others.
         shared : array of shape (n_units, n_generators)
-            Generators of the drive that the units have in common.
+            Generators of the drive that the units share.
         late : array of shape (n_units,)
-            By how much the state may be off after the step.
+            Largest distance of the state from the zonotope after the step.
         """
         # Bounds of z: the image of the zonotope under W, plus drive, bias and rounding.
         net, leak = self.network, self.leak
@@ -63,15 +63,15 @@ class _Zonotope:
         z = net.W @ self.centre + drive + net.bias
         size = np.abs(drive) + np.abs(shared).sum(axis=1) + np.abs(net.bias)
         error = self.factor * (net.A @ (np.abs(self.centre) + spread) + size) + TINY
-        own = radius * (1 + 4 * EPS) + error
+        separate = radius * (1 + 4 * EPS) + error
         Gz = np.hstack([net.W @ self.G, shared])
-        reach = np.abs(Gz).sum(axis=1) * (1 + (Gz.shape[1] + 6) * EPS) + own
+        reach = np.abs(Gz).sum(axis=1) * (1 + (Gz.shape[1] + 6) * EPS) + separate
         z_low = np.maximum(z_low, z - reach - EPS * np.abs(z))
         z_high = np.minimum(z_high, z + reach + EPS * np.abs(z))
-        # The activation is linear between these bounds, slope z + middle, up to a remainder.
+        # Between these bounds the activation is slope z + middle, up to a remainder.
         slope, middle, remainder = net.enclosure.lines(z_low, z_high)
-        # Add to it each unit's own part of the drive and the rounding, here and in the step below.
-        remainder = leak * (remainder + slope * own * (1 + 4 * EPS))
+        # Add to the remainder each unit's separate drive and the rounding, here and below.
+        remainder = leak * (remainder + slope * separate * (1 + 4 * EPS))
         lost = slope * (np.abs(z) + reach) + np.abs(middle) + np.abs(self.centre) + spread + 1.0
         remainder += 8 * EPS * lost + late
         # The zonotope after the step.
@@ -90,7 +90,7 @@ class _Zonotope:
 
 
 def _reduced(G: Array, remainder: Array) -> Array:
-    """Append a box to the generators; the smallest of them go into it if they are too many."""
+    """Append a box to the generators; if there are too many, it replaces the smallest of them."""
     n_units, n_generators = G.shape
     room = (_GENERATORS - 1) * n_units
     if n_generators > room:
@@ -104,7 +104,7 @@ def _reduced(G: Array, remainder: Array) -> Array:
 def zonotope_box(
     network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None = None
 ) -> Box:
-    """Narrow the box of `interval_box`, which holds for all inputs in a range.
+    """Narrow the box that `interval_box` returns for all inputs in a range.
 
     If all leak rates are equal the zonotope follows the map without leak: its image is convex, and
     the distance of the leaky trajectory to it decays. Otherwise it follows the leaky map.
@@ -114,14 +114,14 @@ def zonotope_box(
     network : IntervalNetwork
     box : Box
     inputs : (centre, generators), optional
-        The set of drives, as `shared_inputs` returns it. Without it each unit's drive is taken to
-        vary independently.
+        The set of drives, as `shared_inputs` returns it. Without it each unit's drive may vary
+        independently.
 
     Returns
     -------
     Box
-        Every trajectory comes arbitrarily close to it, but one that starts inside may leave it for
-        a while. The given box if the zonotope grows beyond all bounds.
+        Every trajectory comes arbitrarily close to this box, but one that starts inside may leave
+        it for a while. The given box if the zonotope grows beyond all bounds.
     """
     leak = np.ones_like(network.leak) if _is_equal(network.leak) else network.leak
     return _followed(network, box, inputs, leak)[0]
@@ -130,11 +130,11 @@ def zonotope_box(
 def timed_zonotope_box(
     network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None, rest: float
 ) -> tuple[Box, int]:
-    """Return a box that trajectories which stay in the given one have come into, and when.
+    """Return a narrower box for trajectories that stay in the given box, and the time to enter it.
 
-    With equal leak rates below 1 the zonotope follows the map without leak. All values f(z) lie in
-    its image, which is convex; after m steps the state is off it by at most (1 - a)^m times the
-    box's width, which is added, and then the next image is taken.
+    With equal leak rates below 1 the zonotope follows the map without leak. All values f(z) are in
+    its image, which is convex; after m steps the distance of the state from it is at most
+    (1 - a)^m times the box's width, which is added before the next image is computed.
 
     Parameters
     ----------
@@ -144,9 +144,9 @@ def timed_zonotope_box(
     Returns
     -------
     Box
-        It holds all trajectories after that time.
+        It contains all trajectories after that time.
     int
-        The number of steps.
+        The number of steps; 0 if the zonotope grows beyond all bounds.
     """
     leak, m = network.leak, 1
     late = np.zeros(network.n_units)
@@ -204,7 +204,7 @@ def zonotope_tube(
 ) -> list[Box]:
     """Narrow the pre-activations and slopes of the boxes of `tube`, given its `drives` and `error`.
 
-    The bounds of the states are left as they are.
+    The bounds of the states are unchanged.
     """
     return timed_zonotope_tube(network, boxes, drives, error)[0]
 
@@ -212,7 +212,7 @@ def zonotope_tube(
 def timed_zonotope_tube(
     network: IntervalNetwork, boxes: list[Box], drives: Array, error: Array
 ) -> tuple[list[Box], int]:
-    """Return the same, and how many periods it takes trajectories in the boxes to come into it."""
+    """Return the boxes of `zonotope_tube`, and the number of periods to enter them from `boxes`."""
     zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
     none = np.zeros((network.n_units, 0))
     bounds = [(box.z_low, box.z_high) for box in boxes]
