@@ -214,7 +214,7 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     network = rnn.network_
     with pytest.raises(ValueError, match=r"reads rows to come.*Use a cell that is causal"):
         OnlineLearner(network, rnn.params_)
-    with pytest.raises(ValueError, match="truncation=20 cuts off rows to come"):
+    with pytest.raises(ValueError, match="truncation=20 cuts off future rows"):
         train(network, rnn.params_, Data([X], [Y]), adam(), truncation=20)
 
 
@@ -300,7 +300,7 @@ def test_layers_between_states_start_orthogonal(hidden):
 
 def test_no_jacobian_of_states_that_do_not_follow_one_another():
     for cell, why in (
-        (BidirectionalCell((GRUCell(3), GRUCell(3))), "hears the future"),
+        (BidirectionalCell((GRUCell(3), GRUCell(3))), "uses future rows"),
         (FeedforwardCell(3), "has no state"),
     ):
         params = draw(Network(cell, 1, 1), 0)
