@@ -316,7 +316,7 @@ def test_a_registered_loss_is_what_training_lowers():
         online = RNNRegressor(loss="huber", **FAST).partial_fit(X, Y)
         assert np.isfinite(online.loss_curve_).all()
         for params, message in (
-            ({"output": "softmax"}, "loss='huber' goes with output='identity' or 'tanh'"),
+            ({"output": "softmax"}, "loss='huber' needs output='identity' or 'tanh'"),
             ({"solver": "least_squares"}, "solver='least_squares' needs loss='mse'"),
         ):
             with pytest.raises(ValueError, match=message):

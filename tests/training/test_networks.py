@@ -178,7 +178,7 @@ def test_what_they_do_not_know_is_refused(cell):
     for online in ("rtrl", "least_squares"):
         with pytest.raises(ValueError, match=f"got {name}"):
             RNNRegressor(cell=cell, online=online, **FAST).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="Least squares knows cells that declare a layer"):
+    with pytest.raises(ValueError, match="Least squares needs a cell that declares a layer"):
         ls_fit(dict(rnn.params_), X, Y, cell=rnn.network_.cell)
 
 
@@ -212,7 +212,7 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     for name, array in rnn.params_.items():
         np.testing.assert_array_equal(array, before[name])
     network = rnn.network_
-    with pytest.raises(ValueError, match=r"reads rows to come.*Use a cell that is causal"):
+    with pytest.raises(ValueError, match=r"uses future rows.*Use a causal cell"):
         OnlineLearner(network, rnn.params_)
     with pytest.raises(ValueError, match="truncation=20 cuts off future rows"):
         train(network, rnn.params_, Data([X], [Y]), adam(), truncation=20)
@@ -326,7 +326,7 @@ def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
     network = Network(Noisy(3), 1, 1)
     data, params = Data([X[:50]], [Y[:50]]), draw(network, 0)
     for solve, name in ((train_hessian_free, "hessian_free"), (train_least_squares, "least_squ")):
-        with pytest.raises(ValueError, match=f"solver='{name}.*dropout draws another loss"):
+        with pytest.raises(ValueError, match=f"solver='{name}.*with dropout the loss is random"):
             solve(network, params, data)
 
 

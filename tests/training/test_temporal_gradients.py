@@ -203,7 +203,7 @@ def test_training_along_it(dtype):
     np.testing.assert_array_equal(found.predict(X), again.predict(X))
     assert found.best_loss_ < 0.5 * found.loss_curve_[0]
     assert found.params_["W"].dtype == dtype
-    with pytest.raises(ValueError, match="needs the whole gradient, which SimplexDirection"):
+    with pytest.raises(ValueError, match="need the exact gradient; SimplexDirection"):
         RNNRegressor(gradient_control=SimplexDirection(), solver="lbfgs", target="last").fit(X, y)
     labels = np.where(y > 0, "up", "down")
     clf = RNNClassifier(gradient_control=SimplexDirection(), **settings).fit(X, labels)
