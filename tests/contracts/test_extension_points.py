@@ -80,7 +80,7 @@ def test_a_registered_cell_is_the_cell_that_trains():
                 {"activation": "relu"},
                 "activation='relu' goes with cell='rnn', 'leaky', .*'toy'",
             ),
-            ({"gradient_control": 0.1}, "Gradient control is for .*got Decay"),
+            ({"gradient_control": 0.1}, "Gradient control needs .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),
             ({"solver": "least_squares"}, "Least squares knows .*got Decay"),
         ):
@@ -206,12 +206,12 @@ def test_what_cells_of_ones_own_refuse(cell):
             save(rnn, "nowhere.npz")
     with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
         _ = rnn.reservoir_
-    with pytest.raises(ValueError, match=f"cannot carry {name}"):
+    with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
     for params, message in (
         ({"init": "esn"}, f"got {name}. Use an initializer"),
         ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),
-        ({"gradient_control": 0.1}, "Gradient control is for"),
+        ({"gradient_control": 0.1}, "Gradient control needs"),
     ):
         with pytest.raises(ValueError, match=message):
             RNNRegressor(cell=made, **{**FAST, **params}).fit(X, Y)
@@ -445,5 +445,5 @@ def test_activations_that_networks_cannot_be_trained_with():
         with pytest.raises(ValueError, match="activation='sine': its slope does not follow"):
             slope("sine", np.zeros(2))
         rnn = RNNRegressor(activation="sine", **FAST).fit(X, Y)
-        with pytest.raises(ValueError, match=r"activation='sine'.*torch.nn.RNN knows"):
+        with pytest.raises(ValueError, match=r"activation='sine'.*torch.nn.RNN has"):
             rnn.to_torch()

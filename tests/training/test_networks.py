@@ -151,7 +151,7 @@ def test_what_is_not_known_or_too_small():
             RNNRegressor(cell=cell, **FAST).fit(X, Y)
     with pytest.raises(ValueError, match=r"'relu' goes with .*stacked\('lstm', 'gru'\)"):
         RNNRegressor(cell=stacked("lstm", "gru"), activation="relu", **FAST).fit(X, Y)
-    with pytest.raises(TypeError, match="'rnn' is no cell"):
+    with pytest.raises(TypeError, match="'rnn' is not a cell"):
         StackedCell((LSTMCell(3), "rnn"))
     with pytest.raises(TypeError, match="tuple of 2 cells"):
         BidirectionalCell((LSTMCell(3),))
@@ -166,12 +166,12 @@ def test_what_they_do_not_know_is_refused(cell):
     name = type(rnn.network_.cell).__name__
     with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
         _ = rnn.reservoir_
-    with pytest.raises(ValueError, match=f"cannot carry {name}"):
+    with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
     for params, message in (
         ({"init": "least_squares"}, f"got {name}. Use an initializer"),
         ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),
-        ({"gradient_control": 0.1}, f"Gradient control is for .*got {name}"),
+        ({"gradient_control": 0.1}, f"Gradient control needs .*got {name}"),
     ):
         with pytest.raises(ValueError, match=message):
             RNNRegressor(cell=cell, **{**FAST, **params}).fit(X, Y)
