@@ -77,8 +77,8 @@ def _orthogonal(shape: tuple[int, int], rng: np.random.Generator, options: Optio
 def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
     if shape[0] != shape[1]:
         raise ValueError(
-            f'init="spectral" needs square recurrent matrices; one between layers has shape '
-            f'{shape}. Use "orthogonal", or layers of equal size.'
+            f'init="spectral" needs square recurrent matrices; a layer between states has one of '
+            f'shape {shape}. Use "orthogonal", or layers of equal size.'
         )
     W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
     return np.asarray(scale_to_spectral_radius(dense(W), options.spectral_radius))

@@ -206,8 +206,8 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     Raises
     ------
     ValueError
-        If a name is unknown, or loss and output do not fit together: "bce" needs "logistic",
-        "cross_entropy" needs "softmax", and "hinge" needs "identity" or "tanh".
+        If a name is unknown, or the loss cannot be used with the output: binary cross-entropy needs
+        "logistic", cross-entropy "softmax", and the hinge loss "identity" or "tanh".
 
     Examples
     --------

@@ -276,6 +276,7 @@ def _exact(
 ) -> Params:
     """Return the exact gradient of the penalty."""
     W, leak = params[cell.layer().recurrent], cell.leaks(at_back.dtype)
+    # the backward pass is linear, so its transpose is a recursion forwards, from the first step
     p, q, turned = at_back.copy(), at_delta.copy(), np.zeros_like(at_back)
     for t in range(1, len(p)):
         p[t] += q[t - 1]

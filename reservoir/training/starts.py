@@ -59,8 +59,8 @@ def start(
         Iterations of least squares.
     tau : float, optional
         Relative distance from the best score within which a larger ridge penalty is preferred;
-        larger values keep the readout small. By default .05 for "mse" and "mae", and .2 for other
-        losses, which the regressions do not use.
+        larger values keep the readout small. By default .05 for squared and absolute errors, and .2
+        for other losses, which the regressions do not use.
     random_state : int, Generator, RandomState or None
     dtype : dtype, optional
         Of the weights; the dtype of the inputs by default.

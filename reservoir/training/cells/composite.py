@@ -1,4 +1,4 @@
-"""Base class of cells that consist of cells: weights "0.W", "1.W" etc., concatenated states."""
+"""Base class of cells that consist of cells: weights "0.W" and so on, concatenated states."""
 
 from __future__ import annotations
 

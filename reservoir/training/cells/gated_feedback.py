@@ -121,11 +121,11 @@ _KINDS = {
 class GatedFeedbackCell(Cell):
     """Stacked layers, each of which receives the states of all layers through global gates.
 
-    The candidate of layer j contains ``sum over i of g_ij U_ij h_i(t-1)`` instead of ``U h_j(t-1)``,
-    with one number ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for each pair of layers. Here x_j
-    is the input from below (the input, or the layer below at the same step), and h* are the
-    concatenated states of all layers. The gates of LSTM or GRU units receive only the states of
-    their layer. The readout receives the topmost layer.
+    The candidate of layer j contains ``sum over i of g_ij U_ij h_i(t-1)`` instead of
+    ``U h_j(t-1)``, with one number ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for each pair of
+    layers. Here x_j is the input of layer j (the network's input, or the layer below at the same
+    step), and h* are the concatenated states of all layers. The gates of LSTM or GRU units receive
+    only the states of their layer. The readout receives the topmost layer.
 
     The state is [h of layer 0, h of layer 1, ...], for an LSTM followed by [c of layer 0, ...].
 
@@ -266,7 +266,7 @@ class GatedFeedbackCell(Cell):
             D[t] += d_before
             d_memory += E[t]
             d_before[:] = 0.0
-            for layer in reversed(layers):
+            for layer in reversed(layers):  # top first: it adds to the outputs' gradient below
                 taken = steps[layer.place][t]
                 slope = layer.backward(taken, D[t], d_memory, H[t], d_before)
                 if layer.place:

@@ -131,7 +131,7 @@ class SimpleCell(Cell):
         self._loop(simple_forward, U, leak)(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
         kept = {} if leak is None or leak.ndim == 1 else {"leak": leak}
-        if activation.slope is None:  # f' cannot be computed from f; U is z now
+        if activation.slope is None:  # f' does not follow from f; U contains z
             kept["slopes"] = activation.derivative(U).astype(U.dtype)
         return Trace(X, H, states_at(H, ends), ends, V, kept)
 

@@ -339,10 +339,11 @@ class _Solver:
         at = flatten(params)[0].astype(np.float64)
         value, gradient, squares = loss.gradients(at)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            self.damping = np.inf
+            self.damping = np.inf  # which ends the training
             return params, last
         matrix = GaussNewton(self.objective.network, params, batches, l2=self.objective.l2)
         quadratic = _Damped(matrix, gradient, self.damping, self.settings.structural_damping)
+        # squared gradients approximate the diagonal of the matrix: Martens' preconditioner
         scale = (squares + self.damping) ** _EXPONENT
         kept = _conjugate_gradients(quadratic, _DECAY * last, scale, self.settings.max_cg)
         direction, reached = _backtracked(loss.value, at, kept)
@@ -350,6 +351,8 @@ class _Solver:
         length = _searched(loss.value, at, direction, reached, value, float(gradient @ direction))
         moved = at + length * direction
         dtype = params["coef"].dtype
+        # the next iteration starts from the final direction, which minimised the quadratic most,
+        # even if an earlier one is taken here; after a failed search from zeros
         return unflatten(moved.astype(dtype), params), kept[-1] if length else np.zeros_like(at)
 
     def _adapt(self, matrix: GaussNewton, gradient: Array, direction: Array, change: float) -> None:

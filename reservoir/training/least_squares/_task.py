@@ -154,6 +154,7 @@ def make_task(
     targets = read_array_targets(Y, inputs, last=last)
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
     n_weights = weights[layer.inputs].shape[-1:] if layer.inputs in weights else ()
+    # one column of whole numbers, where W_in has several columns: codes of symbols
     coded = n_features == 1 and n_weights > (1,) and not include_input
     if coded and all(valid_codes(rows, n_weights[0]).all() for rows in inputs):
         n_features = n_weights[0]
