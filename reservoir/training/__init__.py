@@ -1,8 +1,8 @@
 """Recurrent networks with every weight trained: cells, losses, gradients, optimizers, starts.
 
-Functions on arrays, time first: inputs (n_steps, n_sequences, n_features). Weights go by name in a
-dict. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` put a scikit-learn estimator around
-them.
+The functions take arrays with time first: inputs (n_steps, n_sequences, n_features). Weights are
+kept by name in a dict. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` wrap these functions
+in scikit-learn estimators.
 """
 
 from reservoir.training import (

@@ -1,4 +1,4 @@
-"""Sequences to learn from, and how they are put into batches."""
+"""Training data: sequences, and their division into batches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reservoir.training.bptt import Batch, make_batch
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Sequences to learn from.
+    """Sequences of inputs and targets.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ class Data:
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
     weights : sequence of arrays of shape (n_steps_i,), or with `last` of numbers, optional
     starts : array of shape (n_sequences, state_size), optional
-        The state before each sequence; zeros by default.
+        The initial state of each sequence; zeros by default.
     last : bool, default=False
-        Whether a sequence has one target, for its last step.
+        Whether each sequence has only one target, for its last step.
     dtype : dtype, optional
-        Of weights and targets; that of the inputs by default, which are float64 where one of their
-        columns holds times.
+        Of weights and targets; the dtype of the inputs by default, which is float64 where one of
+        their columns contains times.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Data:
         return len(self.inputs)
 
     def batch(self, index: Array) -> tuple[Batch, Array | None]:
-        """Return the sequences of an index side by side, and the states before them."""
+        """Return the sequences of an index as a batch, and their initial states."""
         of = [int(i) for i in index]
         batch = make_batch(
             [self.inputs[i] for i in of],
@@ -64,7 +64,7 @@ class Data:
         return batch, None if self.starts is None else self.starts[index]
 
     def picked(self, index: Array) -> Data:
-        """Return the sequences of an index as data of their own."""
+        """Return the sequences of an index as a separate `Data`."""
         of = [int(i) for i in index]
         return Data(
             [self.inputs[i] for i in of],
@@ -76,12 +76,12 @@ class Data:
         )
 
     def by_length(self, size: int) -> list[Array]:
-        """Return the indices in groups of `size` and of similar lengths: little is padded."""
+        """Return the indices in groups of `size` with similar lengths, to keep padding small."""
         order = np.argsort([len(X) for X in self.inputs], kind="stable")
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return groups of `size` and of similar lengths, in an order that the generator draws."""
+        """Return the indices in groups of `size` with similar lengths, in random order."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

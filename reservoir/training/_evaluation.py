@@ -1,4 +1,4 @@
-"""Measuring weights on all the data: the loss, the readout that suits them best, the record."""
+"""Evaluation of weights on all the data: the loss, a readout solved for, the training record."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from reservoir.training.least_squares._regression import choose_ridge
 from reservoir.training.losses import invert_output, loss_of
 from reservoir.training.params import Params
 
-_CHUNK_STEPS = 2048  # at a time, where only the loss is wanted
-_TAU = 0.05  # of the readout that is solved for, as in least squares
+_CHUNK_STEPS = 2048  # steps per chunk: no gradient is needed here
+_TAU = 0.05  # for solving for the readout, as in least squares
 
 
 @dataclass(eq=False)
 class Training:
-    """What training leaves behind.
+    """Result of training.
 
     Parameters
     ----------
     params : dict of arrays
         The best weights seen.
     losses : list of float
-        The loss over the training data, penalties on weights included: at the start, and after
+        The loss over the training data, including penalties on weights, at the start and after
         each epoch.
     validation_losses : list of float
-        The same on the validation data, without penalties, if there is any.
+        The loss over the validation data, if there is any, without penalties.
     best_epoch : int
-        Where `params` come from; 0 is the start.
+        Epoch of `params`; 0 is the start.
     trouble : str
-        Why training ended before its time, if it did; empty otherwise.
+        Reason for ending early, if training did; empty otherwise.
     optimizer_state : object
-        Where the optimizer stands.
+        Current state of the optimizer.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Training:
 
     @property
     def n_epochs(self) -> int:
-        """Epochs done."""
+        """Number of completed epochs."""
         return len(self.losses) - 1
 
     @property
     def criterion(self) -> list[float]:
-        """What the best iterate is chosen by: validation if there is any."""
+        """Losses that determine the best iterate: on validation data if there is any."""
         return self.validation_losses or self.losses
 
 
@@ -100,7 +100,7 @@ def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32
 def refit_readout(
     network: Network, params: Params, data: Data, *, batch_size: int = 32, tau: float = 0.05
 ) -> Params:
-    """Return weights whose readout is solved for, given the states: ridge, penalty by GCV.
+    """Return weights with the readout solved by ridge regression, its penalty chosen by GCV.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def refit_readout(
     data : Data
     batch_size : int, default=32
     tau : float, default=0.05
-        The largest penalty within ``1 + tau`` of the best score is taken.
+        The largest penalty whose score is within a factor ``1 + tau`` of the best one is chosen.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def refit_readout(
 def _run_over(
     network: Network, params: Params, data: Data, batch_size: int, *, sums: bool
 ) -> tuple[float, GramAccumulator]:
-    """Run over the data; return the mean loss and, if asked, the sums a readout is solved from."""
+    """Return the mean loss over the data and, with `sums`, the Gram sums for a readout."""
     gram = GramAccumulator(network.shapes()["coef"][1], network.n_outputs)
     total = weight = 0.0
     for index in data.by_length(batch_size):
@@ -157,7 +157,7 @@ def _run_over(
 
 
 def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.0) -> Params:
-    """Return weights with a readout solved for, under a penalty of `least` or more."""
+    """Return weights with the readout solved for, with a penalty of at least `least`."""
     coef, intercept, chosen = choose_ridge(gram, tau)
     if chosen < least:
         solution = gram.solve(least)
@@ -168,27 +168,27 @@ def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.
 
 @dataclass
 class Evaluator:
-    """Measures weights at the end of each epoch, keeps the best in a `Training`, and reports it.
+    """Evaluator of the weights after each epoch; records the best in a `Training` and reports it.
 
     Parameters
     ----------
     objective : Objective
     data : Data
     validation : Data or None
-        Where given, its loss decides which weights are best.
+        If given, its loss determines which weights are best.
     batch_size : int
     tol : float
         Improvements by less than this share of the best loss do not count.
     refit : bool
-        Whether to solve for the readout, where the loss is the squared error.
+        Whether to solve for the readout, if the loss is the squared error.
     report : callable or None
         Called with the `Training` so far, at the start and after each epoch.
     unchanged : int, default=0
-        Epochs since the last improvement that counts.
+        Epochs since the last improvement larger than `tol`.
     since : int, default=0
-        The epoch from which on improvements are counted.
+        First epoch whose loss later ones are compared with.
     home : dict of arrays
-        The best weights from that epoch on.
+        The best weights since that epoch.
     """
 
     objective: Objective
@@ -203,7 +203,7 @@ class Evaluator:
     home: Params = field(default_factory=dict)
 
     def begin(self, params: Params) -> Training:
-        """Return a training that has not begun: the losses at the start."""
+        """Return a `Training` of no epochs, with the losses at the start."""
         done = self._record(params, self._loss(params))
         self.home = done.params
         if self.report is not None:
@@ -211,21 +211,21 @@ class Evaluator:
         return done
 
     def end_epoch(self, done: Training, params: Params) -> Params:
-        """Solve for the readout if that helps, measure, keep what is best.
+        """Solve for the readout if that helps, measure the loss, and record the best weights.
 
-        Returns the weights from which training goes on.
+        Returns the weights from which training continues.
         """
         network = self.objective.network
-        # the loss, under the readout as it is or the one that is solved for
+        # the loss, with the present readout or the one solved for
         refit = self.refit and network.loss == "mse" and network.output != "softmax"
         try:
             loss, gram = _run_over(network, params, self.data, self.batch_size, sums=refit)
-        except SumError:  # states whose squares overflow: no readout can be solved for
+        except SumError:  # squares of the states overflow: the readout cannot be solved for
             refit = False
             loss, gram = _run_over(network, params, self.data, self.batch_size, sums=False)
         loss += self.objective.penalty(params)
         if refit and np.isfinite(loss):
-            # what the penalty on the readout asks of a ridge, whose errors are summed, not averaged
+            # the ridge penalty equal to l2: ridge sums squared errors, the loss averages them
             least = self.objective.l2 / 2 * network.n_outputs * gram.weight
             solved = _solved(params, gram, _TAU, least)
             other = self._loss(solved)
@@ -251,12 +251,12 @@ class Evaluator:
         return min(done.criterion[self.since :])
 
     def count_from_here(self, done: Training, params: Params) -> None:
-        """Forget what was reached before, but for what training returns in the end."""
+        """Count improvements from the present epoch; the best weights of all epochs are kept."""
         self.since, self.unchanged = done.n_epochs, 0
         self.home = {name: array.copy() for name, array in params.items()}
 
     def loss_of_zero_scores(self, params: Params) -> float:
-        """Return the loss, penalties aside, of the same network under a readout of zeros."""
+        """Return the loss, without penalties, of the same network with a readout of zeros."""
         zeros = {name: np.zeros_like(params[name]) for name in ("coef", "intercept")}
         return data_loss(self.objective.network, {**params, **zeros}, self.data, self.batch_size)
 

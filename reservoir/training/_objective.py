@@ -1,4 +1,4 @@
-"""What gradient training lowers: the loss, penalties on weights, gradient control."""
+"""Objective of gradient training: the loss, penalties on weights, gradient control."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reservoir.training.regularizers import penalty
 
 
 def check_no_dropout(network: Network, solver: str) -> None:
-    """Refuse a cell that drops states at random, for a solver that needs the same loss twice."""
+    """Check that the cell has no dropout, for a solver that needs a deterministic loss."""
     if network.cell.drops_out:
         raise ValueError(
-            f"solver={solver!r} compares losses at several weights, and dropout draws another loss "
-            'each time. Use a solver of gradient steps, such as "adam".'
+            f"solver={solver!r} compares losses at several weights, but with dropout the loss is "
+            'random. Use a solver of gradient steps, such as "adam".'
         )
 
 
@@ -36,7 +36,7 @@ class Objective:
     l1, l2 : float, default=0
         As in `reservoir.training.regularizers.penalty`.
     clip_norm : float or None, default=None
-        The longest gradient that is taken as it is; longer ones are scaled to that norm.
+        Maximal norm of the gradient; longer gradients are scaled to that norm.
     control : Control, optional
     """
 
@@ -47,7 +47,7 @@ class Objective:
     control: Control | None = None
 
     def penalty(self, params: Params) -> float:
-        """Return the elastic net's value."""
+        """Return the value of the elastic-net penalty."""
         return self._penalty(params)[0]
 
     def _penalty(self, params: Params) -> tuple[float, Params]:
@@ -57,9 +57,9 @@ class Objective:
     def loss_and_gradient(
         self, params: Params, batch: Batch, state: Array | None, generator: np.random.Generator
     ) -> tuple[float, Params, Array]:
-        """Return loss and penalties on a batch, the way to go down, and the end states.
+        """Return loss and control penalty on a batch, a descent gradient, and the end states.
 
-        The generator is for what the control draws, and for what is dropped out.
+        The generator is used by the control and by dropout.
         """
         with dropping_out(generator):
             if self.control is None or self.control.idle:
@@ -67,7 +67,7 @@ class Objective:
             return self.control.loss_and_gradient(self.network, params, batch, state, generator)
 
     def gradient(self, params: Params, grads: Params) -> Array:
-        """Add the elastic net's gradient to that of the loss; return one vector, clipped."""
+        """Return the gradient of loss and elastic net as one vector, clipped to `clip_norm`."""
         if self.l1 or self.l2:
             _, more = self._penalty(params)
             grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}

@@ -1,6 +1,6 @@
-"""The module that `to_torch` returns; only functions of `torch_conversion` import it.
+"""The module that `to_torch` returns; imported only by functions of `torch_conversion`.
 
-It stands at the top of a file, so that `torch.save` can pickle it.
+The class is defined at module level so that `torch.save` can pickle it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 
 
 class RecurrentModule(torch.nn.Module):
-    """A recurrent layer, a linear readout, an output function.
+    """A recurrent layer, a linear readout, and an output function.
 
     Parameters
     ----------
@@ -19,9 +19,9 @@ class RecurrentModule(torch.nn.Module):
     readout : torch.nn.Linear
     output : torch.nn.Module
     include_input : bool
-        Whether the readout reads [states, inputs].
+        Whether the readout uses [states, inputs].
     loss : str
-        What the network is trained for; kept for the way back.
+        The loss of the network; kept for `from_torch`.
     """
 
     def __init__(

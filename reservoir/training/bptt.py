@@ -1,7 +1,8 @@
 """Back-propagation through time: a network's loss on a batch of sequences, and its gradient.
 
-Truncated: cut the batch into chunks of steps (`Batch.chunks`), and hand each the end state of the
-one before. The gradient then stops at the chunk's start, the state does not.
+For truncated back-propagation, cut the batch into chunks of steps (`Batch.chunks`), and start each
+chunk from the end state of the previous one. The gradient then stops at the start of a chunk, while
+the state is carried over.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = [
 @saved
 @dataclass(frozen=True)
 class Network:
-    """A cell under a readout: ``y = f(coef [h; x] + intercept)``.
+    """A cell with a readout: ``y = f(coef [h; x] + intercept)``.
 
     Parameters
     ----------
@@ -43,10 +44,10 @@ class Network:
     output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
     loss : {"mse", "mae", "bce", "cross_entropy", "hinge"}, default="mse"
     include_input : bool, default=False
-        Whether the readout sees the input behind the state.
+        Whether the readout receives the input after the state.
     coded : bool, default=False
-        Whether inputs are one column, the number of one of n_features symbols, and stand for a 1 in
-        that column; not with `include_input`.
+        Whether inputs are one column, the number of one of n_features symbols, and represent a 1 in
+        that column and zeros elsewhere; not with `include_input`.
 
     Examples
     --------
@@ -66,16 +67,16 @@ class Network:
 
     @property
     def n_columns(self) -> int:
-        """Columns of the inputs as they are given."""
+        """Number of columns of the input arrays."""
         return 1 if self.coded else self.n_features
 
     @property
     def n_channels(self) -> int:
-        """Columns that weights see: all, but for one of times where the cell has one."""
+        """Number of input columns with weights: all except the cell's time column, if any."""
         return self.cell.n_channels(self.n_features)
 
     def weights(self) -> dict[str, Weight]:
-        """Return what all weights are, by name, those of the readout last."""
+        """Return the description of each weight array by name, the readout's last."""
         width = self.cell.width + (self.n_channels if self.include_input else 0)
         return {
             **self.cell.weights(self.n_features),
@@ -84,29 +85,29 @@ class Network:
         }
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of all weights, those of the readout last."""
+        """Return the shape of each weight array by name, the readout's last."""
         return {name: weight.shape for name, weight in self.weights().items()}
 
     def free_of_penalty(self) -> frozenset[str]:
-        """Return the names of weights that no penalty touches: biases, intercept, decays.
+        """Return the names of weights without penalty: biases, intercept, decays.
 
-        Those are what the cell declares to be such (`reservoir.training.cells.Weight`).
+        The cell declares which these are (`reservoir.training.cells.Weight`).
         """
         return frozenset(name for name, weight in self.weights().items() if weight.free)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sequences side by side, the shorter ones padded; `make_batch` makes them.
+    """Sequences in one array, the shorter ones padded; created by `make_batch`.
 
     Parameters
     ----------
     inputs : array of shape (n_steps, n_sequences, n_features)
-        Zeros behind a sequence's end.
+        Zeros after the end of a sequence.
     lengths : array of shape (n_sequences,)
     targets : array of shape (n_rows, n_outputs)
     rows : array of shape (n_rows,) or None
-        Which steps have a target: ``t * n_sequences + sequence``, ascending. None: all of them.
+        Steps with a target: ``t * n_sequences + sequence``, ascending. None: all of them.
     weights : array of shape (n_rows,) or None
 
     Examples
@@ -135,12 +136,12 @@ class Batch:
         Parameters
         ----------
         n_steps : int or None
-            None: the whole as one.
+            Steps per chunk. None: one chunk of all steps.
 
         Yields
         ------
         Batch
-            All with the same sequences; one without any target has ``len(targets) == 0``.
+            All with the same sequences; a chunk without targets has ``len(targets) == 0``.
         """
         total, n_sequences = self.inputs.shape[:2]
         if n_steps is None or n_steps >= total:
@@ -170,20 +171,20 @@ def make_batch(
     last: bool = False,
     dtype: Any = None,
 ) -> Batch:
-    """Put sequences side by side.
+    """Pad sequences and put them into one batch.
 
     Parameters
     ----------
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
     weights : sequence of arrays of shape (n_steps_i,), or with `last` numbers, optional
-        Rows of weight 0 drive the network and have no target.
+        Rows of weight 0 drive the network but have no target.
     washout : int, default=0
         Rows at the start of each sequence that have no target.
     last : bool, default=False
         Whether only the last step of a sequence has a target.
     dtype : dtype, optional
-        Of targets and weights; that of the inputs by default.
+        Of targets and weights; the dtype of the inputs by default.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def make_batch(
     Raises
     ------
     ValueError
-        If shapes do not fit.
+        If the shapes are inconsistent.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def make_batch(
     if dtype is None:
         dtype = padded.dtype if padded.dtype.kind == "f" else np.dtype(np.float64)
     values = values.astype(dtype, copy=False)
-    # in the order of time, without those of weight 0
+    # in the order of time, without rows of weight 0
     order, row_weights = np.argsort(rows), None
     if weights is not None:
         each = np.concatenate([np.atleast_1d(w) if last else w[washout:] for w in weights])
@@ -245,7 +246,7 @@ def _check_pairs(inputs: Sequence[Array], targets: Sequence[Array], last: bool) 
 
 
 def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
-    """Return what the readout sees at some steps."""
+    """Return the readout's features at the given steps."""
     H = trace.states[1:].reshape(-1, network.cell.width)
     H = H if rows is None else H[rows]
     if not network.include_input:
@@ -257,7 +258,7 @@ def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
 def forward(
     network: Network, params: Params, batch: Batch, state: Array | None = None
 ) -> tuple[Trace, Array, Array]:
-    """Run over a batch.
+    """Run a network over a batch.
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ def forward(
     -------
     trace : Trace
     features : array of shape (n_rows, width [+ n_features])
-        What the readout sees where there are targets.
+        The readout's features at steps with a target.
     scores : array of shape (n_rows, n_outputs)
 
     Examples
@@ -294,7 +295,7 @@ def forward(
 def loss_value(
     network: Network, params: Params, batch: Batch, state: Array | None = None
 ) -> tuple[float, Array]:
-    """Return the loss on a batch, and the state of each sequence at its end.
+    """Return the loss on a batch, and the end state of each sequence.
 
     Parameters
     ----------
@@ -331,7 +332,7 @@ def loss_and_gradient(
     *,
     control: Penalty | None = None,
 ) -> tuple[float, Params, Array]:
-    """Return the loss on a batch, its gradient, and the state of each sequence at its end.
+    """Return the loss on a batch, its gradient, and the end state of each sequence.
 
     Parameters
     ----------
@@ -339,7 +340,7 @@ def loss_and_gradient(
         As in `forward`. The gradient stops at `state`.
     control : callable, optional
         ``control(params, trace) -> (value, grads, d_pre)``: a penalty on the states, such as
-        `reservoir.training.gradient_control` makes; its value is added to the loss.
+        `reservoir.training.gradient_control.control_penalty`; its value is added to the loss.
 
     Returns
     -------
@@ -381,7 +382,7 @@ def loss_and_gradient(
 def through_readout(
     network: Network, params: Params, batch: Batch, features: Array, d: Array
 ) -> tuple[Params, Array]:
-    """Carry a gradient at scores to the readout's weights, and to the states of every step.
+    """Propagate a gradient at the scores to the readout's weights and to the states of every step.
 
     Parameters
     ----------
@@ -422,7 +423,7 @@ def predict(
     X : array of shape (n_steps, n_sequences, n_features)
     state : array of shape (n_sequences, state_size), optional
     lengths : array of shape (n_sequences,), optional
-        Where sequences end before the last step.
+        Steps of each sequence, where some end before the last step.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Inputs that are symbols, given by their numbers: one column where the weights have several.
+"""Coded inputs: symbols given by their numbers in one column, where the weights have several.
 
-A network of `n_features` input columns that is given one column of whole numbers below `n_features`
-reads number k as column k alone: as 1 there and 0 elsewhere. No array of so many columns is made.
+If a network of `n_features` input columns receives one column of whole numbers below `n_features`,
+number k represents a 1 in column k and 0 elsewhere. The array of all columns is not created.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from reservoir._typing import Array
 
 
 def are_codes(X: Array, n_features: int) -> bool:
-    """Whether inputs (..., n_columns) are the numbers of symbols, for weights of n_features."""
+    """Whether inputs (..., n_columns) are codes, for weights of n_features columns."""
     return X.shape[-1] == 1 < n_features
 
 
 def places_of(X: Array) -> Array:
-    """Return codes (..., 1) as a flat array of integers."""
+    """Return codes (..., 1) as a flat array of column indices."""
     return X.reshape(-1).astype(np.intp)
 
 
@@ -35,14 +35,14 @@ def indicators(X: Array, n_features: int) -> sparse.csr_array:
 
 
 def columns_of(rows: Array, n_features: int) -> Array:
-    """Return rows of inputs with all their columns: those of codes are 0 and 1."""
+    """Return rows of inputs with all columns; codes are expanded to columns of 0 and 1."""
     return indicators(rows, n_features).toarray() if are_codes(rows, n_features) else rows
 
 
 def mean_and_spread(rows: Array, n_features: int, n_rows: int | None = None) -> tuple[Array, Array]:
     """Return mean and standard deviation of each column of inputs, (n_features,).
 
-    Of codes there may be `n_rows` in all, of which those that are not given have no symbol.
+    For codes, `n_rows` may be a larger total number of rows; the others have no symbol.
     """
     if not are_codes(rows, n_features):
         return rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What takes the gradient's place in training, so that what happened long ago is learned from."""
+"""Base class of controls, which modify the gradient so that long-range dependencies are learnt."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Control"]
 
 
 class Control(ABC):
-    """A way to keep gradients from vanishing: a penalty, or another direction.
+    """Base class of methods against vanishing gradients: a penalty, or another descent direction.
 
-    An object of a class derived from it may be `gradient_control` of a trained network: a frozen
-    dataclass that is decorated with `reservoir.training.cells.saved`.
+    An instance of a subclass may be the `gradient_control` of a trained network. Subclasses are
+    frozen dataclasses decorated with `reservoir.training.cells.saved`.
 
     Examples
     --------
@@ -32,17 +32,17 @@ class Control(ABC):
 
     @property
     def idle(self) -> bool:
-        """Whether it changes nothing, and may be left out."""
+        """Whether the control has no effect and may be skipped."""
         return False
 
     @property
     def is_gradient(self) -> bool:
-        """Whether what it returns is the gradient of what is lowered; line searches need that."""
+        """Whether `loss_and_gradient` returns the true gradient, which line searches need."""
         return True
 
     @abstractmethod
     def check(self, cell: Cell) -> None:
-        """Refuse a cell that lacks what is needed.
+        """Raise if a cell lacks what the control needs.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Control(ABC):
         state: Array | None,
         generator: np.random.Generator,
     ) -> tuple[float, Params, Array]:
-        """Return what is lowered on a batch, the way to go down, and the end states.
+        """Return the objective on a batch, its gradient or another direction, and the end states.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Control(ABC):
         batch : Batch
         state : array of shape (n_sequences, state_size) or None
         generator : numpy Generator
-            For what is drawn anew at each update.
+            For random numbers, which are drawn again at each update.
 
         Returns
         -------

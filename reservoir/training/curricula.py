@@ -1,4 +1,4 @@
-"""What training plays in its first epochs: easy sequences, or the beginnings of all."""
+"""Curricula: data for the first epochs of training, easy or shortened sequences."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Curriculum", "EasyFirst", "GrowingLength"]
 
 
 class Curriculum(ABC):
-    """What training plays before it plays everything; for `reservoir.training.trainer.train`.
+    """Base class of curricula, which select the data of the first epochs of `train`.
 
-    Whatever a curriculum leaves out, losses are measured on all the data, and the best weights are
-    chosen by these. Whether training is lost, or has stopped improving, is judged from the end of
-    the curriculum on.
+    Losses are measured on all the data, including data that the curriculum omits, and determine the
+    best weights. Whether training is lost, or has stopped improving, is judged only after the end
+    of the curriculum (see `reservoir.training.trainer.train`).
 
     Examples
     --------
@@ -29,17 +29,17 @@ class Curriculum(ABC):
     [True, True]
     """
 
-    n_epochs: int  # how many of the first epochs do not play all
+    n_epochs: int  # number of first epochs that do not use all the data
 
     @abstractmethod
     def part(self, data: Data, epoch: int) -> Data:
-        """Return the part of `data` that is played in an `epoch`, from 1 to `n_epochs`.
+        """Return the part of `data` to train on in an `epoch` from 1 to `n_epochs`.
 
-        This is what a curriculum of your own defines.
+        Custom curricula define this method.
         """
 
     def of_epoch(self, data: Data, epoch: int) -> Data:
-        """Return what of `data` is played in an `epoch`: all, once the curriculum is over.
+        """Return the part of `data` to train on in an `epoch`: all, once the curriculum is over.
 
         Parameters
         ----------
@@ -54,31 +54,31 @@ class Curriculum(ABC):
         Raises
         ------
         ValueError
-            If no target is left that counts.
+            If no target with a positive weight remains.
         """
         if epoch > self.n_epochs:
             return data
         part = self.part(data, epoch)
         if part.weights is not None and not any(np.any(w) for w in part.weights):
             raise ValueError(
-                f"{self} leaves no target that counts in epoch {epoch}: its part lies in the "
-                "washout, or has weights of 0. Begin with more."
+                f"{self} has no target that counts in epoch {epoch}: its part of the data is in "
+                "the washout, or has weights of 0. Begin with more."
             )
         return part
 
 
 @dataclass(frozen=True)
 class EasyFirst(Curriculum):
-    """Begin with the easiest sequences, and take in more from epoch to epoch [1]_.
+    """Curriculum that begins with the easiest sequences and adds more in each epoch [1]_.
 
     Parameters
     ----------
     n_epochs : int
-        Epochs until all sequences are played: the share that is played grows by equal parts.
+        Epochs until all sequences are used: the share of sequences grows linearly.
     first : float in (0, 1], default=0.1
-        The share of the first epoch.
+        Share of the sequences in the first epoch.
     difficulty : callable, optional
-        ``difficulty(inputs, targets)`` is a number for a sequence, the larger the harder. By
+        ``difficulty(inputs, targets)`` returns a number for a sequence, larger for harder ones. By
         default its length.
 
     Raises
@@ -112,11 +112,11 @@ class EasyFirst(Curriculum):
         check_number("first", self.first, low=0.0, high=1.0, low_open=True)
 
     def part(self, data: Data, epoch: int) -> Data:
-        """Return the easiest sequences of an `epoch`, in the order that they have in `data`."""
+        """Return the easiest sequences, as many as the `epoch` uses, in the order of `data`."""
         share = self.first + (1 - self.first) * (epoch - 1) / self.n_epochs
         order = np.argsort(self._difficulties(data.inputs, data.targets), kind="stable")
-        n_played = int(np.ceil(share * len(data) * (1 - 1e-12)))  # 6.000000000000001 are 6
-        return data.picked(np.sort(order[:n_played]))
+        n_used = int(np.ceil(share * len(data) * (1 - 1e-12)))  # 6.000000000000001 is 6
+        return data.picked(np.sort(order[:n_used]))
 
     def _difficulties(self, inputs: Sequence[Array], targets: Sequence[Array]) -> Array:
         if self.difficulty is None:
@@ -131,20 +131,20 @@ class EasyFirst(Curriculum):
 
 @dataclass(frozen=True)
 class GrowingLength(Curriculum):
-    """Begin with the first steps of all sequences, and take in more from epoch to epoch.
+    """Curriculum that begins with the first steps of all sequences and adds more in each epoch.
 
     Parameters
     ----------
     n_epochs : int
-        Epochs until whole sequences are played: what is played grows by equal parts, up to the
-        longest sequence.
+        Epochs until whole sequences are used: the number of steps grows linearly, up to the longest
+        sequence.
     first : int
-        Steps of the first epoch.
+        Steps per sequence in the first epoch.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is outside its range; in training, where a sequence has one target, at its end.
+        If a number is outside its range; in training, if sequences have only a target at the end.
 
     Examples
     --------
@@ -165,11 +165,11 @@ class GrowingLength(Curriculum):
         check_count("first", self.first)
 
     def part(self, data: Data, epoch: int) -> Data:
-        """Return the beginnings of all sequences of `data` that an `epoch` plays."""
+        """Return the first steps of all sequences of `data`, as many as the `epoch` uses."""
         if data.last:
             raise ValueError(
-                "GrowingLength cuts sequences, and here each has one target, for its last step. "
-                "Use EasyFirst."
+                "GrowingLength cuts sequences, but here each has only one target, for its last "
+                "step. Use EasyFirst."
             )
         longest = max(len(X) for X in data.inputs)
         grown = (longest - self.first) * (epoch - 1) / self.n_epochs

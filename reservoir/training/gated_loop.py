@@ -1,4 +1,4 @@
-"""Cells that run on their own outputs, and fixed points of any cell."""
+"""Closed loops of cells, and fixed points of any cell."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def run_gated_loop(
     exog: Array | None = None,
     clip: Any = None,
 ) -> tuple[Array, Array, int]:
-    """Run on own outputs; parameters and returns as in `run_closed_loop`, with the sound steps."""
+    """Run in closed loop, as `run_closed_loop`; also return the number of valid steps."""
     dtype = params["coef"].dtype
     if not callable(readout):
         coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)
 
-        def say(features: Array) -> Array:
+        def predict(features: Array) -> Array:
             return coef @ features + intercept
 
     else:
-        say = readout
-    # what is fed back goes through clip, what is returned does not
+        predict = readout
+    # clip applies to the fed-back output, not to the returned one
     limit, width = loop_limit(dtype), network.cell.width
     output, state = np.asarray(initial_output, dtype=dtype), np.asarray(initial_state, dtype=dtype)
     outputs = np.empty((n_steps, output.size), dtype)
@@ -52,7 +52,7 @@ def run_gated_loop(
         features = trace.states[1, 0]
         if network.include_input:
             features = np.concatenate([features[:width], x])
-        new = np.asarray(say(features), dtype=dtype)
+        new = np.asarray(predict(features), dtype=dtype)
         if not (np.abs(new) < limit).all():
             outputs[k:] = outputs[k - 1] if k else output
             return outputs, state, k
@@ -62,14 +62,14 @@ def run_gated_loop(
 
 
 def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool = False) -> Array:
-    """Return the state that a constant input leads to from zero; zeros, with a warning, if none.
+    """Return the fixed point reached from zeros with constant input; warn and return zeros if none.
 
-    Before there are weights: zeros.
+    Without weights the result is zeros.
     """
     found = cell.before(u, np.zeros(cell.state_size, u.dtype))
     if params is None or not cell.state_size:
         return found
-    # a hundred steps at a time, until a step more moves nothing
+    # a hundred steps at a time, until one more step changes nothing
     dtype = params["coef"].dtype
     tolerance = 50 * np.finfo(dtype).eps
     even = cell.at_even_steps()

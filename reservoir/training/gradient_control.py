@@ -1,7 +1,8 @@
-"""Gradient control: singular values of the step Jacobians held near 1, and what comes of it.
+"""Gradient control: a penalty that keeps singular values of the step Jacobians near 1.
 
 The gradient over k steps is a product of k Jacobians J(t) = dh(t) / dh(t-1). A penalty on their
 singular values, added to the loss, keeps the product from vanishing and from exploding.
+`jacobian_product_norms` measures the result.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ _STEPS_PER_SAMPLE = 400  # an SVD of 64 x 64 costs as much as 50 to 100 steps fo
 @saved
 @dataclass(frozen=True)
 class GradientControl(Control):
-    """What the singular values of the step Jacobians are held to, and how firmly.
+    """Bounds on the singular values of the step Jacobians, and the weight of the penalty.
 
-    Two penalties [1]_, taken at sampled steps and averaged over them, so that a weight means the
-    same for a series of any length:
+    There are two penalties [1]_. They are averaged over sampled steps, so that a weight has the
+    same meaning for series of any length:
 
     - interval, (4.18): half the sum of the squares by which singular values fall below `low` or
       exceed `high`;
-    - rms, section 4.4: ``(||J||_F / sqrt(n_units) - target)^2``, the squared distance of their root
-      mean square from `target`.
+    - rms, section 4.4: ``(||J||_F / sqrt(n_units) - target)^2``, the squared distance of the root
+      mean square of the singular values from `target`.
 
     Parameters
     ----------
@@ -45,12 +46,13 @@ class GradientControl(Control):
     kind : {"both", "interval", "rms"}, default="both"
         "rms" needs no singular value decomposition.
     low, high : float, default=0.9 and 1.1
-        The interval, 0 <= low <= high; the values of [1]_.
+        The interval, 0 <= low <= high; the defaults are the values of [1]_.
     target : float > 0, default=1.0
-        The root mean square: 1, or the product vanishes or explodes in the mean [1]_ (4.17).
+        The root mean square. With a value other than 1 the product vanishes or explodes in the mean
+        [1]_ (4.17).
     n_samples : int or None, default=None
-        (step, sequence) pairs drawn for each update. None draws one for each 400 of them, at least
-        one. What one costs is said in Notes.
+        Number of (step, sequence) pairs drawn for each update. None draws one in 400, at least one.
+        For the cost of a sample see Notes.
 
     Raises
     ------
@@ -60,12 +62,12 @@ class GradientControl(Control):
     Notes
     -----
     A sample of "both" or "interval" takes a singular value decomposition, cubic in n_units: about
-    0.5 ms for 64 units, which is half a millisecond more for each update on short chunks. "rms"
-    takes a tenth of it.
+    0.5 ms for 64 units, which on short chunks adds half a millisecond to each update. "rms" takes a
+    tenth of that.
 
-    A weight of 0.1 holds the singular values firmly, and suits tasks that take memory more than
-    sharp decisions. All of them near 1 means that no unit is near saturation; a classifier wants
-    0.01 or less.
+    A weight of 0.1 keeps the singular values close to their bounds, and suits tasks that need
+    memory more than sharp decisions: if all singular values are near 1, no unit is near saturation.
+    For a classifier use 0.01 or less.
 
     References
     ----------
@@ -101,7 +103,7 @@ class GradientControl(Control):
         return self.weight == 0
 
     def check(self, cell: Cell) -> None:
-        """Refuse a `cell` that does not know its step Jacobians, or their derivative."""
+        """Raise if `cell` does not provide its step Jacobians, or their derivative."""
         cell.check_controllable()
 
     def loss_and_gradient(
@@ -128,39 +130,40 @@ def control_penalty(
     control: GradientControl,
     generator: np.random.Generator,
 ) -> tuple[float, Params, Array | None]:
-    """Penalty on the singular values of sampled step Jacobians, and its gradient.
+    """Return a penalty on the singular values of sampled step Jacobians, and its gradient.
 
-    With G = dK/dJ and J = diag(1 - a) + diag(a f'(z)) W, W has a direct part in the gradient,
-    diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W) (`Cell.jacobian_gradient`). The
-    second is what `Cell.backward` takes as `d_pre` and carries to W_in, bias, W and back through
+    With G = dK/dJ and J = diag(1 - a) + diag(a f'(z)) W, the gradient has a direct part at W,
+    diag(a f') G, and another at z, a f''(z) * rowsum(G * W) (`Cell.jacobian_gradient`). Pass the
+    second to `Cell.backward` as `d_pre`, which propagates it to W_in, bias, W and back through
     time::
 
         value, direct, d_pre = control_penalty(cell, params, trace, control, generator)
         grads, _, _ = cell.backward(params, trace, dH, d_pre=d_pre)
         grads["W"] += direct["W"]
 
-    That is the exact gradient. The source [1]_ (4.20) to (4.23) takes h(t-1) for a constant, which
-    left a student of 16 units with a test error 5 to 12 % higher, on each of three seeds.
+    This is the exact gradient. The source [1]_ (4.20) to (4.23) treats h(t-1) as a constant; with
+    that, the test error of a student network of 16 units was 5 to 12 % higher on each of three
+    seeds.
 
     Parameters
     ----------
     cell : Cell
-        One that knows its step Jacobians, such as `SimpleCell` with or without a leak, and any
-        activation that says its curvature; at the corners of relu f'' is taken as 0.
+        A cell that provides its step Jacobians, such as `SimpleCell` with or without a leak, with
+        an activation that provides its curvature; at the corners of relu f'' is taken as 0.
     params : dict of arrays
     trace : Trace
-        Of `cell.forward` with these weights. It is only read.
+        From `cell.forward` with these weights. Not changed.
     control : GradientControl
     generator : numpy Generator
-        Draws the steps, without replacement, from those that are no padding.
+        Draws the steps, without replacement; padding is excluded.
 
     Returns
     -------
     value : float
         `control.weight` times the mean of the penalty over the sampled steps: an unbiased estimate
-        of that over all steps.
+        of the mean over all steps.
     grads : dict of arrays
-        The direct part of its gradient, by name: of `SimpleCell` "W" (n_units, n_units).
+        The direct part of its gradient, by name: for `SimpleCell` "W" (n_units, n_units).
     d_pre : array of shape (n_steps, n_sequences, n_units) or None
         The gradient at the pre-activations, zero at steps not drawn; None where the activation is
         piecewise linear.
@@ -168,7 +171,7 @@ def control_penalty(
     Raises
     ------
     ValueError
-        If the cell does not know its step Jacobians, or their derivative.
+        If the cell does not provide its step Jacobians, or their derivative.
 
     References
     ----------
@@ -205,17 +208,17 @@ def control_penalty(
 def step_jacobians(
     cell: Cell, params: Params, trace: Trace, steps: ArrayLike, sequences: ArrayLike
 ) -> Array:
-    """Jacobians of single steps, ``J(t) = dh(t) / dh(t-1) = diag(1 - a) + diag(a f'(z(t))) W``.
+    """Return Jacobians of steps, ``J(t) = dh(t) / dh(t-1) = diag(1 - a) + diag(a f'(z(t))) W``.
 
     Parameters
     ----------
     cell : Cell
-        One that knows them, such as `SimpleCell`.
+        A cell that provides them, such as `SimpleCell`.
     params : dict of arrays
     trace : Trace
-        Of `cell.forward` with these weights.
+        From `cell.forward` with these weights.
     steps, sequences : arrays of int, shape (n,)
-        Which steps, counted from 0, of which sequences.
+        Pairs of a step, counted from 0, and a sequence.
 
     Returns
     -------
@@ -224,7 +227,7 @@ def step_jacobians(
     Raises
     ------
     ValueError
-        If the cell does not know them.
+        If the cell does not provide them.
 
     Examples
     --------
@@ -243,7 +246,7 @@ def step_jacobians(
 def _draw(
     lengths: Array, n_samples: int | None, generator: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return steps and sequences of pairs drawn from those that are no padding."""
+    """Return steps and sequences of drawn pairs; padding is excluded."""
     ends = np.cumsum(lengths)
     total = int(ends[-1])
     count = max(1, total // _STEPS_PER_SAMPLE) if n_samples is None else n_samples
@@ -268,7 +271,7 @@ def _penalties(J: Array, control: GradientControl) -> tuple[Array, Array]:
         norm = np.sqrt(np.einsum("sij,sij->s", J, J))
         off = norm / root - control.target
         values += off**2
-        # a zero matrix has no direction in which the norm grows fastest: its gradient is left 0
+        # the norm is not differentiable at a zero matrix: take the gradient as 0
         G += (2 * off / (root * np.where(norm > 0, norm, 1)))[:, None, None] * J
     return values, G
 
@@ -282,40 +285,40 @@ def jacobian_product_norms(
     norm: str = "spectral",
     state: Array | None = None,
 ) -> Array:
-    """Logarithm of the norm of the product of step Jacobians, over its depth.
+    """Return the logarithm of the norm of the product of step Jacobians, for each depth.
 
     Entry k - 1 is ``log ||J(T) J(T-1) ... J(T-k+1)||``: how strongly the last state depends on the
-    state k steps before. Whether gradients vanish or explode, and after how many steps, is read
-    from it [1]_.
+    state k steps before. It shows whether gradients vanish or explode, and after how many steps
+    [1]_.
 
     Parameters
     ----------
     cell : Cell
-        Any that has a state and reads forwards. The state of an LSTM is [h, c].
+        Any cell that has a state and runs forwards only. The state of an LSTM is [h, c].
     params : dict of arrays
     X : array of shape (n_steps, n_features)
-        The input; the product goes back from its last step.
+        The input; the product runs backwards from its last step.
     depth : int, at most n_steps, default=None
         Number of factors; n_steps by default.
     norm : {"spectral", "frobenius"}, default="spectral"
     state : array of shape (state_size,), optional
-        Where the run starts; zeros by default.
+        Initial state; zeros by default.
 
     Returns
     -------
     array of shape (depth,)
-        Natural logarithms, which neither overflow nor underflow; -inf behind a zero product.
+        Natural logarithms, which neither overflow nor underflow; -inf once a product is zero.
 
     Raises
     ------
     ValueError
-        If `depth` exceeds the steps of X, X is not two-dimensional or not finite, or no state of
-        the cell follows from the one before.
+        If `depth` exceeds the steps of X, X is not two-dimensional or not finite, or the cell has
+        no state that is computed from the previous one.
 
     See Also
     --------
-    reservoir.plotting.jacobian_norms : Draws them.
-    reservoir.stability.lyapunov_exponents : The slope that they settle to.
+    reservoir.plotting.jacobian_norms : Plots them.
+    reservoir.stability.lyapunov_exponents : The slope that they converge to.
 
     References
     ----------
@@ -337,10 +340,10 @@ def jacobian_product_norms(
     """
     check_choice("norm", norm, ("spectral", "frobenius"))
     if not cell.causal or not cell.state_size:
-        why = "hears the future" if cell.state_size else "has no state"
+        why = "uses future rows" if cell.state_size else "has no state"
         raise ValueError(
             f"{type(cell).__name__} {why}: there is no Jacobian from one state to the next. Give a "
-            "recurrent cell that goes forwards."
+            "recurrent cell that runs forwards only."
         )
     inputs = np.asarray(X, dtype=next(iter(params.values())).dtype)
     if inputs.ndim != 2 or not len(inputs) or not np.isfinite(inputs).all():
@@ -360,7 +363,7 @@ def jacobian_product_norms(
         largest = np.abs(P).max()
         if largest == 0:
             return logs
-        shift = int(np.frexp(largest)[1])  # by powers of 2, which round nothing
+        shift = int(np.frexp(largest)[1])  # scaling by powers of 2 does not round
         P, exponent = np.ldexp(P, -shift), exponent + shift
         logs[i] = np.log(np.linalg.norm(P, 2 if norm == "spectral" else None)) + exponent * np.log(
             2
@@ -371,7 +374,7 @@ def jacobian_product_norms(
 def _states_along(
     cell: Cell, params: Params, lead: Array, tail: Array, start: Array | None
 ) -> list[Array]:
-    """Return the state before each step of `tail`, which follows on `lead`."""
+    """Return the state before each step of `tail`, which follows `lead`."""
     if start is None:
         start = np.zeros((1, cell.state_size), tail.dtype)
     states = [cell.forward(params, lead[:, None], start).end if len(lead) else start]
@@ -381,7 +384,7 @@ def _states_along(
 
 
 def _times_jacobian(cell: Cell, params: Params, row: Array, state: Array, P: Array) -> Array:
-    """Return P J for one step: each row of P goes back through it as a sequence of its own."""
+    """Return P J for one step: each row of P is back-propagated as a separate sequence."""
     m = len(P)
     X = np.ascontiguousarray(np.broadcast_to(row, (1, m, len(row))))
     trace = cell.forward(params, X, np.ascontiguousarray(np.broadcast_to(state, (m, len(P)))))

@@ -1,8 +1,8 @@
-"""Random starts for all weights of a network, by name and shape.
+"""Random initial weights of a network, by name and shape.
 
-What each array of weights is, the cell says (`reservoir.training.cells.Weight`): gates stand one
-below the other, and each is drawn as a matrix of its own, with its own fans, orthogonality or
-spectral radius. A new scheme is a function that draws one matrix, and a line in `INITIALIZERS`.
+The cell describes each array of weights (`reservoir.training.cells.Weight`). Gates are blocks of
+rows, and each block is drawn as a separate matrix, with its own fans, orthogonality or spectral
+radius. To add a scheme, write a function that draws one matrix, and add a line to `INITIALIZERS`.
 
 Examples
 --------
@@ -35,16 +35,16 @@ from reservoir.training.params import Params
 
 __all__ = ["INITIALIZERS", "Scheme", "initialize"]
 
-# Children of the generator go to names in this order, whether a cell has them or not.
+# Names get children of the generator in this order, whether a cell has them or not.
 _ORDER = ("W_in", "W", "bias", "coef", "intercept", "peephole", "bias_recurrent")
-# What a bare shape under one of these names stands for.
+# Roles of bare shapes with one of these names.
 _ROLES = {"W": "recurrent", "coef": "readout", "peephole": "diagonal"}
 _GATED = ("W_in", "W", "bias")
 _LSTM_GATES, _FORGET = 4, 1  # input, forget, candidate, output
 
 
 class Options(NamedTuple):
-    """Numbers that schemes read."""
+    """Parameters of the schemes."""
 
     gain: float
     spectral_radius: float
@@ -77,25 +77,25 @@ def _orthogonal(shape: tuple[int, int], rng: np.random.Generator, options: Optio
 def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
     if shape[0] != shape[1]:
         raise ValueError(
-            f'init="spectral" scales the spectral radius of square matrices; a layer between '
-            f'states has one of shape {shape}. Use "orthogonal", or layers of one size.'
+            f'init="spectral" needs square recurrent matrices; a layer between states has one of '
+            f'shape {shape}. Use "orthogonal", or layers of equal size.'
         )
     W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
     return np.asarray(scale_to_spectral_radius(dense(W), options.spectral_radius))
 
 
 class Scheme(NamedTuple):
-    """How to draw the matrices of a network.
+    """Functions that draw the matrices of a network.
 
     Attributes
     ----------
     recurrent : callable, ``recurrent(shape, generator, options) -> matrix``
-        A gate's block of weights that multiply states; the options are those of `initialize`.
+        Draws a gate's block of recurrent weights; the options are parameters of `initialize`.
     dense : callable, ``dense(shape, generator, options) -> matrix``
-        Any other matrix: a gate's block of input weights, the readout.
+        Draws any other matrix: a gate's block of input weights, the readout.
     vector : callable or None
-        Biases and peepholes, as matrices of one row each; None: zeros. Weights that move time
-        constants start from zeros in any case.
+        Draws biases and peepholes, as matrices of one row each; None: zeros. Weights that change
+        time constants are always initialised to zeros.
     """
 
     recurrent: Draw
@@ -103,7 +103,7 @@ class Scheme(NamedTuple):
     vector: Draw | None = None
 
 
-#: The schemes that estimators know by name.
+#: The schemes that estimators accept by name.
 INITIALIZERS: dict[str, Scheme] = {
     "glorot": Scheme(_glorot, _glorot),
     "he": Scheme(_he, _he),
@@ -126,48 +126,49 @@ def initialize(
     dtype: Any = np.float64,
     random_state: RandomState = None,
 ) -> Params:
-    """Draw the weights that a recurrent network starts from.
+    """Draw initial weights of a recurrent network.
 
     "glorot" [1]_
         Uniform, with variance 2 / (fan_in + fan_out), per gate.
     "he" [2]_
         Normal, with variance 2 / fan_in, per gate: for rectifiers.
     "orthogonal" [3]_
-        Each gate's recurrent matrix is orthogonal, uniformly at random; of one that is not square
-        (between layers of different size) the rows or the columns are orthonormal. Other matrices
-        as "glorot".
+        Each gate's recurrent matrix is orthogonal, uniformly at random; if it is not square
+        (between layers of different sizes), its rows or columns are orthonormal. Other matrices as
+        for "glorot".
     "spectral" [4]_
         Each gate's recurrent matrix has `in_degree` connections per unit and spectral radius
-        `spectral_radius`; other matrices as "glorot" (the source sets them by the problem). Refused
-        for a recurrent matrix that is not square, which has no spectral radius.
+        `spectral_radius`; other matrices as for "glorot" (the source sets them by the problem). A
+        recurrent matrix that is not square raises an error, since it has no spectral radius.
     "normal"
         All weights and biases from N(0, scale^2).
 
-    But for "normal", biases and peepholes are 0.
+    Biases and peepholes are 0 with all schemes but "normal".
 
     Parameters
     ----------
     weights : mapping of str to Weight
-        As `Network.weights` gives them. Parts of a cell made of cells, whose names share what
-        stands before the dot, are drawn one after the other. A bare shape is read by its name, as
-        a simple cell's, or with `n_gates` as an LSTM's or a GRU's.
+        As returned by `Network.weights`. Parts of a composite cell, whose weights share the name
+        before the dot, are drawn one after the other. A bare shape is interpreted by its name, as a
+        weight of a simple cell, or with `n_gates` of an LSTM or a GRU.
     scheme : {"glorot", "he", "orthogonal", "spectral", "normal"}, default="glorot"
     n_gates : int, default=1
-        Gates of bare shapes ``W_in``, ``W`` and ``bias``; 4 is an LSTM, whose second is the forget
-        gate.
+        Gates of bare shapes ``W_in``, ``W`` and ``bias``; 4 means an LSTM, whose second gate is the
+        forget gate.
     gain : float, above 0, default=1.0
-        Factor of the matrices of "glorot", "he" and "orthogonal".
+        Factor of the matrices with "glorot", "he" and "orthogonal".
     spectral_radius : float, at least 0, default=1.1
     in_degree : int or float in (0, 1], default=15
         Connections per unit, or a density; an integer is capped at `n_units`.
     scale : float, at least 0, default=0.1
     forget_bias : float, default=1.0
-        Added to the bias of a forget gate, as the LSTM has one, so that cells keep what they hold
-        until the gate has learnt better [5]_.
+        Added to the bias of a forget gate, such as the LSTM's, so that cells keep their state until
+        the gate is trained [5]_.
     dtype : {float64, float32}, default=float64
         Numbers are drawn in float64 and rounded.
     random_state : None, int, Generator or RandomState, default=None
-        Seed. Each array draws from a generator of its own: a change of one leaves the others.
+        Seed. Each array is drawn from a separate generator: a change of one does not affect the
+        others.
 
     Returns
     -------
@@ -177,8 +178,8 @@ def initialize(
     Raises
     ------
     TypeError, ValueError
-        If the scheme is not known or does not fit the shape of a recurrent matrix, a number is
-        outside its range, or the rows of a matrix are not a multiple of `n_gates`.
+        If the scheme is unknown or does not fit the shape of a recurrent matrix, a number is
+        outside its range, or the number of rows of a matrix is not a multiple of `n_gates`.
 
     References
     ----------
@@ -226,12 +227,12 @@ def initialize(
 
 
 def _as_weight(name: str, weight: Weight | tuple[int, ...], n_gates: int) -> Weight:
-    """Return what a cell says of a weight; a bare shape is read by its name."""
+    """Return the description of a weight; a bare shape is interpreted by its name."""
     if isinstance(weight, Weight):
         return weight
     shape, n_blocks = tuple(weight), n_gates if name in _GATED else 1
     if len(shape) not in (1, 2):
-        raise ValueError(f"{name} has shape {shape}: vectors and matrices are drawn, nothing else.")
+        raise ValueError(f"{name} has shape {shape}; it must be a vector or a matrix.")
     if shape[0] % n_blocks:
         raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_blocks}.")
     if name == "W" and shape[0] != n_blocks * shape[1]:

@@ -1,8 +1,8 @@
-"""Products of step Jacobians beside products of random matrices: what is expected, what is tested.
+"""Comparison of products of step Jacobians with products of random matrices.
 
 The gradient over k steps is a product of k Jacobians. If the singular vectors of successive factors
-have nothing to do with each other, the singular values alone say how its norm grows; whether they
-have is a matter for a test.
+are unrelated, the singular values alone determine how the norm of the product grows. The tests of
+this module examine whether they are unrelated.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IndependenceTest:
-    """What a test of independence says. Independence is the hypothesis that may be rejected.
+    """Result of a test of independence, with independence as the null hypothesis.
 
     Parameters
     ----------
     statistic : float >= 0
-        The L1 distance of the joint histogram from the product of the marginal ones: 0 for
+        The L1 distance of the joint histogram from the product of the marginal histograms: 0 for
         independence, and large for dependence.
     threshold : float
-        What the statistic of independent pairs exceeds with a probability of at most `level`, by
-        the limit law of Gretton and Györfi.
+        Value that the statistic of independent pairs exceeds with a probability of at most `level`,
+        by the limit law of Gretton and Györfi.
     pvalue : float in (0, 1]
-        The share of permutations that part the pairs and come at least as far.
+        The share of permutations of the pairs with a statistic at least as large.
 
     Examples
     --------
@@ -56,10 +56,10 @@ class IndependenceTest:
 def norm_bounds(
     n_rows: int, n_columns: int, scale: float = 1.0, *, normal: bool = True
 ) -> tuple[float, float]:
-    """Bounds on the spectral norm to expect of a matrix of random elements with mean 0.
+    """Return bounds on the expected spectral norm of a random matrix whose elements have mean 0.
 
     For independent normal elements of standard deviation s, with c(k) the mean of a chi variable of
-    k degrees of freedom, a little less than sqrt(k) (Gordon [2]_)::
+    k degrees of freedom, which is a little less than sqrt(k) (Gordon [2]_)::
 
         s c(m n) / sqrt(min(m, n))  <=  E ||M||  <=  s (c(m) + c(n))
 
@@ -73,8 +73,9 @@ def norm_bounds(
     scale : float >= 0, default=1.0
         The standard deviation s of an element.
     normal : bool, default=True
-        Whether the elements are independent and normal, and the mean norm is bounded; False takes
-        elements of any law, dependent or not, and bounds the root mean square of the norm.
+        Whether the elements are independent and normal, in which case the mean norm is bounded.
+        False allows any distribution, with or without dependence, and bounds the root mean square
+        of the norm.
 
     Returns
     -------
@@ -87,9 +88,10 @@ def norm_bounds(
 
     Notes
     -----
-    The source has the second pair of bounds for E ||M|| itself. The upper one holds for it, the
-    lower one does not: a matrix that is 0 with probability 3/4, and otherwise twice an orthogonal
-    matrix of either sign, has E ||M|| of half of it. A single normal element has .798 s.
+    The source states the second pair of bounds for E ||M|| itself. The upper one is valid for it,
+    the lower one is not: for a matrix that is 0 with probability 3/4, and otherwise twice an
+    orthogonal matrix of either sign, E ||M|| is half of the lower bound. For a single normal
+    element it is .798 s.
 
     References
     ----------
@@ -116,17 +118,18 @@ def norm_bounds(
 
 
 def unrelated_growth(singular_values: ArrayLike) -> Array:
-    """Rate at which a vector grows under matrices whose singular vectors are unrelated.
+    """Return the growth rate of a vector under matrices whose singular vectors are unrelated.
 
-    For J with these singular values behind a random rotation, ``E log ||J x|| / ||x||``. A product
-    of k such matrices changes the norm of a vector by k times their mean rate on average, with a
-    spread that grows as sqrt(k) only. It is 0 for orthogonal matrices and less than the logarithm
-    of the root mean square s of the singular values, about ``var(s_i^2) / (2 s^4 (n + 2))`` less.
+    The rate is ``E log ||J x|| / ||x||`` for J with these singular values, applied after a random
+    rotation. A product of k such matrices changes the logarithm of a vector's norm by k times their
+    mean rate on average, with a spread that grows only as sqrt(k). The rate is 0 for orthogonal
+    matrices. Otherwise it is less than the logarithm of the root mean square s of the singular
+    values, by about ``var(s_i^2) / (2 s^4 (n + 2))``.
 
     Parameters
     ----------
     singular_values : array of shape (..., n)
-        Of one matrix or many; none negative.
+        Singular values of one matrix or many; none negative.
 
     Returns
     -------
@@ -140,16 +143,16 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
 
     See Also
     --------
-    reservoir.training.gradient_control.jacobian_product_norms : What a network's product does; its
-        slope is beside this rate.
+    reservoir.training.gradient_control.jacobian_product_norms : Norms of a network's product, whose
+        slope can be compared with this rate.
 
     Notes
     -----
-    The source [1]_ (4.17) asks that the root mean square be 1, and holds that no depth then makes
-    the gradient vanish. That is so of the *mean* of the squared norm, which is 1 at every depth,
-    but rare large products carry it. Of normal matrices with n = 64 and root mean square 1 the
-    typical norm falls by 1/128 per step: to 4e-4 over 1000. What helps is the narrow interval,
-    which leaves the squared singular values little variance.
+    The source [1]_ (4.17) requires a root mean square of 1, and states that the gradient then does
+    not vanish at any depth. This is true of the *mean* of the squared norm, which is 1 at every
+    depth, but is dominated by rare large products. For normal matrices with n = 64 and root mean
+    square 1 the typical norm falls by 1/128 per step: to 4e-4 over 1000. The narrow interval helps
+    because it leaves the squared singular values little variance.
 
     With s scaled to 1 the rate is ``1/2`` of the integral over t > 0 of
     ``((1 + 2 t)^(-n/2) - prod_i (1 + 2 t s_i^2)^(-1/2)) / t``, since the mean of the logarithm of a
@@ -174,7 +177,7 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
         made = code("singular_values = np.linalg.svd(J, compute_uv=False)")
         raise ValueError(
             f"singular_values of shape {values.shape} must be (..., n), not empty, finite, and not "
-            f"negative. They come from {made}."
+            f"negative. Compute them by {made}."
         )
     n, largest = values.shape[-1], values.max(axis=-1, keepdims=True)
     relative = values / np.where(largest > 0, largest, 1)
@@ -186,23 +189,24 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
         plain = np.exp(-0.5 * n * np.log1p(t))
         return np.asarray(plain - np.exp(-0.5 * np.log1p(t * squares).sum(axis=-1)))
 
-    # below, it falls as exp(2 log_t); above, as exp(-log_t / 2) or faster
+    # for small t the integrand falls as exp(2 log_t), for large t as exp(-log_t / 2) or faster
     rate = 0.5 * integrate.quad_vec(integrand, -25.0, 80.0, epsabs=1e-12, norm="max")[0]
     with np.errstate(divide="ignore"):
         return np.where(largest > 0, rate[..., None] + np.log(rms * largest), -np.inf)[..., 0]
 
 
 def alignment(jacobians: ArrayLike) -> Array:
-    """How much more of the norm successive matrices keep than unrelated ones would.
+    """Return the norm of products of successive matrices relative to unrelated matrices.
 
-    ``n ||J_k J_{k+1}||_F^2 / (||J_k||_F^2 ||J_{k+1}||_F^2)``. Between matrices whose singular
-    vectors are unrelated its mean is 1, exactly; it is n where the one direction that the first
-    keeps is that which the second gives, and 0 where the second gives none that the first keeps.
+    The ratio is ``n ||J_k J_{k+1}||_F^2 / (||J_k||_F^2 ||J_{k+1}||_F^2)``. For matrices whose
+    singular vectors are unrelated its mean is exactly 1. It is n for matrices of rank 1 if the
+    output direction of the second is the input direction of the first, and 0 if the first maps
+    every output of the second to 0.
 
     Parameters
     ----------
     jacobians : array of shape (..., n_factors, n, n)
-        In the order in which they are multiplied: of steps, the last comes first. None is zero.
+        In the order of multiplication: for steps, the last comes first. No matrix may be zero.
 
     Returns
     -------
@@ -215,10 +219,10 @@ def alignment(jacobians: ArrayLike) -> Array:
 
     Notes
     -----
-    By the singular values s_i and s'_j and the inner products z_ij of the right singular vectors of
-    the first matrix with the left ones of the second, it is ``n sum_ij s_i^2 s'_j^2 z_ij^2 /
-    (sum_i s_i^2 sum_j s'_j^2)``, and z_ij^2 has a mean of 1 / n. `scipy.stats.ttest_1samp` tests a
-    mean of 1 over independent pairs.
+    With the singular values s_i and s'_j and the inner products z_ij of the right singular vectors
+    of the first matrix with the left ones of the second, the ratio is ``n sum_ij s_i^2 s'_j^2
+    z_ij^2 / (sum_i s_i^2 sum_j s'_j^2)``, and z_ij^2 has a mean of 1 / n. `scipy.stats.ttest_1samp`
+    tests a mean of 1 over independent pairs.
 
     Examples
     --------
@@ -229,15 +233,15 @@ def alignment(jacobians: ArrayLike) -> Array:
     >>> ratios = alignment(normal)[:, 0]
     >>> round(float(ratios.mean()), 2), bool(ttest_1samp(ratios, 1).pvalue > 0.05)
     (1.0, True)
-    >>> alignment(np.diag([3.0, 1, 0]) * np.ones((2, 1, 1))).round(2)  # the same, twice
+    >>> alignment(np.diag([3.0, 1, 0]) * np.ones((2, 1, 1))).round(2)  # the same matrix twice
     array([2.46])
     """
     J = _read("jacobians", jacobians, 2)
-    # by powers of 2, so that no square overflows and nothing is rounded
+    # scale so that no square overflows; powers of 2 do not round
     J = np.ldexp(J, -np.frexp(np.abs(J).max(axis=(-2, -1), keepdims=True))[1])
     squares = np.einsum("...ij,...ij->...", J, J)
     if not squares.all():
-        raise ValueError("jacobians holds a matrix of zeros, which has no direction. Leave it out.")
+        raise ValueError("jacobians contains a matrix of zeros, which has no direction. Remove it.")
     products = J[..., :-1, :, :] @ J[..., 1:, :, :]
     kept = np.einsum("...ij,...ij->...", products, products)
     return np.asarray(J.shape[-1] * kept / (squares[..., :-1] * squares[..., 1:]))
@@ -254,8 +258,8 @@ def independence_test(
 ) -> IndependenceTest:
     """Test whether two variables are independent, by the L1 distance of histograms.
 
-    The statistic of Gretton and Györfi [1]_: ``sum_ab |p_ab - p_a q_b|``, p_ab the share of pairs
-    in cell (a, b), p_a and q_b the marginal shares. *Large* values speak against independence.
+    The statistic of Gretton and Györfi [1]_ is ``sum_ab |p_ab - p_a q_b|``, with p_ab the share of
+    pairs in cell (a, b), and p_a and q_b the marginal shares. *Large* values indicate dependence.
 
     Parameters
     ----------
@@ -266,10 +270,10 @@ def independence_test(
     n_bins : int >= 2, default=4
         Bins for each variable, between its quantiles.
     level : float in (0, 1), default=0.05
-        Of `threshold`.
+        Level of the test that uses `threshold`.
     n_permutations : int >= 1, default=199
-        Permutations of the groups of y against those of x, behind `pvalue`, which is at least
-        ``1 / (n_permutations + 1)``.
+        Number of random pairings of the groups of x with the groups of y, from which `pvalue` is
+        computed; it is at least ``1 / (n_permutations + 1)``.
     random_state : int, Generator, RandomState or None, default=None
         Draws the permutations.
 
@@ -280,14 +284,14 @@ def independence_test(
     Raises
     ------
     ValueError
-        If x and y do not have the same number of groups, at least 2, or hold NaN or infinity.
+        If x and y do not have the same number of groups, at least 2, or contain NaN or infinity.
 
     Notes
     -----
-    The threshold is ``sqrt(2 / pi) n_bins / sqrt(n) + sqrt(1 - 2 / pi) z / sqrt(n)``, n the number
-    of pairs and z the normal quantile of 1 - `level`; its first term bounds the mean under
-    independence from above, so that few bins reject too seldom. The p-value is exact where groups
-    are exchangeable.
+    The threshold is ``sqrt(2 / pi) n_bins / sqrt(n) + sqrt(1 - 2 / pi) z / sqrt(n)``, with n the
+    number of pairs and z the normal quantile of 1 - `level`. Its first term is an upper bound of
+    the mean under independence, so that a test with few bins rejects too seldom. The p-value is
+    exact if groups are exchangeable.
 
     References
     ----------
@@ -309,7 +313,8 @@ def independence_test(
     n_groups = len(groups[0])
     if n_groups < 2 or len(groups[1]) != n_groups:
         raise ValueError(
-            f"x has {n_groups} groups and y {len(groups[1])}; both must have as many, at least 2."
+            f"x has {n_groups} groups and y {len(groups[1])}; both must have the same number, at "
+            "least 2."
         )
     check_count("n_bins", n_bins, minimum=2)
     check_number("level", level, low=0, high=1, low_open=True, high_open=True)
@@ -346,15 +351,16 @@ def singular_vector_test(
     """Test the independence of the inner products of successive singular vectors.
 
     With ``J_k = U_k S_k V_k'`` and ``z_k(i, j)`` the inner product of v_i of J_k and u_j of
-    J_{k+1}, the pairs ``(|z_k(i, j)|, |z_{k+1}(j, l)|)`` for all i, j, l [1]_ (appendix B.1).
+    J_{k+1}, the tested pairs are ``(|z_k(i, j)|, |z_{k+1}(j, l)|)`` for all i, j, l [1]_ (appendix
+    B.1).
 
     Parameters
     ----------
     jacobians : array of shape (..., n_factors, n, n)
-        At least three factors, in the order in which they are multiplied: of steps, the last comes
-        first. What stands before them are runs.
+        At least three factors, in the order of multiplication: for steps, the last comes first.
+        The leading dimensions are separate runs.
     n_bins, level, n_permutations, random_state
-        As in `independence_test`; its groups are the values of j, for each run and k.
+        As in `independence_test`; the groups are the values of j, for each run and k.
 
     Returns
     -------
@@ -367,23 +373,23 @@ def singular_vector_test(
 
     See Also
     --------
-    alignment : Sees what this test does not.
+    alignment : Detects alignment, against which this test has no power.
 
     Notes
     -----
-    Absolute values: a pair of singular vectors may change its signs together, which is a matter of
-    the routine.
+    Absolute values are used because the signs of a pair of singular vectors are arbitrary: they
+    depend on the SVD routine.
 
-    The source's reading is reversed. It takes dependence for the hypothesis and a large statistic
-    for independence, while the test that it uses takes independence, and rejects it where the
-    statistic is large. Its table B.1, read right, calls singular values in [0.9, 1.1] dependent and
-    those that decay exponentially independent. Sampled anew the statistics lie the other way round,
-    and the conclusion stands: decay that is hardly disturbed is dependent, the narrow interval is
-    not. See the theory page on training.
+    The source interprets the test the wrong way round. It takes dependence as the null hypothesis
+    and a large statistic as evidence of independence; in fact the null hypothesis is independence,
+    and it is rejected if the statistic is large. Read correctly, its table B.1 calls singular
+    values in [0.9, 1.1] dependent and exponentially decaying ones independent. In new samples the
+    statistics are the other way round, which confirms the conclusion of the source: almost
+    undisturbed decay is dependent, the narrow interval is not. See the theory page on training.
 
-    **It has no power against alignment.** Where each right singular vector is the next left one,
-    the product has the largest norm there is, and every z is 0 or 1, the same for all j: no test of
-    independence objects.
+    **The test has no power against alignment.** If each right singular vector equals the next left
+    one, the product has the largest possible norm, and every z is 0 or 1, the same for all j: no
+    test of independence rejects.
 
     References
     ----------
@@ -403,7 +409,7 @@ def singular_vector_test(
     """
     J = _read("jacobians", jacobians, 3)
     U, _, Vh = np.linalg.svd(J)
-    # the largest are 1, up to a rounding that must not part them
+    # rounded so that values equal to 1 up to rounding errors fall into the same bin
     Z = np.abs(Vh[..., :-1, :, :] @ U[..., 1:, :, :]).round(12)
     n = J.shape[-1]
     before = np.swapaxes(Z[..., :-1, :, :], -2, -1).reshape(-1, n)
@@ -426,7 +432,7 @@ def _read(name: str, values: ArrayLike, n_factors: int) -> Array:
             f"{n_factors} factors."
         )
     if not np.isfinite(J).all():
-        raise ValueError(f"{name} holds NaN or infinity.")
+        raise ValueError(f"{name} contains NaN or infinity.")
     return J
 
 

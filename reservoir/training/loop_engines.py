@@ -1,4 +1,4 @@
-"""Which loops over time a network runs on: those in NumPy, or compiled kernels."""
+"""Choice of engine for a network's loops over time: NumPy, or compiled kernels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from reservoir import _kernels
 from reservoir._validation import check_choice
 from reservoir.dynamics.engines import ENGINES, demand
 
-# What NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate of
-# a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
+# Time that NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate
+# of a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
 # magnitude matters.
 _PER_STEP, _PER_GATE, _PER_CONNECTION = 2e-5, 1e-8, 1e-10
-# Kernels are for jobs that would take NumPy so many seconds: importing numba and reading compiled
-# code takes .3 s, once per process; with no place on the disk each process compiles, 6 s a cell.
+# Kernels are used for jobs that would take NumPy at least this many seconds: importing numba and
+# reading compiled code takes .3 s, once per process; without a cache on disk each process compiles,
+# 6 s per cell.
 _WORTH_LOADING, _WORTH_COMPILING = 0.3, 12.0
 
 _Loop = TypeVar("_Loop", bound=Callable[..., Any])
@@ -29,16 +30,17 @@ _engine: ContextVar[str] = ContextVar("reservoir.training engine", default="auto
 
 
 def numpy_seconds(shape: tuple[int, ...]) -> float:
-    """Return about how long NumPy's loops take for (n_steps, n_sequences, n_gates n_units)."""
+    """Estimate how long NumPy's loops take for (n_steps, n_sequences, n_gates n_units)."""
     n_steps, n_sequences, n_gates = shape
     products = _PER_CONNECTION * n_sequences * n_gates**2
     return n_steps * (_PER_STEP + _PER_GATE * n_sequences * n_gates + products)
 
 
 def choose(engine: str, seconds: float) -> str:
-    """Return "numpy" or "numba" for a job that takes NumPy's loops so long, all batches together.
+    """Return "numpy" or "numba" for a job that takes NumPy's loops `seconds` over all batches.
 
-    A function of the job alone, not of what ran before: the same call gives the same bits.
+    The choice depends on the job alone, not on earlier calls, so that a repeated call returns
+    identical results.
     """
     check_choice("engine", engine, ENGINES)
     if engine == "numba":
@@ -49,13 +51,13 @@ def choose(engine: str, seconds: float) -> str:
 
 
 def kept(engine: str) -> str:
-    """Return the engine of a model that may come from a machine with other libraries."""
+    """Return the engine for a loaded model: "auto" instead of "numba" where numba is missing."""
     return engine if engine != "numba" or _kernels.load() else "auto"
 
 
 @contextlib.contextmanager
 def using(engine: str) -> Iterator[None]:
-    """Run all loops inside on one engine."""
+    """Run all loops in the context on one engine."""
     token = _engine.set(engine)
     try:
         yield
@@ -64,7 +66,7 @@ def using(engine: str) -> Iterator[None]:
 
 
 def compiled_as(name: str) -> Callable[[_Loop], _Loop]:
-    """Say which kernel does what a loop in NumPy does: a decorator."""
+    """Register the kernel that replaces a loop in NumPy: a decorator."""
 
     def mark(loop: _Loop) -> _Loop:
         TWINS[loop] = name
@@ -74,7 +76,7 @@ def compiled_as(name: str) -> Callable[[_Loop], _Loop]:
 
 
 def loop_for(loop: _Loop, shape: tuple[int, ...], dtype: Any) -> _Loop:
-    """Return a loop in NumPy, or its compiled twin where it has one and the job is worth it.
+    """Return a loop in NumPy, or its compiled version if there is one and the job is large enough.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Output functions and losses: what turns the readout's scores z into one number.
+"""Output functions and losses, which turn the readout's scores z into one number.
 
-An output function makes predictions of scores, ``p = f(z)``; a loss compares predictions with
-targets. Each is an entry of a table: `OUTPUTS`, `LOSSES`. A loss that is given in terms of the
-scores, such as the cross-entropy behind the softmax, stays exact where the output function
-saturates; others take the output function's derivative on the way back.
+An output function maps scores to predictions, ``p = f(z)``; a loss compares predictions with
+targets. They are entries of the tables `OUTPUTS` and `LOSSES`. A loss defined in terms of the
+scores, such as the cross-entropy of a softmax, stays exact where the output function is saturated;
+the gradients of other losses are multiplied by the output function's derivative.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ class Output(NamedTuple):
     Attributes
     ----------
     function : callable, ``f(z)``
-        Predictions of scores (n_rows, n_outputs).
+        Predictions for scores (n_rows, n_outputs).
     inverse : callable, ``inverse(p)``
-        Scores of predictions; those at the ends of the range are pulled inside first.
+        Scores for predictions; predictions at the ends of the range are clipped first.
     backward : callable, ``backward(d, p)``
-        The gradient at the scores, given that at the predictions p: a product with the Jacobian of
-        f, which is symmetric, so that the product serves forwards, too.
+        The gradient at the scores, given the gradient d at the predictions p: the product of d with
+        the Jacobian of f, which is symmetric, so that the function is also used for directional
+        derivatives.
     loss : str
-        The loss that goes with it by default.
+        The default loss for this output.
     low, high : float
         The range of f.
 
@@ -97,7 +98,7 @@ OUTPUTS: dict[str, Output] = {
 
 
 class Loss(NamedTuple):
-    """A loss, by what one row adds to it.
+    """A loss, defined by the contribution of one row.
 
     Attributes
     ----------
@@ -106,17 +107,17 @@ class Loss(NamedTuple):
     slope : callable, ``slope(p, y)``
         Its derivative with respect to p, of the same shape; 0 at corners.
     outputs : tuple of str or None
-        Names of the output functions that it goes with; None: all of them.
+        Names of the output functions that it can be used with; None: all of them.
     of_scores : bool
-        Whether `value` and `slope` are given scores in the place of predictions, and take the
-        output function into account themselves.
+        Whether `value` and `slope` receive scores instead of predictions, and include the output
+        function themselves.
     summed : bool
         Whether a row's loss is the sum over its outputs, instead of their mean.
     targets : tuple of float or None
-        The only numbers that may be targets; None: all that the output function can reach.
+        The only numbers allowed as targets; None: the range of the output function.
     curvature : callable or None, ``curvature(p, y, v)``
-        The product of its second derivative with a direction v, both of the shape of p, for
-        Hessian-free training. None: it is not known, or 0 wherever it exists.
+        The product of the second derivative with a direction v, both of the shape of p, for
+        Hessian-free training. None: unknown, or 0 wherever it exists.
 
     Examples
     --------
@@ -205,8 +206,8 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     Raises
     ------
     ValueError
-        If a name is unknown, or the two do not fit: cross-entropies need probabilities of their
-        kind, the hinge needs a score.
+        If a name is unknown, or the loss cannot be used with the output: binary cross-entropy needs
+        "logistic", cross-entropy "softmax", and the hinge loss "identity" or "tanh".
 
     Examples
     --------
@@ -221,7 +222,7 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     fits = LOSSES[loss].outputs or tuple(OUTPUTS)
     if output not in fits:
         raise ValueError(
-            f"loss={loss!r} goes with output={' or '.join(map(repr, fits))}; got output={output!r}."
+            f"loss={loss!r} needs output={' or '.join(map(repr, fits))}; got output={output!r}."
         )
     return loss
 
@@ -252,9 +253,9 @@ def apply_output(z: Array, output: str) -> Array:
 def invert_output(y: Array, output: str) -> Array:
     """Return scores whose predictions are near y: the least-squares targets.
 
-    Targets are pulled into the open range first: tanh to 1 - 1e-3, the logistic function to 5e-4
-    from its ends, probabilities to 1e-3 over the number of outputs. Scores of the softmax are those
-    of mean 0.
+    Targets are clipped to the open range first: for tanh to +-(1 - 1e-3), for the logistic function
+    to 5e-4 from its ends, for probabilities to at least 1e-3 over the number of outputs. Scores for
+    the softmax have mean 0.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def invert_output(y: Array, output: str) -> Array:
 
 
 def check_targets(y: Array, output: str, loss: str) -> None:
-    """Refuse targets that an output function can never reach, or a loss cannot take.
+    """Check that targets are in the range of the output function, and valid for the loss.
 
     Parameters
     ----------
@@ -286,7 +287,7 @@ def check_targets(y: Array, output: str, loss: str) -> None:
     Raises
     ------
     ValueError
-        With the value, its row, and what to do.
+        If a target is not; the message states the value, its row, and a remedy.
 
     Examples
     --------
@@ -300,7 +301,7 @@ def check_targets(y: Array, output: str, loss: str) -> None:
         if wrong.any():
             raise ValueError(
                 f'loss="{loss}" needs targets {" and ".join(f"{value:g}" for value in allowed)}; '
-                f"y holds {y[wrong][0]:g}."
+                f"y contains {y[wrong][0]:g}."
             )
         return
     low, high = OUTPUTS[output].low, OUTPUTS[output].high
@@ -308,7 +309,7 @@ def check_targets(y: Array, output: str, loss: str) -> None:
     if outside.any():
         row = int(np.argwhere(outside)[0][0])
         raise ValueError(
-            f"output={output!r} gives values in [{low:g}, {high:g}]; y holds "
+            f"output={output!r} gives values in [{low:g}, {high:g}]; y contains "
             f"{y[outside][0]:.6g} in row {row}. Scale y (TransformedTargetRegressor), or use "
             'output="identity".'
         )
@@ -328,7 +329,7 @@ def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = 
 
     A row's loss is the mean over outputs of the squared or absolute error, of the binary
     cross-entropy or of the hinge ``max(0, 1 - y f(z))``; for the cross-entropy it is
-    ``-sum y log f(z)``, natural logarithm of the prediction.
+    ``-sum y log f(z)``, with the natural logarithm.
 
     Parameters
     ----------
@@ -354,7 +355,7 @@ def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = 
 def loss_and_slope(
     z: Array, y: Array, output: str, loss: str, weights: Array | None = None
 ) -> tuple[float, Array]:
-    """Return the loss of scores, and its gradient there; parameters as in `loss_of`.
+    """Return the loss of scores, and its gradient with respect to the scores.
 
     Parameters
     ----------
@@ -366,7 +367,7 @@ def loss_and_slope(
     -------
     value : float
     slope : array of the shape of z
-        The gradient of the value. Where a loss has a corner (absolute error 0, hinge at 1), 0.
+        The gradient of the value; 0 where the loss has a corner (absolute error 0, hinge at 1).
 
     Examples
     --------
@@ -387,9 +388,9 @@ def curvature_product(
 ) -> Array:
     """Return the product of the curvature of a loss at scores z with a direction v.
 
-    Of a loss in terms of the scores it is the second derivative; of one in terms of predictions
-    f(z), the generalised Gauss-Newton matrix J' L'' J with J the Jacobian of f. Either is symmetric
-    and positive semi-definite.
+    The curvature of a loss defined in terms of the scores is its second derivative. For a loss
+    defined in terms of the predictions f(z) it is the generalised Gauss-Newton matrix J' L'' J,
+    with J the Jacobian of f. Either is symmetric and positive semi-definite.
 
     Parameters
     ----------
@@ -447,13 +448,13 @@ def _mean(rule: Loss, values: Array, weights: Array | None) -> float:
 
 
 def _shares(rule: Loss, z: Array, weights: Array | None) -> Array:
-    """Return the share that each output of a row has in the loss, as a column."""
+    """Return the factor of each output of a row in the loss, as a column."""
     share = _row_shares(len(z), weights, z.dtype)
     return share if rule.summed else share / z.dtype.type(z.shape[-1])
 
 
 def _row_shares(n_rows: int, weights: Array | None, dtype: np.dtype) -> Array:
-    """Return the share that each row has in the mean, as a column."""
+    """Return the factor of each row in the mean, as a column."""
     if weights is None:
         return np.full((1, 1), 1 / n_rows, dtype)
     return (weights / weights.sum(dtype=np.float64))[:, None].astype(dtype)

@@ -1,13 +1,13 @@
-r"""Pascanu's regulariser: gradients that keep their norm on the way back.
+r"""Pascanu's regulariser, which keeps the norm of gradients constant in back-propagation.
 
-With :math:`\delta_t = dL/dh_t`, what arrives at the state of step t, and the step Jacobian
+With the gradient at the state of step t, :math:`\delta_t = dL/dh_t`, and the step Jacobian
 :math:`J_t = \partial h_t / \partial h_{t-1}`, a penalty
 
 .. math:: \Omega = \sum_t \Bigl( \frac{\lVert J_t' \delta_t \rVert}
    {\lVert \delta_t \rVert} - 1 \Bigr)^2
 
-is added to the loss [1]_: the norm is to be kept in the direction of the error alone, where
-`reservoir.training.gradient_control` holds it in all directions.
+is added to the loss [1]_. It keeps the norm only in the direction of the error, while
+`reservoir.training.gradient_control` keeps it in all directions.
 
 References
 ----------
@@ -32,21 +32,22 @@ from reservoir.training.params import Params
 
 __all__ = ["Omega", "omega_gradient"]
 
-_STEP = 1e-5  # of the scores, in units of their size: for the slope of the loss's slope
+_STEP = 1e-5  # relative step of the scores for second derivatives of the loss
 
 
 @saved
 @dataclass(frozen=True)
 class Omega(Control):
-    """How firmly the norm of the gradient is kept from step to step.
+    """Penalty on changes of the gradient's norm from step to step.
 
     Parameters
     ----------
     weight : float >= 0, default=1.0
         Factor of the penalty. It is a mean over steps and sequences here, a sum in the source.
     exact : bool, default=False
-        Whether the gradient of the penalty is the whole one. False is the source's, which takes
-        states and what arrives at them for constants, so that the recurrent weights alone have one.
+        Whether to compute the full gradient of the penalty. False computes it as the source does,
+        which treats the states and the gradients at them as constants, so that only the recurrent
+        weights have a gradient.
 
     Raises
     ------
@@ -74,11 +75,11 @@ class Omega(Control):
 
     @property
     def is_gradient(self) -> bool:
-        """Whether the gradient is the whole one."""
+        """Whether the returned gradient is the exact one."""
         return self.exact
 
     def check(self, cell: Cell) -> None:
-        """Refuse a `cell` that is no simple one, or an activation that lacks what is needed."""
+        """Raise if `cell` is not a simple one, or, with `exact`, lacks the needed derivatives."""
         simple = _simple(cell)
         if self.exact:
             simple.check_controllable()
@@ -110,8 +111,8 @@ def _simple(cell: Cell) -> SimpleCell:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """A gradient's way back: what arrives at each state, and what leaves it for the one before.
+class _BackwardPass:
+    """The gradient at each state, and the part that is passed on to the previous state.
 
     Attributes
     ----------
@@ -120,10 +121,10 @@ class _Way:
     delta : array of the same shape
         The gradient at the states.
     back : array of the same shape
-        J' delta, what each step hands to the state before it.
+        J' delta, which each step passes on to the previous state.
     counted : array of bool, shape (n_steps, n_sequences)
-        Where the penalty has a term: not before the first step, nor where nothing arrives, or so
-        little that its digits are lost.
+        Whether the penalty has a term: not at the first step, nor where the gradient is zero or so
+        small that its digits are lost.
     """
 
     slopes: Array
@@ -132,7 +133,7 @@ class _Way:
     counted: Array
 
     def ratios(self) -> tuple[Array, Array, Array]:
-        """Return the ratio of the norms, and the norms, 1 where nothing is counted."""
+        """Return the ratio of the norms, and the norms; all 1 where not counted."""
         before, after = (
             np.where(self.counted, _norms(part), part.dtype.type(1))
             for part in (self.delta, self.back)
@@ -141,7 +142,7 @@ class _Way:
 
 
 def _norms(rows: Array) -> Array:
-    """Return norms along the last axis, also of vectors whose squares underflow."""
+    """Return norms along the last axis, including vectors whose squares underflow."""
     largest = np.abs(rows).max(axis=2)
     scale = np.where(largest > 0, largest, rows.dtype.type(1))
     norms: Array = scale * np.linalg.norm(rows / scale[:, :, None], axis=2)
@@ -161,7 +162,7 @@ def omega_gradient(
     Parameters
     ----------
     network : Network
-        Of a simple or leaky cell, with an activation that says its curvature.
+        With a simple or leaky cell; if `exact`, with an activation that provides its curvature.
     params : dict of arrays
     batch : Batch
     state : array of shape (n_sequences, state_size), optional
@@ -177,20 +178,21 @@ def omega_gradient(
     Raises
     ------
     ValueError
-        If the cell is no simple one.
+        If the cell is not a simple one.
 
     Notes
     -----
-    The exact gradient goes through the way back once more, forwards: with p(t-1) and q(t) the
-    gradients of the penalty at J' delta and delta of step t, r the ratio of their norms and s =
-    a f'(z), ::
+    The exact gradient is propagated through the backward pass, in forward order. With p(t-1) and
+    q(t) the gradients of the penalty at J' delta and delta of step t, r the ratio of the norms of
+    J' delta and delta, and s = a f'(z), ::
 
         p(t-1) = 2 (r - 1) J' delta / (|J' delta| |delta|) + q(t-1)
         q(t)   = -2 (r - 1) r delta / |delta|^2 + (1 - a) p(t-1) + s (W p(t-1))
 
-    from q(0) = 0 on. W gets s delta p', the pre-activations get a f''(z) delta (W p), and q enters
-    at the gradient of the loss by the states: times the Hessian of the loss by the scores, taken by
-    central differences of its slope, it goes back through the network once more.
+    starting from q(0) = 0. The gradient is s delta p' at W and a f''(z) delta (W p) at the
+    pre-activations. q is a gradient at the derivatives of the loss with respect to the states: it
+    is multiplied by the Hessian of the loss with respect to the scores, by central differences of
+    the slope, and back-propagated through the network.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def omega_gradient(
             scores, batch.targets, network.output, network.loss, batch.weights
         )
     readout, dH = through_readout(network, params, batch, features, d)
-    way = _way_back(cell, params, trace, dH)
+    way = _backward_pass(cell, params, trace, dH)
     layer, _, _ = cell.backward(params, trace, dH)
     grads = {**layer, **readout}
     count = int(way.counted.sum())
@@ -238,8 +240,8 @@ def omega_gradient(
     return value, grads, trace.end
 
 
-def _way_back(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _Way:
-    """Follow the gradient from the outputs back."""
+def _backward_pass(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _BackwardPass:
+    """Propagate the gradient at the outputs back through the states."""
     W, slopes = params[cell.layer().recurrent], cell.slopes(trace)
     leak = cell.leaks(dH.dtype)
     delta, back = dH.copy(), np.zeros_like(dH)
@@ -251,8 +253,8 @@ def _way_back(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _Way
             delta[t - 1] += back[t]
     limits = np.finfo(dH.dtype)
     counted: Array = np.abs(delta).max(axis=2) > limits.tiny / limits.eps
-    counted[0] = False  # before the first step there is nothing to hand on to
-    return _Way(slopes, delta, back, counted)
+    counted[0] = False  # there is no state before the first step
+    return _BackwardPass(slopes, delta, back, counted)
 
 
 def _outer(left: Array, right: Array) -> Array:
@@ -268,12 +270,13 @@ def _exact(
     trace: Trace,
     features: Array,
     scores: Array,
-    way: _Way,
+    way: _BackwardPass,
     at_back: Array,
     at_delta: Array,
 ) -> Params:
-    """Return the whole gradient of the penalty."""
+    """Return the exact gradient of the penalty."""
     W, leak = params[cell.layer().recurrent], cell.leaks(at_back.dtype)
+    # the backward pass is linear, so its transpose is a recursion forwards, from the first step
     p, q, turned = at_back.copy(), at_delta.copy(), np.zeros_like(at_back)
     for t in range(1, len(p)):
         p[t] += q[t - 1]
@@ -285,7 +288,7 @@ def _exact(
     assert trace.values is not None
     bends = curvature(cell.activation, trace.values)
     d_pre = (bends if leak is None else bends * leak) * way.delta * turned
-    # where the penalty depends on the states through the gradient of the loss
+    # the dependence of the penalty on the states through the gradient of the loss
     width = network.cell.width
     rows = q.reshape(-1, width)
     rows = rows if batch.rows is None else rows[batch.rows]
@@ -300,7 +303,7 @@ def _exact(
 def _slope_and_change(
     network: Network, batch: Batch, scores: Array, along: Array
 ) -> tuple[Array, Array]:
-    """Return the slope of the loss at scores, and how it changes along a direction."""
+    """Return the slope of the loss at the scores, and its derivative along a direction."""
     if not len(scores):
         return np.zeros_like(scores), np.zeros_like(along)
 

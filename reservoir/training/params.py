@@ -1,4 +1,4 @@
-"""Weights by name, and the same numbers as one vector."""
+"""Weights by name, and conversion to one vector."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, 
     params : dict of arrays
         All of one float dtype.
     names : iterable of str, optional
-        In what order they go into the vector; default: that of `params`.
+        Order of the weights in the vector; the order of `params` by default.
 
     Returns
     -------
     vector : array of shape (n_weights,)
     views : dict of arrays
-        Writing to the vector writes to them.
+        Views into the vector: changes of one appear in the other.
 
     Raises
     ------
     TypeError
         If the weights are not all float64, or all float32.
     ValueError
-        If `params` lacks one of `names`, or holds others.
+        If the names in `params` are not exactly `names`.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def unflatten(vector: Array, like: Params) -> Params:
     Raises
     ------
     ValueError
-        If the vector is longer or shorter than all of `like` together.
+        If the size of the vector is not the total size of `like`.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def unflatten(vector: Array, like: Params) -> Params:
 
 
 def global_norm(params: Params) -> float:
-    """Root of the sum of squares over all weights, safe from overflow and underflow.
+    """Return the root of the sum of squares over all weights, without overflow or underflow.
 
-    Infinite or NaN where one of the numbers is.
+    Infinite or NaN if one of the numbers is.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def global_norm(params: Params) -> float:
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares = sum(float(np.vdot(array, array)) for array in params.values())
-    if 1e-30 < squares < np.inf:  # even in float32, what underflowed is too small to be seen
+    if 1e-30 < squares < np.inf:  # even in float32, squares that underflowed are negligible
         return float(np.sqrt(squares))
     largest = float(
         np.max([np.abs(array).max(initial=0.0) for array in params.values()], initial=0.0)
@@ -104,7 +104,7 @@ def global_norm(params: Params) -> float:
 
 
 def all_finite(params: Params) -> bool:
-    """Return whether there is neither NaN nor infinity among the weights.
+    """Return whether all weights are finite.
 
     Examples
     --------

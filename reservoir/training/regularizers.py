@@ -11,13 +11,13 @@ from reservoir.training.params import Params, global_norm
 
 __all__ = ["clip_by_norm", "clip_by_value", "penalty"]
 
-_FREE = ("bias", "intercept")  # beginnings of names that no penalty touches
+_FREE = ("bias", "intercept")  # prefixes of names without penalty
 
 
 def penalty(
     params: Params, *, l1: float = 0.0, l2: float = 0.0, free: Collection[str] | None = None
 ) -> tuple[float, Params]:
-    """Elastic net: ``l1 sum |w| + l2 / 2 sum w^2``, and its gradient.
+    """Return the elastic-net penalty, ``l1 sum |w| + l2 / 2 sum w^2``, and its gradient.
 
     The gradient of ``|w|`` at 0 is taken as 0.
 
@@ -26,17 +26,17 @@ def penalty(
     params : dict of arrays
     l1 : float, at least 0, default=0.0
     l2 : float, at least 0, default=0.0
-        In scale the `alpha` of scikit-learn's multilayer perceptrons, which divide it by the
-        number of samples in the batch; here nothing is divided.
+        Corresponds to `alpha` of scikit-learn's multilayer perceptrons, but is not divided by the
+        number of samples in the batch.
     free : collection of str, optional
-        Names that no penalty touches: of a network `Network.free_of_penalty`. By default biases
-        and intercepts, by how their names begin, in a part of a cell behind its dot ("0.bias").
+        Names of weights without penalty, such as `Network.free_of_penalty` of a network. By default
+        names that begin with "bias" or "intercept", in parts of a cell after the dot ("0.bias").
 
     Returns
     -------
     value : float
     grads : dict of arrays
-        Of the names, shapes and dtype of `params`; zeros where there is no penalty.
+        With the names, shapes and dtype of `params`; zeros where there is no penalty.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def penalty(
 
 
 def clip_by_norm(grads: Params, max_norm: float) -> Params:
-    """Shorten a gradient to a norm, over all weights together; its direction stays.
+    """Scale a gradient down to a maximal norm over all weights; its direction is kept.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def clip_by_norm(grads: Params, max_norm: float) -> Params:
     Returns
     -------
     dict of arrays
-        The same arrays where their norm is not above `max_norm`, or not finite: look for NaN and
+        The same arrays if their norm is at most `max_norm`, or not finite: check for NaN and
         infinity first (`all_finite`).
 
     Raises
@@ -123,7 +123,7 @@ def clip_by_value(grads: Params, limit: float) -> Params:
     Returns
     -------
     dict of arrays
-        Infinity becomes the limit and NaN stays: look for both first (`all_finite`).
+        Infinity becomes the limit and NaN is kept: check for both first (`all_finite`).
 
     Raises
     ------

@@ -1,12 +1,12 @@
 """Real-time recurrent learning: the exact gradient, carried forward with the state.
 
-Where back-propagation waits for the end of a sequence, the sensitivities S of the state to each
-weight go along with it [1]_: with z = W h + W_in x + bias and leak a, ::
+Back-propagation has to wait for the end of a sequence; here the sensitivities S of the state to
+each weight are updated along with the state [1]_. With z = W h + W_in x + bias and leak a, ::
 
     S <- (1 - a) S + a f'(z) (W S + [the direct part: x, h or 1 in row i for weights of unit i])
 
-A step costs n_units^3 (n_units + n_features + 1) operations, whatever came before: for small
-networks that learn online.
+A step costs n_units^3 (n_units + n_features + 1) operations, however long the series is. This
+suits small networks that are trained online.
 
 References
 ----------
@@ -38,8 +38,8 @@ class Sensitivities(NamedTuple):
     ----------
     state : array of shape (n_units,)
     derivatives : array of shape (n_units, n_units, n_features + n_units + 1)
-        ``[i, j, k]``: of state i with respect to weight k of unit j: its row of W_in, then of W,
-        then its bias.
+        ``[i, j, k]`` is the derivative of state i with respect to weight k of unit j, where the
+        weights of a unit are its row of W_in, its row of W, and its bias.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Sensitivities(NamedTuple):
 
 
 def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
-    """Return the sensitivities of a state that no weight has touched yet.
+    """Return initial sensitivities: a state that does not depend on the weights.
 
     Parameters
     ----------
     network : Network
-        Its cell must be a `SimpleCell`, with or without a leak, or one that is the same as one
+        Its cell must be a `SimpleCell`, with or without a leak, or equivalent to one
         (`Cell.as_simple`).
     state : array of shape (n_units,), optional
         Zeros by default.
@@ -72,7 +72,7 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     Raises
     ------
     ValueError
-        If the cell is no simple one.
+        If the cell is not a simple one.
 
     Examples
     --------
@@ -103,15 +103,15 @@ def _simple(network: Network) -> SimpleCell:
 def rtrl_step(
     network: Network, params: Params, memory: Sensitivities, x: Array, y: Array | None = None
 ) -> tuple[float, Params, Sensitivities]:
-    """Take one step; return its loss, the gradient of that, and what the next step needs.
+    """Take one step; return its loss, the gradient of the loss, and the new sensitivities.
 
     Parameters
     ----------
     network : Network
     params : dict of arrays
     memory : Sensitivities
-        From `rtrl_start`, or the step before. Where the weights have changed since, the gradient is
-        that of slowly changing weights.
+        From `rtrl_start`, or the previous step. If the weights have changed since, the gradient is
+        an approximation for slowly changing weights.
     x : array of shape (n_features,)
     y : array of shape (n_outputs,), optional
         Without a target the loss and the gradient are 0.
@@ -174,7 +174,7 @@ def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) 
 def rtrl_gradient(
     network: Network, params: Params, X: Array, Y: Array, memory: Sensitivities | None = None
 ) -> tuple[float, Params, Sensitivities]:
-    """Return the mean loss over a series and its gradient: what back-propagation returns.
+    """Return the mean loss over a series and its gradient, the same as by back-propagation.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def rtrl_gradient(
     X : array of shape (n_steps, n_features)
     Y : array of shape (n_steps, n_outputs)
     memory : Sensitivities, optional
-        Default: a fresh start at state 0.
+        By default a start from state 0.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Schedules of the learning rate: callables of the time t.
 
-Every schedule is ``f(learning_rate, n_steps, ...)`` and returns a callable of t that can be
-pickled. t counts epochs or updates, whichever `n_steps` counts, from 0; it may be a fraction. What
-else a schedule needs has defaults that follow from `n_steps`.
+Every function ``f(learning_rate, n_steps, ...)`` returns a schedule, a callable of t that can be
+pickled. t counts epochs or updates from 0, in the same unit as `n_steps`, and may be fractional.
+Other parameters have defaults that are computed from `n_steps`.
 
 Examples
 --------
@@ -70,13 +70,13 @@ def _warmed(t: float, *, schedule: Schedule, n_steps: float) -> float:
 
 
 def constant(learning_rate: float, n_steps: float = 1.0) -> Schedule:
-    """Keep the rate.
+    """Keep the rate constant.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0, default=1
-        Plays no part.
+        Ignored.
 
     Returns
     -------
@@ -95,14 +95,14 @@ def constant(learning_rate: float, n_steps: float = 1.0) -> Schedule:
 def step(
     learning_rate: float, n_steps: float, *, every: float | None = None, factor: float = 0.1
 ) -> Schedule:
-    """Multiply the rate by a factor every so often: ``rate * factor^floor(t / every)``.
+    """Multiply the rate by a factor at regular intervals: ``rate * factor^floor(t / every)``.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0
     every : float, above 0, optional
-        Time between two drops; default ``n_steps / 3``.
+        Time between two drops; ``n_steps / 3`` by default.
     factor : float in (0, 1], default=0.1
 
     Returns
@@ -133,7 +133,7 @@ def exponential(learning_rate: float, n_steps: float, *, factor: float | None = 
     learning_rate : float, above 0
     n_steps : float, above 0
     factor : float in (0, 1], optional
-        By default, what leaves a hundredth of the rate at ``t = n_steps``.
+        By default the factor that reduces the rate to a hundredth at ``t = n_steps``.
 
     Returns
     -------
@@ -158,17 +158,18 @@ def exponential(learning_rate: float, n_steps: float, *, factor: float | None = 
 def inverse(
     learning_rate: float, n_steps: float, *, decay: float | None = None, power: float = 1.0
 ) -> Schedule:
-    """Let the rate fall as a power of time: ``rate / (1 + decay t)^power``.
+    """Reduce the rate as a power of time: ``rate / (1 + decay t)^power``.
 
-    With a power in (0.5, 1] the rates sum to infinity and their squares do not, which is what
-    convergence under noise asks for [1]_.
+    With a power in (0.5, 1] the rates sum to infinity but their squares do not, which is the
+    condition for convergence under noise [1]_.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0
     decay : float, at least 0, optional
-        By default ``9 / n_steps``, which with power 1 leaves a tenth at ``t = n_steps``.
+        By default ``9 / n_steps``, which with power 1 reduces the rate to a tenth at
+        ``t = n_steps``.
     power : float, above 0, default=1.0
 
     Returns
@@ -198,13 +199,13 @@ def inverse(
 
 
 def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Schedule:
-    """Half a period of a cosine, from the rate to `final`, where it stays.
+    """Reduce the rate by half a period of a cosine to `final`, and keep it there.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0
-        When `final` is reached.
+        Time at which `final` is reached.
     final : float, at least 0, default=0.0
 
     Returns
@@ -214,7 +215,7 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
     Raises
     ------
     TypeError, ValueError
-        If a number is outside its range, or `final` above the rate.
+        If a number is outside its range, or `final` is above the rate.
 
     References
     ----------
@@ -233,13 +234,13 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
 
 
 def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
-    """Ramp a schedule up: times ``(t + 1) / (n_steps + 1)`` while t is below `n_steps`.
+    """Multiply a schedule by a linear ramp, ``(t + 1) / (n_steps + 1)`` while t is below `n_steps`.
 
     Parameters
     ----------
     schedule : callable of t
     n_steps : float, at least 0
-        When the schedule alone takes over.
+        End of the ramp, after which the schedule is unchanged.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     Raises
     ------
     TypeError, ValueError
-        If `schedule` is no callable, or `n_steps` negative.
+        If `schedule` is not callable, or `n_steps` is negative.
 
     Examples
     --------
@@ -258,27 +259,27 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     """
     if not callable(schedule):
         raise TypeError(
-            f"schedule must be a callable of t; got {schedule!r}. A constant one is "
+            f"schedule must be a callable of t; got {schedule!r}. For a constant one use "
             f"{code(f'schedule = reservoir.training.schedules.constant({schedule!r})')}."
         )
     return partial(_warmed, schedule=schedule, n_steps=check_number("n_steps", n_steps, low=0.0))
 
 
-#: The schedules that estimators know by name: ``f(learning_rate, n_steps)``.
+#: The schedules that estimators accept by name: ``f(learning_rate, n_steps)``.
 SCHEDULES: dict[str, Callable[..., Schedule]] = {
     build.__name__: build for build in (constant, step, exponential, inverse, cosine)
 }
 
 
 def get_schedule(name: str, learning_rate: float, n_steps: float) -> Schedule:
-    """Return a schedule by its name in `SCHEDULES`, with its own defaults.
+    """Return a schedule by its name in `SCHEDULES`, with its defaults.
 
     Parameters
     ----------
     name : str
     learning_rate : float, above 0
     n_steps : float, above 0
-        Epochs or updates that the training is to take.
+        Planned number of epochs or updates.
 
     Returns
     -------
@@ -287,7 +288,7 @@ def get_schedule(name: str, learning_rate: float, n_steps: float) -> Schedule:
     Raises
     ------
     TypeError, ValueError
-        If the name is not known, or a number outside its range.
+        If the name is unknown, or a number is outside its range.
 
     Examples
     --------

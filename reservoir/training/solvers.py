@@ -1,4 +1,4 @@
-"""Solvers that take all data at once: L-BFGS, and least squares."""
+"""Solvers that use all data at once: L-BFGS, and least squares."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def train_lbfgs(
 ) -> Training:
     """Train on all data at once by L-BFGS (scipy's).
 
-    The steps that gradient control looks at are drawn once, so that the objective stands still.
+    The steps that gradient control samples are drawn once, so that the objective stays the same.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def train_lbfgs(
     max_iter : int, default=200
         Iterations.
     batch_size : int, default=32
-        Sequences that are played side by side; a matter of memory only.
+        Sequences that are run in parallel; affects only memory.
     l1, l2, control, validation, refit, n_iter_no_change, tol, random_state, report
         As in `reservoir.training.trainer.train`.
 
@@ -61,7 +61,7 @@ def train_lbfgs(
     Raises
     ------
     ValueError
-        If the control does not return the gradient of what is lowered.
+        If the control does not return the gradient of the objective, or the cell has dropout.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def train_lbfgs(
     done = evaluator.begin(views)
     if max_iter == 0:
         return done
-    # the objective of scipy's solver: all batches, weighed by their rows
+    # the objective of scipy's solver: all batches, weighted by their rows
     batches = [data.batch(index) for index in data.by_length(batch_size)]
     weight = sum(batch.total_weight for batch, _ in batches)
 
@@ -119,11 +119,11 @@ def train_lbfgs(
 
 
 def _check_searchable(network: Network, control: Control | None) -> None:
-    """Refuse what has no gradient, or another loss each time."""
+    """Check that the objective has an exact gradient and is deterministic."""
     if control is not None and not control.is_gradient:
         raise ValueError(
-            f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
-            "is not. Use a solver that takes steps, such as 'adam'."
+            f"solver='lbfgs' uses line searches, which need the exact gradient; {control} does "
+            "not return it. Use a solver of gradient steps, such as 'adam'."
         )
     check_no_dropout(network, "lbfgs")
 
@@ -143,9 +143,9 @@ def train_least_squares(
 ) -> Training:
     """Train on all data at once by the steps of `reservoir.training.least_squares.credit_fit`.
 
-    The first iteration solves for the readout. Each other one is a backward pass, a step
-    preconditioned by second moments of regressors and slopes, and the readout again; it is kept if
-    the squared error falls and the network forgets where it started.
+    The first iteration solves for the readout. Each later iteration is a backward pass, a step
+    preconditioned by second moments of regressors and slopes, and another solution for the readout;
+    it is kept if the squared error falls and the network forgets its initial state.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def train_least_squares(
     Raises
     ------
     ValueError
-        If the loss is another.
+        If the loss or the output is another, or the cell has dropout.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Starts that look at the data: a random reservoir under a fitted readout, and least squares."""
+"""Starts computed from data: a random reservoir with a fitted readout, and least squares."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from reservoir.training.params import Params
 
 __all__ = ["STARTS", "start"]
 
-#: Names of starts that look at the data.
+#: Names of starts computed from data.
 STARTS = ("esn", "least_squares")
-_N_ITER = 20  # it stops by itself where nothing is gained
+_N_ITER = 20  # at most: it stops when nothing is gained
 
 
 def start(
@@ -35,34 +35,35 @@ def start(
     random_state: Any = None,
     dtype: Any = None,
 ) -> Params:
-    """Return weights to start training from.
+    """Return initial weights for training, computed from data.
 
     The recurrent layer is drawn as a reservoir: spectral radius .9, ten connections per unit, and
-    input weights that see each feature at mean 0 and variance 1 over the number of features,
-    whatever its units. Gates stand open. "esn" fits the readout by ridge; "least_squares"
-    goes on and fits the recurrent layer, too (`reservoir.training.least_squares.ls_fit`).
+    input weights that act on each feature as if it had mean 0 and variance 1 / n_features. Weights
+    and biases of gates are 0. "esn" fits the readout by ridge; "least_squares" continues with the
+    recurrent layer (`reservoir.training.least_squares.ls_fit`).
 
     Parameters
     ----------
     network : Network
-        Of a cell that declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell`, `GRUCell`.
+        With a cell that declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell`, `GRUCell`.
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
     weights : sequence of arrays of shape (n_steps_i,), optional
-        Of the rows; 0 leaves one out. By default the first rows of a single sequence, where the
-        state still remembers that it began at zeros, are left out: a tenth, at most 100.
+        Weights of the rows; 0 excludes a row. By default a washout of a single sequence is
+        excluded, where the state still depends on its start at zeros: a tenth of the rows, at most
+        100.
     target : {"step", "last"}, default="step"
-        Whether each step has a target, or the last one alone.
+        Whether each step has a target, or only the last one.
     n_iter : int, default=20
         Iterations of least squares.
     tau : float, optional
-        How far from the best score a larger ridge penalty may be; larger values keep the readout
-        small. By default .05, and .2 for losses other than squared errors, which the regressions
-        know nothing of.
+        Relative distance from the best score within which a larger ridge penalty is preferred;
+        larger values keep the readout small. By default .05 for squared and absolute errors, and .2
+        for other losses, which the regressions do not use.
     random_state : int, Generator, RandomState or None
     dtype : dtype, optional
-        Of the weights; that of the inputs by default.
+        Of the weights; the dtype of the inputs by default.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def start(
     Raises
     ------
     ValueError
-        If the cell declares none.
+        If the cell declares no layer.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def start(
 
 
 def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Generator) -> Params:
-    """Return a reservoir's weights, in the candidate's place where there are gates."""
+    """Return a reservoir's weights, used for the candidate of gated cells."""
     cell, p = network.cell, network.n_channels
     layer = cell.layer()
     if layer is None:

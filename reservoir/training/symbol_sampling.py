@@ -1,4 +1,4 @@
-"""Symbols drawn one after the other from a network that tells the next from those before."""
+"""Sampling of symbols, one after the other, from a network that predicts the next symbol."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ def walk(
     temperature: float,
     generator: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Draw symbols, each read by the network before the next is drawn.
+    """Draw symbols one by one, feeding each back as the next input.
 
     Parameters
     ----------
     network : Network
-        Under a softmax with an output for each symbol.
+        With a softmax output for each symbol.
     params : dict of arrays
     n_steps : int
     symbol : int
-        The last one, which the network has not read yet.
+        The last symbol, which the network has not received yet.
     state : array of shape (state_size,)
-        Before that symbol.
+        State before that symbol.
     row_of : callable
-        ``row_of(symbol)`` is the input, (n_features,), that stands for a symbol.
+        ``row_of(symbol)`` is the input, (n_features,), that represents a symbol.
     choices : callable
         ``choices(symbol)`` are the symbols that may follow, ascending; None: all of them.
     temperature : float
-        What scores are divided by; at 0 the largest is taken.
+        Divisor of the scores; at 0 the symbol with the largest score is taken.
     generator : Generator
 
     Returns
     -------
     symbols : int array of shape (n_steps,)
     state : array of shape (state_size,)
-        Before the last of them.
+        State before the last drawn symbol.
     """
     drawn = np.empty(n_steps, dtype=np.intp)
     state = state[None]
-    with using("numpy"):  # a step at a time, for which no kernel pays
+    with using("numpy"):  # single steps, for which compiled kernels do not pay off
         for k in range(n_steps):
             allowed = choices(symbol)
             x = row_of(symbol)
@@ -68,14 +68,14 @@ def walk(
 
 
 def _draw(scores: Array, temperature: float, generator: np.random.Generator) -> int:
-    """Return the place of a symbol drawn with probability proportional to exp(score / T)."""
+    """Return the index of a symbol drawn with probability proportional to exp(score / T)."""
     largest = int(np.argmax(scores))
     if temperature == 0:
         return largest
-    # divided in double precision; a temperature near 0 lets all but the largest vanish
+    # in double precision; with a temperature near 0 all exponentials but the largest vanish
     below = scores.astype(np.float64) - float(scores[largest])
     with np.errstate(over="ignore"):
         sums = np.cumsum(np.exp(below / temperature))
     at = np.searchsorted(sums, generator.random() * sums[-1], side="right")
-    # rounding must not lead behind the last one that has any probability
+    # rounding must not lead past the last symbol with a positive probability
     return int(min(at, np.searchsorted(sums, sums[-1])))

@@ -1,9 +1,9 @@
-"""The gradient step by step: what arrives from each time, and a direction that hears all of them.
+"""Temporal gradients, the contributions of single steps, and a direction that uses all of them.
 
-The weights are the same at every step. If each step had a copy of its own, the gradient would be
-the sum of the gradients at the copies: the temporal gradients [1]_. Where gradients vanish, those
-of early steps are smaller than those of late ones by orders of magnitude, and a step down their sum
-says nothing of what happened long ago.
+The weights are the same at every step. If each step had a separate copy, the gradient would be the
+sum of the gradients at the copies: the temporal gradients [1]_. If gradients vanish, the temporal
+gradients of early steps are smaller than those of late steps by orders of magnitude, and a step
+down their sum ignores early inputs.
 
 References
 ----------
@@ -33,19 +33,19 @@ __all__ = ["SimplexDirection", "simplex_gradient", "temporal_gradient_norms"]
 @saved
 @dataclass(frozen=True)
 class SimplexDirection(Control):
-    """A direction in which every step's gradient counts, however small it is.
+    """Descent direction to which every step's gradient contributes, however small it is.
 
     The temporal gradients of the recurrent layer, each divided by its norm, are averaged with
-    random weights that are drawn anew each time, uniformly from those that are positive and sum to
-    1; the average gets the norm of the gradient. The readout keeps its gradient. Where the norm of
-    the whole gradient exceeds `threshold`, the gradient itself is taken.
+    random weights, which are drawn for each update uniformly from positive weights of sum 1. The
+    average is scaled to the norm of the gradient. The gradient of the readout is kept. If the norm
+    of the whole gradient exceeds `threshold`, the gradient itself is used.
 
-    It is a heuristic: nothing says that the loss falls along it.
+    This is a heuristic: the loss need not fall along the direction.
 
     Parameters
     ----------
     threshold : float > 0, default=1.0
-        May be infinite: then the gradient itself is never taken.
+        May be infinite: then the gradient itself is never used.
 
     Raises
     ------
@@ -54,9 +54,9 @@ class SimplexDirection(Control):
 
     References
     ----------
-    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. There the direction is minus the gradient
-    in (27), and the step adds it, but where it is switched off the gradient is added without a
-    sign: here it is subtracted in both cases.
+    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. In (27) the direction is minus the gradient,
+    and the step adds it; but where it is switched off, the gradient itself is added. Here the
+    gradient is subtracted in both cases.
 
     Examples
     --------
@@ -73,19 +73,19 @@ class SimplexDirection(Control):
 
     @property
     def is_gradient(self) -> bool:
-        """No: it is another direction."""
+        """Always False: the result is another direction."""
         return False
 
     def check(self, cell: Cell) -> None:
-        """Refuse a `cell` that hears the future."""
+        """Raise if `cell` uses future rows or has dropout."""
         if not cell.causal:
             raise ValueError(
-                f"{type(cell).__name__} hears the future: its steps cannot be taken one by one. "
-                "Use a cell that goes forwards alone."
+                f"{type(cell).__name__} uses future rows: its steps cannot be taken one by one. "
+                "Use a cell that runs forwards only."
             )
         if cell.drops_out:
             raise ValueError(
-                f"{type(cell).__name__} drops states at random, and the steps of a run are taken "
+                f"{type(cell).__name__} drops states at random, but the steps of a run are taken "
                 "one by one. Use dropout=0."
             )
 
@@ -106,7 +106,7 @@ class SimplexDirection(Control):
 
 
 class _Steps:
-    """A run, a step at a time, and the gradient at each step's copy of the weights, last first."""
+    """A run step by step, and the gradients at the copies of the weights, last step first."""
 
     def __init__(self, network: Network, params: Params, batch: Batch, state: Array | None) -> None:
         SimplexDirection().check(network.cell)
@@ -131,7 +131,7 @@ class _Steps:
         self.end = state
 
     def gradients(self) -> Iterator[tuple[Params, Params]]:
-        """Yield the gradients at the copies of the recurrent layer, and at those of the readout."""
+        """Yield for each step the gradients at its copies of recurrent layer and readout."""
         d_end = None
         for chunk, (trace, features), d in zip(
             self.chunks[::-1], self.runs[::-1], self.slopes[::-1], strict=True
@@ -144,16 +144,16 @@ class _Steps:
 def temporal_gradient_norms(
     network: Network, params: Params, batch: Batch, state: Array | None = None
 ) -> Array:
-    """Return the norm of the gradient that arrives from each step.
+    """Return the norm of the temporal gradient of each step.
 
     Parameters
     ----------
     network : Network
-        Its cell must go forwards alone.
+        Its cell must run forwards only.
     params : dict of arrays
     batch : Batch
-        As `reservoir.training.bptt.make_batch` returns it. Of several sequences the gradients are
-        summed, as they are in training.
+        As returned by `reservoir.training.bptt.make_batch`. Gradients of several sequences are
+        summed, as in training.
     state : array of shape (n_sequences, state_size), optional
 
     Returns
@@ -164,11 +164,11 @@ def temporal_gradient_norms(
     Raises
     ------
     ValueError
-        If the cell hears the future.
+        If the cell uses future rows or has dropout.
 
     See Also
     --------
-    reservoir.plotting.temporal_gradients : Draws them.
+    reservoir.plotting.temporal_gradients : Plots them.
     reservoir.training.gradient_control.jacobian_product_norms : The factors that make them vanish.
 
     References
@@ -217,13 +217,13 @@ def simplex_gradient(
     -------
     loss : float
     grads : dict of arrays
-        What stands in the place of the gradient, and has its norm.
+        The direction used instead of the gradient, with the same norm.
     end : array of shape (n_sequences, state_size)
 
     Raises
     ------
     ValueError
-        If the cell hears the future.
+        If the cell uses future rows or has dropout.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def simplex_gradient(
         for name, grad in {**layer, **readout}.items():
             total[name] += grad
         norm = global_norm(layer)
-        if 0 < norm < np.inf:  # a step from which nothing comes has no direction
+        if 0 < norm < np.inf:  # a zero gradient has no direction
             for name, grad in layer.items():
                 mixed[name] += grad / grad.dtype.type(norm) * grad.dtype.type(share)
     if not global_norm(total) <= direction.threshold:

@@ -1,4 +1,4 @@
-"""Networks into and out of torch: RNN, LSTM or GRU of one layer, and a linear readout."""
+"""Conversion to and from torch: RNN, LSTM or GRU of one layer, with a linear readout."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ def _torch() -> Any:
         return importlib.import_module("torch")
     except ImportError as error:
         raise ImportError(
-            "exchange with torch needs torch, which is not installed: pip install torch"
+            "conversion to or from torch needs torch, which is not installed: pip install torch"
         ) from error
 
 
 def to_torch(network: Network, params: Params) -> Any:
-    """Build a torch module that gives the network's outputs.
+    """Build a torch module that returns the network's outputs.
 
     Parameters
     ----------
     network : Network
-        Its cell a `SimpleCell` without leak (tanh or relu), an `LSTMCell` without peephole, or a
-        `GRUCell`.
+        Its cell must be a `SimpleCell` without leak (tanh or relu), an `LSTMCell` without
+        peepholes, or a `GRUCell`.
     params : dict of arrays
-        Copied. Their dtype is the module's.
+        Copied. The module has their dtype.
 
     Returns
     -------
     torch.nn.Module
-        Takes inputs (batch, time, n_features) and returns outputs (batch, time, n_outputs) from
-        state 0, output function applied. Its parts: ``recurrent`` (torch.nn.RNN, LSTM or GRU),
-        ``readout`` (torch.nn.Linear; reads [states, inputs] with `include_input`), ``output``.
+        Takes inputs (batch, time, n_features) and returns outputs (batch, time, n_outputs),
+        starting from state 0, with the output function applied. Its parts are ``recurrent``
+        (torch.nn.RNN, LSTM or GRU), ``readout`` (torch.nn.Linear of [states, inputs] with
+        `include_input`), and ``output``.
 
     Raises
     ------
@@ -52,8 +53,8 @@ def to_torch(network: Network, params: Params) -> Any:
 
     Notes
     -----
-    torch has two biases where the sum counts: ``bias_ih_l0`` takes it, ``bias_hh_l0`` is 0, but for
-    the candidate of a GRU, where it is ``bias_recurrent``.
+    torch has two biases of which only the sum matters: ``bias_ih_l0`` is set to the bias and
+    ``bias_hh_l0`` to 0, except for the candidate of a GRU, where it is ``bias_recurrent``.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def to_torch(network: Network, params: Params) -> Any:
     nn = torch.nn
     dtype = torch.from_numpy(params["coef"]).dtype
     n_units = network.cell.n_units
-    with torch.random.fork_rng(devices=[]):  # torch draws weights that are overwritten at once
+    with torch.random.fork_rng(devices=[]):  # keep the seed: torch draws weights, overwritten below
         recurrent = getattr(nn, layer.name)(
             network.n_features, n_units, batch_first=True, dtype=dtype, **layer.options
         )
@@ -94,27 +95,27 @@ def to_torch(network: Network, params: Params) -> Any:
 def from_torch(
     module: Any, *, output: str | None = None, loss: str = "auto"
 ) -> tuple[Network, Params]:
-    """Read a network out of a torch module.
+    """Convert a torch module to a network.
 
     Parameters
     ----------
     module : torch.nn.Module or pair of them
-        What `to_torch` returned; or a pair (recurrent, readout); or a module that holds, at any
+        A module from `to_torch`; or a pair (recurrent, readout); or a module that contains, at any
         depth, one torch.nn.RNN, LSTM or GRU of one layer in one direction, one torch.nn.Linear
         registered after it, and optionally one Tanh, Sigmoid or Softmax(dim=-1) after that, which
         is the output function. Custom modules without weights are assumed to pass the states on
-        unchanged; `forward` is not inspected. The readout reads the states, or, if it is wider by
+        unchanged; `forward` is not inspected. The readout uses the states, or, if it is wider by
         the number of features, [states, inputs].
     output : {"identity", "tanh", "logistic", "softmax"}, optional
-        The output function where the module holds none.
+        The output function if the module has none.
     loss : str, default="auto"
-        For further training; "auto": the one that `to_torch` stored, or the output's default.
+        For further training; "auto": the loss stored by `to_torch`, or the output's default.
 
     Returns
     -------
     network : Network
     params : dict of arrays
-        Copies, float64 or float32 as the module.
+        Copies, of the module's dtype, float64 or float32.
 
     Raises
     ------
@@ -134,21 +135,21 @@ def from_torch(
     (LSTMCell(n_units=16, peephole=False), True, 'cross_entropy')
     """
     torch = _torch()
-    recurrent, readout, held = _parts(torch, module)
+    recurrent, readout, found = _parts(torch, module)
     _check_recurrent(recurrent)
-    if output is not None and held not in (None, output):
+    if output is not None and found not in (None, output):
         raise ValueError(
-            f"output={output!r}, but the module ends in output {held!r}. Leave output out."
+            f"output={output!r}, but the module ends in output {found!r}. Omit output."
         )
-    name = output or held or "identity"
+    name = output or found or "identity"
     if loss == "auto":
         loss = getattr(module, "loss", "auto") if _is_ours(module) else "auto"
     n_features, n_units = recurrent.input_size, recurrent.hidden_size
     widths = {n_units: False, n_units + n_features: True}
     if readout.in_features not in widths:
         raise ValueError(
-            f"the Linear reads {readout.in_features} numbers, but there are {n_units} states"
-            f" and {n_features} inputs: it must read {n_units}, or {n_units + n_features} as "
+            f"the Linear has {readout.in_features} inputs, but there are {n_units} states"
+            f" and {n_features} features: it must have {n_units}, or {n_units + n_features} for "
             "[states, inputs]."
         )
     network = Network(
@@ -178,7 +179,9 @@ def _check_weights(network: Network, params: Params) -> None:
                 "float64, or all float32. Convert them first (double of the module)."
             )
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} holds NaN or infinity. Train again at a lower learning rate.")
+            raise ValueError(
+                f"{name} contains NaN or infinity. Train again at a lower learning rate."
+            )
 
 
 # --- reading a module ---
@@ -202,8 +205,8 @@ def _leaves(torch: Any, module: Any) -> list[Any]:
                 found.append(part)
             elif any(True for _ in part.parameters(recurse=False)):
                 raise ValueError(
-                    f"{type(part).__name__} has weights of its own beside those of its parts: there"
-                    " is no place for them. Give the pair (recurrent, readout) instead."
+                    f"{type(part).__name__} has weights besides the weights of its parts, which"
+                    " cannot be converted. Give the pair (recurrent, readout) instead."
                 )
     return found
 
@@ -222,20 +225,22 @@ def _parts(torch: Any, module: Any) -> tuple[Any, Any, str | None]:
         elif of_torch and kind in _OUTPUTS and (readouts or kind == "Identity"):
             outputs.append(_output_name(part))
         elif of_torch or any(True for _ in part.parameters()):
-            why = "acts in training alone" if "Dropout" in kind else "has no counterpart here"
+            why = "acts only in training" if "Dropout" in kind else "has no counterpart here"
             raise ValueError(
-                f"the module holds {kind}, which {why}. Where it may go, give the pair (recurrent, "
-                "readout) instead."
+                f"the module contains {kind}, which {why}. If it can be dropped, give the pair "
+                "(recurrent, readout) instead."
             )
     if len(recurrent) != 1 or len(readouts) != 1:
         raise ValueError(
-            "from_torch reads one torch.nn.RNN, LSTM or GRU and one torch.nn.Linear; got "
+            "from_torch needs one torch.nn.RNN, LSTM or GRU and one torch.nn.Linear; got "
             f"{len(recurrent)} and {len(readouts)}. Give the pair (recurrent, readout)."
         )
-    said = [name for name in outputs if name != "identity"]
-    if len(said) > 1:
-        raise ValueError(f"the module holds {len(said)} output functions, {said}; one is read.")
-    return recurrent[0], readouts[0], said[0] if said else None
+    named = [name for name in outputs if name != "identity"]
+    if len(named) > 1:
+        raise ValueError(
+            f"the module contains {len(named)} output functions, {named}; only one is supported."
+        )
+    return recurrent[0], readouts[0], named[0] if named else None
 
 
 def _output_name(part: Any) -> str:
@@ -247,15 +252,17 @@ def _output_name(part: Any) -> str:
 
 def _check_recurrent(recurrent: Any) -> None:
     kind = type(recurrent).__name__
-    refusals = (
-        (recurrent.num_layers > 1, f"num_layers={recurrent.num_layers}", "one layer is read"),
-        (recurrent.bidirectional, "bidirectional=True", "one direction is read"),
-        (recurrent.proj_size, f"proj_size={recurrent.proj_size}", "states are read unprojected"),
-        (recurrent.dropout > 0, f"dropout={recurrent.dropout}", "there is none here"),
+    unsupported = (
+        (recurrent.num_layers > 1, f"num_layers={recurrent.num_layers}", "only one layer"),
+        (recurrent.bidirectional, "bidirectional=True", "only one direction"),
+        (recurrent.proj_size, f"proj_size={recurrent.proj_size}", "only states without projection"),
+        (recurrent.dropout > 0, f"dropout={recurrent.dropout}", "only layers without dropout"),
     )
-    for refused, what, why in refusals:
-        if refused:
-            raise ValueError(f"{kind} has {what}: {why}. Train a {kind} without.")
+    for present, what, supported in unsupported:
+        if present:
+            raise ValueError(
+                f"{kind} has {what}; {supported} can be converted. Train a {kind} without it."
+            )
 
 
 def _cell(torch: Any, recurrent: Any) -> Cell:

@@ -1,9 +1,9 @@
-"""Training: epochs of gradient steps that end with the best iterate.
+"""Training by epochs of gradient steps, which returns the best iterate.
 
-An epoch plays all sequences, in batches, each cut into chunks of `truncation` steps; after every
-chunk the weights move. Then the loss over everything is measured at the weights as they stand: the
-best ones are kept, the start among them, so that training never returns a worse model than it was
-given.
+An epoch runs over all sequences, in batches that are cut into chunks of `truncation` steps; the
+weights are updated after every chunk. The loss over all data is then measured at the current
+weights. The best weights seen are kept, the initial ones included, so that training never returns a
+worse model than it started from.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from reservoir.training.params import Params, flatten
 
 __all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]
 
-Batches = Iterable[tuple[Batch, Array | None]]  # with the states before them
+Batches = Iterable[tuple[Batch, Array | None]]  # with the initial states
 
 _LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8  # see _Steps
-_DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
+_DIVERGED = 1e3  # times the loss at the start or the loss of outputs 0, whichever is larger
 
 
 def train(
@@ -58,35 +58,36 @@ def train(
     ----------
     network : Network
     params : dict of arrays
-        Where to start. Not changed.
+        Initial weights. Not changed.
     data : Data
     optimizer : Optimizer
     max_iter : int, default=200
         Epochs.
     batch_size : int, default=32
-        Sequences that are played side by side.
+        Sequences per batch, which are run in parallel.
     truncation : int, optional
-        Steps between two updates, and those that the gradient looks back; the state goes on. By
-        default whole sequences, which a cell that is not `causal` needs.
+        Steps between two updates, and the number of steps that the gradient covers; the state is
+        carried over. By default whole sequences, which a cell that is not `causal` needs.
     clip_norm : float or None, default=1.0
-        The longest gradient that is taken as it is; longer ones are scaled to that norm.
+        Maximal norm of the gradient; longer gradients are scaled to that norm.
     l1, l2 : float, default=0
         Penalties on the weights, see `reservoir.training.regularizers.penalty`.
     control : Control, optional
     curriculum : Curriculum, optional
-        What the first epochs play, see `reservoir.training.curricula`. Losses are of all the data.
+        Data of the first epochs, see `reservoir.training.curricula`. Losses are measured on all the
+        data.
     validation : Data, optional
-        If given, its loss chooses the best iterate and when to stop.
+        If given, its loss determines the best iterate and when to stop.
     refit : bool, default=False
-        Whether to solve for the readout after each epoch (`refit_readout`), and to keep that where
-        it lowers the loss. For squared errors behind "identity", "tanh" and "logistic"; nothing is
-        done for other losses.
+        Whether to solve for the readout after each epoch (`refit_readout`), and to keep the
+        solution where it lowers the loss. Only for squared errors with output "identity", "tanh" or
+        "logistic"; ignored otherwise.
     n_iter_no_change : int, default=10
         Epochs without improvement after which training stops.
     tol : float, default=1e-4
         Improvements by less than this share of the best loss do not count.
     random_state : int, Generator or None
-        Draws the order of sequences, and the steps that are controlled.
+        Draws the order of the sequences, and the steps to which gradient control is applied.
     report : callable, optional
         Called with the `Training` so far, at the start and after each epoch.
 
@@ -97,9 +98,9 @@ def train(
     Raises
     ------
     TypeError
-        If `curriculum` is something else.
+        If `curriculum` is not a `Curriculum`.
     ValueError
-        If a truncation or a curriculum cuts off rows that the cell reads, or training ends before
+        If a truncation or a curriculum cuts off rows that the cell uses, or training ends before
         the curriculum does.
 
     Examples
@@ -112,7 +113,7 @@ def train(
     >>> from reservoir.training.trainer import Data, train
     >>> network = Network(SimpleCell(8), 1, 1)
     >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
-    >>> data = Data([X[1:]], [X[:-1]])  # say what came one step before
+    >>> data = Data([X[1:]], [X[:-1]])  # predict the input one step before
     >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
     >>> done = train(network, params, data, adam(0.01), max_iter=30, truncation=50)
     >>> done.losses[-1] < 0.05 * done.losses[0]
@@ -122,26 +123,26 @@ def train(
     generator = np.random.default_rng(random_state)
     objective = Objective(network, l1, l2, clip_norm, control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
-    now = flatten(params)[1]  # in one layout: the bits of a product depend on it
+    now = flatten(params)[1]  # always the same memory layout: rounding in products depends on it
     done = evaluator.begin(now)
     limit = _DIVERGED * max(done.losses[0], evaluator.loss_of_zero_scores(now))
     steps = _Steps(objective, optimizer, now, n_iter_no_change)
     for epoch in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):
-            # all sequences once, and a measurement of where that has led
-            played = data if curriculum is None else curriculum.of_epoch(data, epoch)
-            batches = map(played.batch, played.groups(batch_size, generator))
-            moved = steps.play(now, batches, truncation, generator)
+            # one pass over the sequences, then the loss at the new weights
+            part = data if curriculum is None else curriculum.of_epoch(data, epoch)
+            batches = map(part.batch, part.groups(batch_size, generator))
+            moved = steps.run(now, batches, truncation, generator)
             if moved is None:
                 done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
                 return done
             done.optimizer_state = steps.state
             now = flatten(evaluator.end_epoch(done, moved))[1]
-        if epoch <= n_easy:  # the loss of what is not played yet is no sign that steps are bad
+        if epoch <= n_easy:  # a high loss on data not trained on yet does not mean bad steps
             evaluator.count_from_here(done, now)
         elif steps.go_back(done, evaluator):
             now = flatten(evaluator.home)[1]
-        # a loss that runs away, or none that falls, ends the training
+        # stop if the loss diverges or no longer falls
         if not done.losses[-1] <= limit:
             done.trouble = f"in epoch {epoch} the loss rose to {done.losses[-1]:.3g}"
             return done
@@ -153,7 +154,7 @@ def train(
 def _length_of(
     curriculum: Curriculum | None, network: Network, truncation: int | None, max_iter: int
 ) -> int:
-    """Return over how many epochs a curriculum goes; refuse one that does not fit."""
+    """Return the number of epochs of a curriculum; raise if it does not fit."""
     if curriculum is not None and not isinstance(curriculum, Curriculum):
         raise TypeError(
             f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
@@ -163,25 +164,24 @@ def _length_of(
     if (truncation is not None or cuts) and not network.cell.causal:
         what = curriculum if cuts else f"truncation={truncation}"
         raise ValueError(
-            f"{what} cuts off rows to come, which {type(network.cell).__name__} reads. "
+            f"{what} cuts off future rows, which {type(network.cell).__name__} uses. "
             f"Use {'EasyFirst' if cuts else 'truncation=None'}."
         )
     n_easy = 0 if curriculum is None else curriculum.n_epochs
     if 0 < max_iter <= n_easy:
         raise ValueError(
-            f"max_iter={max_iter} ends before {curriculum} plays all the data: give more epochs."
+            f"max_iter={max_iter} ends before {curriculum} reaches all the data: give more epochs."
         )
     return n_easy
 
 
 class _Steps:
-    """Optimizer steps that become shorter, and start again from the best weights, when lost.
+    """Optimizer steps that are shortened, and restarted from the best weights, when lost.
 
-    Training is lost when the loss is twice the best one; half of the patience without an
-    improvement counts as well. Steps are then a fifth as long, and grow by 1.3 with every
-    improvement, up to their usual length. Near a good start, such as a least-squares one, the usual
-    first step leads far away: it takes a few epochs to find how long steps may be, and these do not
-    use up patience.
+    Training is lost when the loss is twice the best one, or when half of the patience has passed
+    without an improvement. Steps are then shortened to a fifth, and grow by 1.3 with every
+    improvement, up to their full length. Near a good start, such as a least-squares one, full first
+    steps lead far away: finding a suitable length takes a few epochs, which do not use up patience.
     """
 
     def __init__(
@@ -191,10 +191,10 @@ class _Steps:
         self.state = optimizer.init(params)
         self.scale = 1.0
 
-    def play(
+    def run(
         self, params: Params, batches: Batches, truncation: int | None, rng: np.random.Generator
     ) -> Params | None:
-        """Return the weights after a step for each chunk; None where something overflowed."""
+        """Return the weights after one step per chunk; None if something overflowed."""
         for batch, state in batches:
             for chunk in batch.chunks(truncation):
                 if len(chunk.targets) == 0:
@@ -218,7 +218,7 @@ class _Steps:
         return {name: old + scale * (moved[name] - old) for name, old in params.items()}
 
     def go_back(self, done: Training, evaluator: Evaluator) -> bool:
-        """Return whether the next epoch starts from the best weights, and scale its steps."""
+        """Scale the next steps; return whether the next epoch starts from the best weights."""
         if evaluator.unchanged == 0:
             self.scale = min(1.0, self.scale * _LONGER)
         lost = done.criterion[-1] > _LOST * evaluator.least(done)

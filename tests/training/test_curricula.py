@@ -127,7 +127,7 @@ def test_what_cuts_rows_to_come_is_refused():
     network = Network(bidirectional("rnn").cell(lambda name: SimpleCell(4)), 2, 1)
     params = initialize(network.weights(), "orthogonal", random_state=0)
     whole = Data(data().inputs, data().targets)
-    with pytest.raises(ValueError, match=r"cuts off rows to come, .* Use EasyFirst"):
+    with pytest.raises(ValueError, match=r"cuts off future rows, .* Use EasyFirst"):
         train(network, params, whole, adam(0.01), max_iter=4, curriculum=GrowingLength(2, first=3))
     assert train(network, params, whole, adam(0.01), max_iter=3, curriculum=EasyFirst(2)).losses
 

@@ -198,7 +198,7 @@ def test_float32_stays_float32():
 def test_gated_cells_are_refused_by_name(cell):
     params = draw(cell)
     trace = cell.forward(params, np.ones((4, 1, 2)))
-    with pytest.raises(ValueError, match=f"know their step Jacobian; got {type(cell).__name__}"):
+    with pytest.raises(ValueError, match=f"provides its step Jacobian; got {type(cell).__name__}"):
         control_penalty(cell, params, trace, GradientControl(), np.random.default_rng(0))
 
 

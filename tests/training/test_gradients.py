@@ -68,7 +68,7 @@ def test_other_pairs_are_refused(output):
         if (output, loss) in PAIRS:
             assert resolve_loss(output, loss) == loss
         else:
-            with pytest.raises(ValueError, match=f"loss='{loss}' goes with output="):
+            with pytest.raises(ValueError, match=f"loss='{loss}' needs output="):
                 resolve_loss(output, loss)
 
 

@@ -151,7 +151,7 @@ def test_what_is_not_known_or_too_small():
             RNNRegressor(cell=cell, **FAST).fit(X, Y)
     with pytest.raises(ValueError, match=r"'relu' goes with .*stacked\('lstm', 'gru'\)"):
         RNNRegressor(cell=stacked("lstm", "gru"), activation="relu", **FAST).fit(X, Y)
-    with pytest.raises(TypeError, match="'rnn' is no cell"):
+    with pytest.raises(TypeError, match="'rnn' is not a cell"):
         StackedCell((LSTMCell(3), "rnn"))
     with pytest.raises(TypeError, match="tuple of 2 cells"):
         BidirectionalCell((LSTMCell(3),))
@@ -166,19 +166,19 @@ def test_what_they_do_not_know_is_refused(cell):
     name = type(rnn.network_.cell).__name__
     with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
         _ = rnn.reservoir_
-    with pytest.raises(ValueError, match=f"cannot carry {name}"):
+    with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
     for params, message in (
         ({"init": "least_squares"}, f"got {name}. Use an initializer"),
         ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),
-        ({"gradient_control": 0.1}, f"Gradient control is for .*got {name}"),
+        ({"gradient_control": 0.1}, f"Gradient control needs .*got {name}"),
     ):
         with pytest.raises(ValueError, match=message):
             RNNRegressor(cell=cell, **{**FAST, **params}).fit(X, Y)
     for online in ("rtrl", "least_squares"):
         with pytest.raises(ValueError, match=f"got {name}"):
             RNNRegressor(cell=cell, online=online, **FAST).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="Least squares knows cells that declare a layer"):
+    with pytest.raises(ValueError, match="Least squares needs a cell that declares a layer"):
         ls_fit(dict(rnn.params_), X, Y, cell=rnn.network_.cell)
 
 
@@ -212,9 +212,9 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     for name, array in rnn.params_.items():
         np.testing.assert_array_equal(array, before[name])
     network = rnn.network_
-    with pytest.raises(ValueError, match=r"reads rows to come.*Use a cell that is causal"):
+    with pytest.raises(ValueError, match=r"uses future rows.*Use a causal cell"):
         OnlineLearner(network, rnn.params_)
-    with pytest.raises(ValueError, match="truncation=20 cuts off rows to come"):
+    with pytest.raises(ValueError, match="truncation=20 cuts off future rows"):
         train(network, rnn.params_, Data([X], [Y]), adam(), truncation=20)
 
 
@@ -293,14 +293,14 @@ def test_layers_between_states_start_orthogonal(hidden):
         if weight.role == "recurrent":
             W = params[name] if weight.shape[0] <= weight.shape[1] else params[name].T
             np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-12)
-    with pytest.raises(ValueError, match=rf"square matrices; .* shape \({hidden[0]}, 6\)"):
+    with pytest.raises(ValueError, match=rf"recurrent matrices; .* shape \({hidden[0]}, 6\)"):
         RNNRegressor(cell=network.cell, init="spectral", **FAST).fit(X, Y)
     RNNRegressor(cell=DeepTransitionCell(6, (6,)), init="spectral", **FAST).fit(X, Y)
 
 
 def test_no_jacobian_of_states_that_do_not_follow_one_another():
     for cell, why in (
-        (BidirectionalCell((GRUCell(3), GRUCell(3))), "hears the future"),
+        (BidirectionalCell((GRUCell(3), GRUCell(3))), "uses future rows"),
         (FeedforwardCell(3), "has no state"),
     ):
         params = draw(Network(cell, 1, 1), 0)
@@ -326,7 +326,7 @@ def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
     network = Network(Noisy(3), 1, 1)
     data, params = Data([X[:50]], [Y[:50]]), draw(network, 0)
     for solve, name in ((train_hessian_free, "hessian_free"), (train_least_squares, "least_squ")):
-        with pytest.raises(ValueError, match=f"solver='{name}.*dropout draws another loss"):
+        with pytest.raises(ValueError, match=f"solver='{name}.*with dropout the loss is random"):
             solve(network, params, data)
 
 
@@ -387,7 +387,7 @@ def test_dropout_is_for_training_alone(dtype, tmp_path):
         made.partial_fit(X[:100], Y[:100], new_sequence=True)
     np.testing.assert_array_equal(again.forecast(5), rnn.forecast(5))
     for solver in ("lbfgs", "least_squares", "hessian_free"):
-        with pytest.raises(ValueError, match=f"{solver}.* dropout draws another"):
+        with pytest.raises(ValueError, match=f"{solver}.* with dropout the loss is random"):
             RNNRegressor(cell=cell, solver=solver, **FAST).fit(X, Y)
     with pytest.raises(ValueError, match=r"dropout=1\.0"):
         stacked("gru", dropout=1.0)

@@ -191,7 +191,7 @@ def test_training_lowers_loss_and_penalty(exact, dtype, solver):
         "random_state": 0,
     }
     if solver == "lbfgs" and not exact:
-        with pytest.raises(ValueError, match=r"needs the whole gradient, which Omega\(.*'adam'"):
+        with pytest.raises(ValueError, match=r"need the exact gradient; Omega\(.*'adam'"):
             RNNRegressor(gradient_control=Omega(0.1), **settings).fit(X, y)
         return
     rnn = RNNRegressor(gradient_control=Omega(0.1, exact=exact), **settings).fit(X, y)

@@ -359,7 +359,7 @@ def test_rates_that_are_too_high_leave_finite_weights(online, rate, global_rando
         warnings.simplefilter("always")
         rnn.partial_fit(X, y).partial_fit(X, y)
     assert {w.category for w in caught} <= {ConvergenceWarning}
-    assert all("weights stay as they are. Lower" in str(w.message) for w in caught)
+    assert all("weights are unchanged. Lower" in str(w.message) for w in caught)
     if online == "least_squares":  # which has no rate
         assert not caught
     elif rate > 1:  # which diverges from most starts only

@@ -334,7 +334,7 @@ def test_what_they_do_not_declare_is_refused_by_name(cell):
         with pytest.raises(ValueError, match=message):
             RNNRegressor(cell=cell, **{**FAST, **params}).fit(X, Y)
     rnn = RNNRegressor(cell=cell, **{**FAST, "max_iter": 1}).fit(X, Y)
-    with pytest.raises(ValueError, match=f"cannot carry {name}"):
+    with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
     with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
         _ = rnn.reservoir_

@@ -118,7 +118,7 @@ def test_what_the_cell_refuses():
         TimedLeakyCell(3, place=-1)
     with pytest.raises(ValueError, match=r"leak_rate=0\.0 must"):
         TimedLeakyCell(3, leak_rate=0.0)
-    with pytest.raises(ValueError, match="gradient_control holds the Jacobians"):
+    with pytest.raises(ValueError, match="gradient_control keeps the Jacobians"):
         GradientControl(0.1).check(cell)
 
 
@@ -361,7 +361,7 @@ def test_a_slow_observer_is_better_told_the_times(global_random_seed):
             "reads steps; an estimator makes them",
         ),
         ({"n_symbols": 3}, "time_column=1 cannot go with n_symbols=3"),
-        ({"gradient_control": 0.1}, "gradient_control holds the Jacobians of steps near 1"),
+        ({"gradient_control": 0.1}, "gradient_control keeps the Jacobians of steps near 1"),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
         ({"time_step": "mean"}, "time_step='mean'"),
     ],
@@ -387,5 +387,5 @@ def test_what_takes_equal_steps_says_so():
     rnn.set_params(online="rtrl")
     with pytest.raises(ValueError, match="Real-time recurrent learning is for SimpleCell"):
         rnn.partial_fit(X, y)
-    with pytest.raises(ValueError, match="to_torch cannot carry TimedLeakyCell"):
+    with pytest.raises(ValueError, match="to_torch cannot convert TimedLeakyCell"):
         rnn.to_torch()

@@ -189,7 +189,7 @@ def test_weights_that_do_not_fit():
     for changes, message in (
         ({"W": np.zeros((7, 6))}, r"W must have shape \(7, 7\); got \(7, 6\)"),
         ({"coef": params["coef"].astype(np.float32)}, "W_in is float64, coef is float32"),
-        ({"bias": np.full(7, np.nan)}, "bias holds NaN or infinity"),
+        ({"bias": np.full(7, np.nan)}, "bias contains NaN or infinity"),
         ({"peephole": np.zeros((3, 7))}, "got .*peephole"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -218,25 +218,25 @@ def test_modules_that_cannot_be_read(torch):
     with pytest.warns(UserWarning, match="non-zero dropout"):
         dropping = nn.GRU(3, 5, dropout=0.2)
     for module, message in (
-        ((nn.LSTM(3, 5, num_layers=2), linear), "LSTM has num_layers=2: one layer is read"),
-        ((nn.GRU(3, 5, bidirectional=True), linear), "bidirectional=True: one direction"),
+        ((nn.LSTM(3, 5, num_layers=2), linear), "LSTM has num_layers=2; only one layer"),
+        ((nn.GRU(3, 5, bidirectional=True), linear), "bidirectional=True; only one direction"),
         ((nn.LSTM(3, 6, proj_size=5), linear), "proj_size=5"),
         ((dropping, linear), "dropout=0.2"),
-        ((rnn, nn.Dropout(0.5), linear), "Dropout, which acts in training alone"),
+        ((rnn, nn.Dropout(0.5), linear), "Dropout, which acts only in training"),
         (nn.Sequential(rnn, nn.LayerNorm(5), linear), "LayerNorm, which has no counterpart"),
         (nn.Sequential(rnn, nn.Tanh(), linear), "Tanh, which has no counterpart"),
         ((rnn, linear, nn.Tanh(), nn.Sigmoid()), "2 output functions"),
         ((rnn, linear, nn.Softmax(dim=1)), r"Softmax\(dim=1\)"),
         ((rnn, Odd(), linear), "Odd, which has no counterpart"),
-        (Scaled(), "Scaled has weights of its own"),
+        (Scaled(), "Scaled has weights besides the weights of its parts"),
         (rnn, "got 1 and 0"),
         (linear, "got 0 and 1"),
         ((rnn, linear, nn.Linear(2, 2)), "got 1 and 2"),
-        ((rnn, nn.Linear(6, 2)), "reads 6 numbers.* 5, or 8"),
+        ((rnn, nn.Linear(6, 2)), "has 6 inputs.* 5, or 8"),
         ((nn.RNN(3, 5).double(), linear), "W_in is float64, coef is float32"),
         ((nn.RNN(3, 5).half(), nn.Linear(5, 2).half()), "float16"),
         ((nn.RNN(3, 5).bfloat16(), nn.Linear(5, 2).bfloat16()), "bfloat16"),
-        ((broken, nn.Linear(5, 2)), "W holds NaN"),
+        ((broken, nn.Linear(5, 2)), "W contains NaN"),
         ("lstm.pt", "takes a torch.nn.Module.*got str"),
     ):
         with pytest.raises(ValueError, match=message):

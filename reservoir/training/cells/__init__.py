@@ -1,15 +1,16 @@
-"""Recurrent cells: how a state follows from the one before, and the transpose of that.
+"""Recurrent cells: the update of the state, and its back-propagation.
 
-Arrays are time first: inputs X (n_steps, n_sequences, n_features), states (n_steps + 1,
-n_sequences, n_units), the first row being the start. A cell holds no weights: they go in and come
-out by name. Those of the built-in cells are ``W_in`` (g n_units, n_features), ``W`` (g n_units,
-n_units) and ``bias`` (g n_units,) with g gates one below the other; what each is, a cell declares
-(`Cell.weights`), as it does all else that others ask of it (`Cell`).
+Arrays have time first: inputs X (n_steps, n_sequences, n_features), states (n_steps + 1,
+n_sequences, n_units), the first row being the initial state. A cell does not store weights: they
+are passed and returned as a dict by name. The weights of the built-in cells are ``W_in``
+(g n_units, n_features), ``W`` (g n_units, n_units) and ``bias`` (g n_units,) with g gates as blocks
+of rows. A cell describes its weights in `Cell.weights`; its other methods declare everything else
+that the rest of the package needs (`Cell`).
 
-Input projections and weight gradients are one matrix product each, over all steps at once; what is
-left for the loop over time is one product a step. Each cell stands in a file of its own, with its
-loops in NumPy. Where numba is installed and the job is worth it, `reservoir._kernels` does the
-same, compiled.
+Input projections and weight gradients are one matrix product each, over all steps at once; only one
+product per step remains for the loop over time. Each cell is in a separate file, with its loops in
+NumPy. If numba is installed and the job is large enough, the compiled loops of `reservoir._kernels`
+are used instead.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def _leaky(n_units: int, activation: str = "tanh", leak_rate: Any = 1.0) -> Cell
     return SimpleCell(n_units, activation, leak_rate)
 
 
-#: Cells by name, each a function of n_units; where it has an argument `activation` or `leak_rate`,
-#: it is given the estimator's, too.
+#: Cells by name, each a function of n_units; if it has an argument `activation` or `leak_rate`, the
+#: estimator's value is passed.
 CELLS: dict[str, Callable[..., Cell]] = {
     "rnn": _elman,
     "leaky": _leaky,

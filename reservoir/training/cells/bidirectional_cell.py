@@ -1,4 +1,4 @@
-"""Two cells that read a sequence in opposite directions."""
+"""Two cells that run over a sequence in opposite directions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class BidirectionalCell(CompositeCell):
-    """Two cells that read each sequence in opposite directions, their states side by side.
+    """Two cells that run over each sequence in opposite directions, with concatenated states.
 
-    At each step the readout sees what the first cell makes of the rows up to it, and what the
-    second makes of the rows from the end back to it; each sequence is reversed within its own
-    length. The weights of the two are named "0.W" and "1.W" and so on. The state is that of both;
-    where a run starts, that of the second holds behind the last row, where it ends, before the
-    first one.
+    At each step the readout receives the state of the first cell after all rows up to this step,
+    and the state of the second cell after all rows from the end of the sequence back to this step.
+    Each sequence is reversed within its length. The weights are named "0.W", "1.W" and so on. The
+    state consists of the states of both cells. The initial state of the second cell applies after
+    the last row, and its end state is reached at the first row.
 
-    At a sequence's last step the second cell has read one row: for one label per sequence
+    At a sequence's last step the second cell has received only one row: for one label per sequence
     (``target="last"``) stack a cell on top, ``stacked(bidirectional("lstm"), "lstm")``.
 
     Parameters
     ----------
     cells : tuple of two Cell
-        The one that reads forwards, and the one that reads backwards.
+        The forward cell and the backward cell.
 
     Attributes
     ----------
     n_units : int
-        Of the cell that reads forwards; the readout sees the states of both.
+        Units of the forward cell; the readout receives the states of both.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class BidirectionalCell(CompositeCell):
     >>> weights = {name: np.ones(shape) for name, shape in cell.shapes(1).items()}
     >>> for i in (0, 1):
     ...     weights[f"{i}.bias"][:] = 0
-    >>> cell.forward(weights, np.ones((4, 1, 1))).states[1:, 0]  # rows so far, rows to come
+    >>> cell.forward(weights, np.ones((4, 1, 1))).states[1:, 0]  # past rows, future rows
     array([[1., 4.],
            [2., 3.],
            [3., 2.],
@@ -71,26 +71,26 @@ class BidirectionalCell(CompositeCell):
 
     @property
     def n_units(self) -> int:  # type: ignore[override]
-        """Units of the cell that reads forwards."""
+        """Units of the forward cell."""
         return self.cells[0].n_units
 
     @property
     def width(self) -> int:
-        """What both show."""
+        """Total width of both cells."""
         return sum(cell.width for cell in self.cells)
 
     @property
     def causal(self) -> bool:
-        """False: a state depends on rows to come."""
+        """False, because a state depends on future rows."""
         return False
 
     @property
     def reads_codes(self) -> bool:
-        """Whether both cells do."""
+        """Whether both cells accept codes."""
         return all(cell.reads_codes for cell in self.cells)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         return self._weights_of_parts([n_features, n_features])
 
     def forward(
@@ -117,7 +117,7 @@ class BidirectionalCell(CompositeCell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -135,7 +135,7 @@ class BidirectionalCell(CompositeCell):
 
 
 def _turned(A: Array, lengths: Array) -> Array:
-    """Return sequences back to front, each within its length; padding stays where it is."""
+    """Reverse sequences, each within its length; padding keeps its position."""
     steps = np.arange(len(A))[:, None]
     places = np.where(steps < lengths, lengths - 1 - steps, steps)
     return A[places, np.arange(A.shape[1])]

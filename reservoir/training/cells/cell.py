@@ -1,4 +1,4 @@
-"""The contract of cells: what each declares of itself, and what a run of it leaves behind."""
+"""The interface of cells, and the trace of a run."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from reservoir.training.cells.layer import Layer
     from reservoir.training.cells.simple import SimpleCell
 
-#: What a weight may do; initializers draw by it, and penalties leave some of them out.
+#: Roles of weights, which determine how initializers draw them and whether they are penalised.
 ROLES = ("input", "recurrent", "bias", "diagonal", "decay", "readout")
 _FREE = ("bias", "decay")
 
 
 @dataclass(frozen=True)
 class Weight:
-    """What a cell says of one of its arrays of weights.
+    """Description of one weight array of a cell.
 
     Parameters
     ----------
     shape : tuple of int
         One or two numbers.
     role : {"input", "recurrent", "bias", "diagonal", "decay", "readout"}
-        What it does: multiplies the inputs, multiplies states, is added, multiplies each unit by a
-        number of its own, moves each unit's time constant away from the one that is given, or
-        reads the states out. Biases and decays are free of penalties.
+        Use of the weight: multiplies inputs, multiplies states, is added, multiplies each unit by a
+        separate number, changes each unit's time constant from the given one, or belongs to the
+        readout. Biases and decays are not penalised.
     n_blocks : int, default=1
-        Gates that stand one below the other: each is drawn as a matrix of its own.
+        Number of gates, which are blocks of rows: each is drawn as a separate matrix.
     forget : int, optional
-        Which of the blocks of a bias is that of a gate that keeps the memory, and begins open.
+        Index of the block of a bias that belongs to a forget gate, which is initially open.
 
     Raises
     ------
     TypeError, ValueError
-        If the role is not known, or the rows are no multiple of `n_blocks`.
+        If the role is unknown, or the number of rows is not a multiple of `n_blocks`.
 
     Examples
     --------
@@ -67,24 +67,24 @@ class Weight:
 
     @property
     def free(self) -> bool:
-        """Whether penalties leave it out."""
+        """Whether the weight is excluded from penalties."""
         return self.role in _FREE
 
 
 @dataclass(frozen=True, eq=False)
 class TorchLayer:
-    """How torch calls a cell.
+    """The torch counterpart of a cell.
 
     Parameters
     ----------
     name : str
-        Of the class in ``torch.nn``, which takes (n_features, n_units).
+        Name of the class in ``torch.nn``, which takes (n_features, n_units).
     options : dict
-        What else that class is made with.
+        Other keyword arguments of that class.
     arrays : callable, ``arrays(params) -> dict``
-        From our weights to those of the module, by its names.
+        Converts weights of the cell to weights of the module, by its names.
     params : callable, ``params(arrays) -> dict``
-        The way back.
+        The inverse of `arrays`.
 
     Examples
     --------
@@ -102,25 +102,25 @@ class TorchLayer:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a run leaves behind.
+    """Record of a run, from which gradients are computed.
 
     Parameters
     ----------
     inputs : array of shape (n_steps, n_sequences, n_features)
     states : array of shape (n_steps + 1, n_sequences, width)
-        What the readout sees; the first row is the start.
+        Outputs of the cell to the readout; the first row is the initial state.
     end : array of shape (n_sequences, state_size)
-        The state in which each sequence ends.
+        The end state of each sequence.
     lengths : array of shape (n_sequences,)
-        Steps of each sequence; rows behind them are padding.
+        Steps of each sequence; later rows are padding.
     values : array of shape (n_steps, n_sequences, n_units), optional
-        Of `SimpleCell`: f(z), which is ``states[1:]`` where there is no leak.
+        For `SimpleCell`: f(z), which is ``states[1:]`` if there is no leak.
     kept : dict of arrays
-        What else `Cell.backward` needs, by names of the cell's own. `SimpleCell` keeps "slopes",
-        f'(z), where they do not follow from `values`. Gated cells keep the gates, "G" (n_steps,
-        n_sequences, g n_units), which their backward pass overwrites with the gradient at the
-        pre-activations; `LSTMCell` also the cells "C" and their tanh "TC", `GRUCell` what the
-        reset gate acts on, "R".
+        Anything else that `Cell.backward` needs, by names that the cell defines. `SimpleCell` keeps
+        "slopes", f'(z), if they cannot be computed from `values`. Gated cells keep the gates, "G"
+        (n_steps, n_sequences, g n_units), which their backward pass overwrites with the gradient at
+        the pre-activations; `LSTMCell` also keeps the cells "C" and their tanh "TC", and `GRUCell`
+        the argument of the reset gate, "R".
 
     Examples
     --------
@@ -141,43 +141,43 @@ class Trace:
 
     @property
     def slopes(self) -> Array | None:
-        """f'(z) at every step, where the run had to keep it."""
+        """f'(z) at every step, if the run kept it."""
         return self.kept.get("slopes")
 
     def take(self, *names: str) -> tuple[Array, ...]:
-        """Return what is kept under these names, and keep it no longer: a trace serves once."""
+        """Return and remove kept arrays: a trace can be used for only one backward pass."""
         return tuple(self.kept.pop(name) for name in names)
 
     def copy(self) -> Trace:
-        """Return a trace for one more backward pass: a copy of what such a pass overwrites."""
+        """Return a trace for another backward pass, with a copy of the arrays it overwrites."""
         return replace(self, kept={name: array.copy() for name, array in self.kept.items()})
 
     def place_of_slopes(self, dH: Array) -> Array:
-        """Return the array in which `Cell.backward`, given dH, leaves dL/dz.
+        """Return the array into which `Cell.backward`, given dH, writes dL/dz.
 
-        Those are the gates where there are gates, and dH itself where there are none.
+        This is the array of gates if the cell has gates, and otherwise dH itself.
         """
         return self.kept.get("G", dH)
 
 
 class Cell(ABC):
-    """A recurrent layer: anything that maps inputs and a start to states, and can be transposed.
+    """Base class of recurrent layers, which map inputs and an initial state to states.
 
-    A class derived from it defines `weights`, `forward` and `backward`, and where they are not
-    `n_units`, `width` (numbers per step that the readout sees) and `state_size` (numbers that are
-    carried from one chunk to the next). That is enough to be trained by gradients, searched and
-    forecast with; decorated with `saved`, it is written by `reservoir.save`, too.
+    A subclass defines `weights`, `forward` and `backward`, and, if they differ from `n_units`,
+    `width` (numbers per step that the readout receives) and `state_size` (numbers carried from one
+    chunk to the next). This is sufficient for training by gradients, parameter search and
+    forecasts. If the class is decorated with `saved`, `reservoir.save` can write it, too.
 
-    The other methods declare what else it can do, and say by default that it cannot: `layer` (what
-    starts from data and least squares see of it), `as_simple` (the simple cell that it is),
-    `step_jacobians` and `jacobian_gradient` (gradient control), `tangent` (Hessian-free training),
-    `torch_layer`. Whoever needs one of them asks the cell, and refuses it by name. A cell whose
-    states depend on rows to come says that it is not `causal`; one that reads when rows were
-    measured says what it sees beside (`n_channels`, `channels`), how a state is dated (`before`),
-    and what it is under steps of one length (`at_even_steps`).
+    The other methods declare optional capabilities, which a cell lacks by default: `layer` (starts
+    from data and least squares), `as_simple` (an equivalent simple cell), `step_jacobians` and
+    `jacobian_gradient` (gradient control), `tangent` (Hessian-free training), and `torch_layer`.
+    Code that needs a capability raises an error with the name of the cell if it is missing. If
+    states depend on future rows, `causal` is False. A cell that uses the times of rows defines
+    which other columns it uses (`n_channels`, `channels`), the time of a state (`before`), and the
+    equivalent cell for steps of equal length (`at_even_steps`).
 
-    A stack of cells is a cell, and so are two that run in opposite directions. The weights of its
-    parts have names such as "0.W" and "1.W"; those that share what stands before the dot are
+    A stack of cells is a cell, and so is a pair that runs in opposite directions. The weights of
+    parts have names such as "0.W" and "1.W"; weights with the same prefix before the dot are
     initialized together, as one cell.
 
     Examples
@@ -192,67 +192,68 @@ class Cell(ABC):
 
     @property
     def width(self) -> int:
-        """Numbers per step that the readout sees."""
+        """Numbers per step that the readout receives."""
         return self.n_units
 
     @property
     def state_size(self) -> int:
-        """Numbers that a sequence goes on from."""
+        """Numbers needed to continue a sequence."""
         return self.n_units
 
     @property
     def causal(self) -> bool:
-        """Whether a state depends on the rows up to it alone, as it does by default.
+        """Whether a state depends only on the rows up to it; True by default.
 
-        Otherwise sequences must be there as a whole: no forecast, no session, no truncation, no
-        run that goes on where another has ended.
+        Otherwise sequences must be available as a whole: forecasts, sessions, truncation, and runs
+        that continue another run are not possible.
         """
         return True
 
     @property
     def reads_codes(self) -> bool:
-        """Whether inputs may be the numbers of symbols; by default not.
+        """Whether inputs may be the numbers of symbols; False by default.
 
-        One column then stands for as many as there are symbols: input weights are looked up.
+        One column then represents as many columns as there are symbols: input weights are looked
+        up.
         """
         return False
 
     @property
     def drops_out(self) -> bool:
-        """Whether states are drawn at random while weights are trained; by default not.
+        """Whether the cell applies dropout during training; False by default.
 
-        Solvers that need the same loss twice refuse such a cell.
+        Solvers that need a deterministic loss raise an error for such a cell.
         """
         return False
 
     # ------------------------------------------------------------------ when rows were measured
 
     def n_channels(self, n_features: int) -> int:
-        """Return how many of n_features columns weights and readout see; by default all."""
+        """Return how many of n_features columns weights and readout use; by default all."""
         return n_features
 
     def channels(self, X: Array) -> Array:
-        """Return those columns of inputs X (..., n_features): all, but for one of times."""
+        """Return these columns of inputs X (..., n_features): all except a column of times."""
         return X
 
     def before(self, row: Array, state: Array) -> Array:
-        """Return a state (..., state_size) as one just before a row (..., n_features).
+        """Return a state (..., state_size) adapted to be the state before a row (..., n_features).
 
-        Where the state says when the row before it was measured, that is one step ago.
+        If the state contains the time of the previous row, it becomes one step before this row.
         """
         return state
 
     def held_in(self, dtype: Any) -> Any:
-        """Return the dtype of inputs and states under weights of `dtype`: that, by default.
+        """Return the dtype of inputs and states for weights of `dtype`: the same by default.
 
-        Times need float64; what reads the other columns casts them.
+        Times need float64; the other columns are cast where they are used.
         """
         return dtype
 
     def at_even_steps(self) -> Cell:
-        """Return the cell with the same weights whose steps all have length 1: by default itself.
+        """Return the cell for steps that all have length 1, with the same weights.
 
-        It has no column of times.
+        It has no column of times. By default the cell itself.
         """
         return self
 
@@ -260,7 +261,7 @@ class Cell(ABC):
 
     @abstractmethod
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the cell's weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
 
     @abstractmethod
     def forward(
@@ -275,7 +276,7 @@ class Cell(ABC):
         state : array of shape (n_sequences, state_size), optional
             Zeros by default.
         lengths : array of shape (n_sequences,), optional
-            Where sequences end before the last step.
+            Steps of each sequence, where some end before the last step.
 
         Returns
         -------
@@ -293,53 +294,53 @@ class Cell(ABC):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient from the outputs back through time; a trace serves once.
+        """Propagate a gradient from the outputs back through time; use a trace only once.
 
         Parameters
         ----------
         params : dict of arrays
         trace : Trace
-            Of `forward` with these weights; what it keeps may be overwritten.
+            From `forward` with these weights; its kept arrays may be overwritten.
         dH : array of shape (n_steps, n_sequences, width)
-            The gradient that enters at each output; overwritten.
+            The direct gradient at each output; overwritten.
         d_end : array of shape (n_sequences, state_size), optional
-            The gradient that enters at the end states.
+            The direct gradient at the end states.
         d_pre : array of shape (n_steps, n_sequences, n_units), optional
-            The gradient that enters at the pre-activations, as `jacobian_gradient` returned it.
+            The direct gradient at the pre-activations, as returned by `jacobian_gradient`.
         inputs : bool, default=False
-            Whether the gradient at the inputs is wanted.
+            Whether to return the gradient at the inputs.
 
         Returns
         -------
         grads : dict of arrays
             For each name in `weights`.
         d_state : array of shape (n_sequences, state_size)
-            The gradient at the start.
+            The gradient at the initial state.
         d_inputs : array of shape (n_steps, n_sequences, n_features) or None
         """
 
     # ------------------------------------------------------------------ what a cell may declare
 
     def layer(self) -> Layer | None:
-        """Return what starts from data and least squares see of the cell.
+        """Return the layer that starts from data and least squares can draw or fit.
 
-        None: nothing; such a cell starts from random weights. By default None.
+        None (the default): there is no such layer, and the cell starts from random weights.
         """
         return None
 
     def open_gates(self, params: Params) -> Params:
-        """Return weights, from `params`, with which the cell is its `layer`; by default these."""
+        """Return `params` changed so that the cell equals its `layer`; by default unchanged."""
         return params
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states in the range that states have.
+        """Return random states in the range of the states.
 
         Parameters
         ----------
         uniform : array of shape (n_states, state_size)
             Numbers from -.9 to .9.
         reach : float
-            The largest absolute state that a run has led to.
+            The largest absolute state of a run.
 
         Returns
         -------
@@ -348,15 +349,15 @@ class Cell(ABC):
         return uniform * reach
 
     def as_simple(self) -> SimpleCell | None:
-        """Return the simple cell that this one is, with the same weights under the same names.
+        """Return the equivalent simple cell, with the same weights under the same names.
 
-        None: it is none. By default None. Real-time recurrent learning, `reservoir_` and the
-        compiled closed loop ask for it.
+        None (the default) if there is none. It is used by real-time recurrent learning,
+        `reservoir_` and the compiled closed loop.
         """
         return None
 
     def check_controllable(self) -> None:
-        """Refuse gradient control where the step Jacobian, or its derivative, is not known.
+        """Raise if the cell does not provide its step Jacobian and the derivative of it.
 
         Raises
         ------
@@ -372,9 +373,9 @@ class Cell(ABC):
         ----------
         params : dict of arrays
         trace : Trace
-            Of `forward` with these weights. It is only read.
+            From `forward` with these weights. Not changed.
         steps, sequences : arrays of int, shape (n,)
-            Which steps, counted from 0, of which sequences.
+            Pairs of a step, counted from 0, and a sequence.
 
         Returns
         -------
@@ -383,28 +384,28 @@ class Cell(ABC):
         Raises
         ------
         ValueError
-            By default: the cell does not know them.
+            By default: the cell does not provide them.
         """
         self._raise_no_control()
 
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Carry a gradient at step Jacobians on to the weights and the pre-activations.
+        """Propagate a gradient at step Jacobians to the weights and the pre-activations.
 
         Parameters
         ----------
         params, trace, steps, sequences
             As in `step_jacobians`.
         G : array of shape (n, state_size, state_size)
-            The gradient at what that returned.
+            The gradient at the Jacobians of `step_jacobians`.
 
         Returns
         -------
         grads : dict of arrays
-            The direct part of the gradient at those weights that the Jacobian holds.
+            The direct part of the gradient, at the weights that the Jacobian contains.
         d_pre : array of shape (n_steps, n_sequences, n_units) or None
-            The gradient at the pre-activations, which `backward` carries on; None where it is 0.
+            The gradient at the pre-activations, for `backward`; None if it is 0.
 
         Raises
         ------
@@ -414,7 +415,7 @@ class Cell(ABC):
         self._raise_no_control()
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return how the states move when the weights do: a forward-mode derivative.
+        """Return the derivative of the states along a direction in the weights (forward mode).
 
         It is linear in `d_params`, and `backward` is its transpose.
 
@@ -422,19 +423,19 @@ class Cell(ABC):
         ----------
         params : dict of arrays
         trace : Trace
-            Of `forward` with these weights. It is only read; the start and the inputs stand still.
+            From `forward` with these weights. Not changed; its initial state and inputs are fixed.
         d_params : dict of arrays
             The direction, for each name in `weights`; other names are ignored.
 
         Returns
         -------
         array of shape (n_steps, n_sequences, width)
-            The derivatives of ``trace.states[1:]``. Those of padding mean nothing.
+            The derivatives of ``trace.states[1:]``; meaningless for padding.
 
         Raises
         ------
         ValueError
-            By default: the cell does not know it.
+            By default: the cell does not define it.
         """
         raise ValueError(
             "Hessian-free training needs the derivative of the states along a direction in the "
@@ -442,16 +443,16 @@ class Cell(ABC):
         )
 
     def torch_layer(self) -> TorchLayer:
-        """Return how torch calls the cell.
+        """Return the torch counterpart of the cell.
 
         Raises
         ------
         ValueError
-            If torch has no such layer, or the cell is made of several; so by default.
+            If torch has no such layer, or the cell consists of several; so by default.
         """
         self._raise_no_torch(
-            f"{type(self).__name__}: it knows single layers that torch has, too. Use SimpleCell, "
-            "LSTMCell or GRUCell"
+            f"{type(self).__name__}: only single layers that torch also has are supported. Use "
+            "SimpleCell, LSTMCell or GRUCell"
         )
 
     # ------------------------------------------------------------------ what cells share
@@ -473,9 +474,9 @@ class Cell(ABC):
 
     def _raise_no_control(self) -> NoReturn:
         raise ValueError(
-            "Gradient control is for cells that know their step Jacobian; got "
+            "Gradient control needs a cell that provides its step Jacobian; got "
             f"{type(self).__name__}. Use cell='rnn', 'leaky' or 'scrn', or gradient_control=0."
         )
 
     def _raise_no_torch(self, why: str) -> NoReturn:
-        raise ValueError(f"to_torch cannot carry {why}, or export the weights by name.")
+        raise ValueError(f"to_torch cannot convert {why}, or export the weights by name.")

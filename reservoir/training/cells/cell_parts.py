@@ -1,4 +1,4 @@
-"""What cells share: input projections, states at the ends of sequences, weight gradients, torch."""
+"""Functions shared by cells: input projections, end states, weight gradients, torch names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from reservoir.training.params import Params
 
 
 def project(X: Array, weights: Array, bias: Array) -> Array:
-    """Return W_in x + bias for all steps in one product: the bias weighs an input that is 1.
+    """Return W_in x + bias for all steps in one product, with the bias as weight of an input 1.
 
-    Codes of symbols, (n_steps, n_sequences, 1) where W_in has several columns, look theirs up.
+    For codes of symbols, (n_steps, n_sequences, 1) where W_in has several columns, the columns are
+    looked up.
     """
     if are_codes(X, weights.shape[1]):
         rows = weights.T[places_of(X)]
@@ -23,7 +24,7 @@ def project(X: Array, weights: Array, bias: Array) -> Array:
 
 
 def with_ones(*arrays: Array) -> Array:
-    """Return the rows of arrays side by side, and a column of ones."""
+    """Return the rows of arrays concatenated, with a column of ones appended."""
     parts = [as_rows(A) for A in arrays]
     return np.hstack([*parts, np.ones((len(parts[0]), 1), parts[0].dtype)])
 
@@ -34,7 +35,7 @@ def as_rows(A: Array) -> Array:
 
 
 def ends_of(X: Array, lengths: Array | None) -> Array:
-    """Return where each sequence ends; without lengths, at the last step."""
+    """Return the number of steps of each sequence; without lengths, all steps."""
     return np.full(X.shape[1], len(X)) if lengths is None else np.asarray(lengths)
 
 
@@ -44,21 +45,21 @@ def states_at(states: Array, ends: Array) -> Array:
 
 
 def enter(dH: Array, ends: Array, d_end: Array | None) -> None:
-    """Add the gradient at the end states to that at the outputs."""
+    """Add the gradient at the end states to the gradient at the outputs."""
     if d_end is not None:
         running = np.flatnonzero(ends > 0)
         dH[ends[running] - 1, running] += d_end[running]
 
 
 def tangent_of_projection(d_params: Params, X: Array, before: Array) -> Array:
-    """Return how W h + W_in x + bias moves with the weights, the states before held fixed."""
+    """Return the derivative of W h + W_in x + bias along a direction in the weights; h is fixed."""
     moved = project(X, d_params["W_in"], d_params["bias"])
     moved += before @ d_params["W"].T
     return moved
 
 
 def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
-    """Return the gradients of W_in and bias, given that at the pre-activations."""
+    """Return the gradients of W_in and bias, given the gradient at the pre-activations."""
     flat = as_rows(D)
     if are_codes(X, n_features):
         parts = (indicators(X, n_features).T @ flat).T, flat.sum(axis=0)
@@ -69,21 +70,21 @@ def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
 
 
 def weight_gradients(D: Array, X: Array, before: Array, n_features: int) -> Params:
-    """Return the gradients of W_in, W and bias, given that at the pre-activations."""
+    """Return the gradients of W_in, W and bias, given the gradient at the pre-activations."""
     flat, n, p = as_rows(D), before.shape[2], X.shape[2]
     if are_codes(X, n_features):
         W_in, bias = input_gradients(D, X, n_features)
         return {"W_in": W_in, "W": flat.T @ as_rows(before), "bias": bias}
     if flat.shape[1] == n:
         parts = flat.T @ as_rows(X), flat.T @ as_rows(before), flat.sum(axis=0)
-    else:  # many gates: one product, the other way round, is up to 1.4 times faster
+    else:  # many gates: one transposed product is up to 1.4 times faster
         whole = (with_ones(before, X).T @ flat).T
         parts = whole[:, n : n + p], whole[:, :n], whole[:, n + p]
     return dict(zip(("W_in", "W", "bias"), map(np.ascontiguousarray, parts), strict=True))
 
 
 def torch_arrays(params: Params, recurrent_bias: Array | None = None) -> Params:
-    """Return weights by torch's names; it has two biases where the sum counts."""
+    """Return weights by torch's names; torch has two biases, of which only the sum matters."""
     second = np.zeros_like(params["bias"])
     if recurrent_bias is not None:
         second[-len(recurrent_bias) :] = recurrent_bias
@@ -96,7 +97,7 @@ def torch_arrays(params: Params, recurrent_bias: Array | None = None) -> Params:
 
 
 def from_torch_arrays(arrays: Params) -> Params:
-    """Return weights by our names, the two biases added up."""
+    """Return weights by the names of this package, with the two biases added."""
     return {
         "W_in": arrays["weight_ih_l0"],
         "W": arrays["weight_hh_l0"],

@@ -1,4 +1,4 @@
-"""What cells made of cells share: weights "0.W", "1.W" and so on, states side by side."""
+"""Base class of cells that consist of cells: weights "0.W" and so on, concatenated states."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class CompositeCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """The parts' state sizes, added up."""
+        """Sum of the parts' state sizes."""
         return sum(cell.state_size for cell in self.cells)
 
     @property
     def causal(self) -> bool:
-        """Whether all parts are."""
+        """Whether all parts are causal."""
         return all(cell.causal for cell in self.cells)
 
     @property
     def drops_out(self) -> bool:
-        """Whether one of the parts does."""
+        """Whether one of the parts has dropout."""
         return any(cell.drops_out for cell in self.cells)
 
     def _check_cells(self, n: int | None = None) -> None:
@@ -42,17 +42,17 @@ class CompositeCell(Cell):
         for cell in self.cells:
             if not isinstance(cell, Cell):
                 raise TypeError(
-                    f"{cell!r} is no cell: give objects, of LSTMCell for instance. Names stand in "
-                    "recipes, such as those of stacked, which are for estimators."
+                    f"{cell!r} is not a cell: give objects, such as LSTMCell(8). Names are allowed "
+                    "only in recipes for estimators, such as stacked."
                 )
             if cell.at_even_steps() is not cell:
                 raise ValueError(
                     f"{cell!r} reads times from its inputs and cannot be a part of another cell, "
-                    "whose states hold none. Use it alone."
+                    "whose states contain no times. Use it alone."
                 )
 
     def _weights_of_parts(self, n_features: Sequence[int]) -> dict[str, Weight]:
-        """Return the weights of all parts, given the inputs of each."""
+        """Return the weights of all parts, given the number of inputs of each."""
         return {
             f"{i}.{name}": weight
             for i, (cell, n) in enumerate(zip(self.cells, n_features, strict=True))
@@ -60,7 +60,7 @@ class CompositeCell(Cell):
         }
 
     def _params_of_parts(self, params: Params) -> list[Params]:
-        """Return the weights of each part by its own names."""
+        """Return the weights of each part by the names in the part."""
         parts: list[Params] = [{} for _ in self.cells]
         for name, array in params.items():
             index, dot, own = name.partition(".")
@@ -69,7 +69,7 @@ class CompositeCell(Cell):
         return parts
 
     def _states_of_parts(self, state: Array | None) -> list[Array | None]:
-        """Return the part of a state, or of a gradient there, that belongs to each part."""
+        """Split a state, or a gradient at a state, into its parts."""
         if state is None:
             return [None] * len(self.cells)
         cuts = np.cumsum([cell.state_size for cell in self.cells])[:-1]
@@ -77,5 +77,5 @@ class CompositeCell(Cell):
 
     @staticmethod
     def _named(parts: Iterable[Params]) -> Params:
-        """Return weights, or gradients, of all parts under the names of the whole."""
+        """Return weights, or gradients, of all parts by the names in the composite cell."""
         return {f"{i}.{name}": a for i, part in enumerate(parts) for name, a in part.items()}

@@ -1,4 +1,4 @@
-"""A recurrent cell whose step from state to state is deep, and its loops over time."""
+"""A recurrent cell with a deep transition between states, and its loops over time."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class DeepTransitionCell(Cell):
-    """A deep function from state to state, with a shortcut around it if it is asked for.
+    """Cell with a deep transition from state to state, optionally with a shortcut around it.
 
     ``a_0 = f(W h + W_in x + bias)``, ``a_k = f(W_k a_{k-1} + bias_k)``, and the new state is the
-    last of them, with the shortcut ``f(W_k a_{k-1} + bias_k + W_skip h)``.
+    last a_k, with the shortcut ``f(W_k a_{k-1} + bias_k + W_skip h)``.
 
     Parameters
     ----------
     n_units : int
-        Of the state.
+        Units of the state.
     hidden : tuple of int
         Units of the layers between one state and the next, a_0 first.
     activation : str, default="tanh"
         A name in `reservoir.activations.ACTIVATIONS`.
     shortcut : bool, default=False
-        Whether the state reaches the next one past the layers between, too, so that a gradient
-        has a way back of one step a time.
+        Whether the state also acts directly on the next one, so that gradients have a path of one
+        layer per step.
 
     References
     ----------
@@ -65,7 +65,7 @@ class DeepTransitionCell(Cell):
         if not isinstance(self.hidden, tuple) or not self.hidden:
             raise TypeError(
                 f"hidden={self.hidden!r} must be a tuple of one or more numbers of units, such as "
-                "(32,). Without a layer between states use SimpleCell."
+                "(32,). Without a layer between states, use SimpleCell."
             )
         for n in self.hidden:
             check_count("hidden", n)
@@ -74,11 +74,11 @@ class DeepTransitionCell(Cell):
 
     @property
     def reads_codes(self) -> bool:
-        """Yes."""
+        """Always True."""
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n, sizes = self.n_units, (*self.hidden, self.n_units)
         weights = {
             "W_in": Weight((sizes[0], n_features), "input"),
@@ -113,7 +113,7 @@ class DeepTransitionCell(Cell):
                     layers[k][t] += H[t] @ params["W_skip"].T
                 activation.function(layers[k][t], out=values[k][t])
         ends = ends_of(X, lengths)
-        if activation.slope is None:  # values do not say how steep f is
+        if activation.slope is None:  # the slope of f cannot be computed from its values
             steep = [activation.derivative(z).astype(z.dtype) for z in layers]
         else:
             steep = [slope(self.activation, value) for value in values]
@@ -130,7 +130,7 @@ class DeepTransitionCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """

@@ -1,4 +1,4 @@
-"""Where the chance of dropout comes from: a generator that is there while weights are trained."""
+"""Dropout masks, drawn by a generator that is set only during training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _generator: ContextVar[np.random.Generator | None] = ContextVar("dropout", defau
 
 @contextlib.contextmanager
 def dropping_out(generator: np.random.Generator) -> Iterator[None]:
-    """Let cells that ask for dropout draw their masks; outside they use all units."""
+    """Draw dropout masks in the context; outside it cells use all units."""
     token = _generator.set(generator)
     try:
         yield
@@ -24,7 +24,7 @@ def dropping_out(generator: np.random.Generator) -> Iterator[None]:
 
 
 def dropout_mask(shape: tuple[int, int, int], rate: float, same: bool, dtype: np.dtype) -> Array:
-    """Return 0 for what is dropped, and 1 / (1 - rate) for the rest.
+    """Return a mask of 0 for dropped numbers, and 1 / (1 - rate) for the others.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ def dropout_mask(shape: tuple[int, int, int], rate: float, same: bool, dtype: np
         (n_steps, n_sequences, n_units).
     rate : float in [0, 1)
     same : bool
-        Whether a sequence has one mask for all steps.
+        Whether each sequence has one mask for all steps.
     dtype : dtype
 
     Returns
     -------
     array of that shape, or of shape (1, n_sequences, n_units), or (1, 1, 1)
-        Ones where nothing is dropped: outside `dropping_out`, or at rate 0.
+        Ones if nothing is dropped: outside `dropping_out`, or at rate 0.
     """
     generator = _generator.get()
     if generator is None or rate == 0:

@@ -1,4 +1,4 @@
-"""A layer without a memory, for stacks: a deep input function, a deep output function."""
+"""A layer without memory, for stacks: deep input functions and deep output functions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class FeedforwardCell(Cell):
-    """``h = f(W_in x + bias)``: a layer of a multilayer perceptron, at every step the same.
+    """Layer of a multilayer perceptron, ``h = f(W_in x + bias)``, the same at every step.
 
-    It has no state. Under a recurrent cell in a stack it makes a deep input function, above one a
+    It has no state. Below a recurrent cell in a stack it forms a deep input function, above it a
     deep output function: ``stacked(FeedforwardCell(32), "rnn", FeedforwardCell(32))``.
 
     Parameters
@@ -53,11 +53,11 @@ class FeedforwardCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """Nothing is carried on."""
+        """Always 0: there is no state."""
         return 0
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n = self.n_units
         return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
 
@@ -70,7 +70,7 @@ class FeedforwardCell(Cell):
         H = np.zeros((len(X) + 1, *Z.shape[1:]), Z.dtype)
         activation.function(Z, out=H[1:])
         kept = {}
-        if activation.slope is None:  # the value does not say how steep f is
+        if activation.slope is None:  # the slope of f cannot be computed from its value
             kept["slopes"] = activation.derivative(Z).astype(Z.dtype)
         end = np.zeros((X.shape[1], 0), Z.dtype)
         return Trace(X, H, end, ends_of(X, lengths), H[1:], kept)
@@ -85,7 +85,7 @@ class FeedforwardCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back.
+        """Propagate a gradient back to weights and inputs.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """

@@ -1,4 +1,4 @@
-"""Gated feedback: layers that all feed each other, each connection through one global gate."""
+"""Gated feedback: layers with connections between all of them, each with one global gate."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from reservoir.training.cells.cell import Cell, Trace, Weight
 from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, project, states_at
 from reservoir.training.params import Params
 
-# ---------------------------------------------------------------------- what layers are made of
+# ---------------------------------------------------------------------- units of the layers
 
 
 class _Step(NamedTuple):
-    """What a step of a layer leaves behind.
+    """Record of one step of a layer.
 
-    `gates` (n_sequences, g n_units) are the values of its own gates and of the candidate, `before`
-    and `after` (n_sequences, n_units) the memory, which is the output but for an LSTM, `recurrent`
-    what the reset gate of a GRU acts on, and `shares` (n_sequences, n_layers) the global gates.
+    `gates` (n_sequences, g n_units) are the values of the units' gates and of the candidate,
+    `before` and `after` (n_sequences, n_units) the memory, which is the output except for an LSTM,
+    `recurrent` the argument of the reset gate of a GRU, and `shares` (n_sequences, n_layers) the
+    global gates.
     """
 
     gates: Array
     before: Array
     after: Array
     recurrent: Array
-    shares: Array = np.empty(0)  # the layer fills it in
+    shares: Array = np.empty(0)  # set by the layer
 
 
 class _Kind(NamedTuple):
-    """One sort of units.
+    """A kind of units.
 
     Attributes
     ----------
     n_gates, candidate : int
-        Blocks of its pre-activations, and which of them writes to the memory.
+        Number of blocks of the pre-activations, and the index of the candidate's block.
     forward : callable, ``forward(z, recurrent, before) -> (output, step)``
-        z holds what comes from below, `recurrent` what comes from the step before.
+        z is the input from below, `recurrent` the input from the previous step.
     backward : callable, ``backward(step, d, d_memory) -> (d_z, d_recurrent, d_before)``
-        Its transpose; d enters at the output, d_memory at the memory that is no output.
+        The transpose; d is the gradient at the output, d_memory the gradient at a memory that is
+        not the output.
     """
 
     n_gates: int
@@ -117,13 +119,13 @@ _KINDS = {
 @saved
 @dataclass(frozen=True)
 class GatedFeedbackCell(Cell):
-    """Layers on top of each other, each of which sees the states of all, through global gates.
+    """Stacked layers, each of which receives the states of all layers through global gates.
 
-    What layer j sees of the step before is, in its candidate, ``sum over i of g_ij U_ij h_i(t-1)``
-    in place of ``U h_j(t-1)``, with one number ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for
-    each pair of layers: x_j is what comes from below (the input, or the layer below at the same
-    step), h* are the states of all layers side by side. The gates of a layer's own units, if it has
-    such, see their own layer alone. The readout sees the uppermost layer.
+    The candidate of layer j contains ``sum over i of g_ij U_ij h_i(t-1)`` instead of
+    ``U h_j(t-1)``, with one number ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for each pair of
+    layers. Here x_j is the input of layer j (the network's input, or the layer below at the same
+    step), and h* are the concatenated states of all layers. The gates of LSTM or GRU units receive
+    only the states of their layer. The readout receives the topmost layer.
 
     The state is [h of layer 0, h of layer 1, ...], for an LSTM followed by [c of layer 0, ...].
 
@@ -133,8 +135,8 @@ class GatedFeedbackCell(Cell):
         Units of each layer.
     n_layers : int, default=2
     kind : {"rnn", "lstm", "gru"}, default="rnn"
-        What the layers are made of: units with tanh, or gated ones with the equations of `LSTMCell`
-        (without peepholes) or `GRUCell`.
+        Units of the layers: tanh, or gated units with the equations of `LSTMCell` (without
+        peepholes) or `GRUCell`.
 
     Raises
     ------
@@ -143,10 +145,10 @@ class GatedFeedbackCell(Cell):
 
     Notes
     -----
-    Of layer j, ``j.W_in``, ``j.W`` and ``j.bias`` are what they are of a single cell of its kind,
-    the candidate's part of ``j.W`` being U_jj; ``j.W_layers`` holds the U_ij of the other layers,
-    one below the other, and row i of ``j.W_gates`` and ``j.W_gates_layers`` holds w_ij and u_ij.
-    It has no compiled loop.
+    For layer j, ``j.W_in``, ``j.W`` and ``j.bias`` are as in a single cell of its kind, and the
+    candidate's part of ``j.W`` is U_jj. ``j.W_layers`` contains the U_ij of the other layers as
+    blocks of rows, and row i of ``j.W_gates`` and ``j.W_gates_layers`` contains w_ij and u_ij.
+    There is no compiled loop.
 
     References
     ----------
@@ -179,11 +181,11 @@ class GatedFeedbackCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """Outputs of all layers, and the cells of an LSTM."""
+        """Number of outputs of all layers, and of the cells of an LSTM."""
         return self._n_all * (2 if self.kind == "lstm" else 1)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         weights = {}
         for j in range(self.n_layers):
             below = self.n_units if j else n_features
@@ -209,7 +211,7 @@ class GatedFeedbackCell(Cell):
         split: list[Params] = [{} for _ in range(self.n_layers)]
         for name, array in params.items():
             layer, dot, own = name.partition(".")
-            if dot:  # the readout's names have none
+            if dot:  # names of the readout's weights have no dot
                 split[int(layer)][own] = array
         return [_Layer(j, self.n_units, _KINDS[self.kind], own) for j, own in enumerate(split)]
 
@@ -244,13 +246,13 @@ class GatedFeedbackCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         (H, steps), layers, n_all = trace.take("H", "steps"), self._layers(params), self._n_all
-        # what enters at the outputs of all layers, D, and at their memories, E
+        # direct gradients at the outputs of all layers, D, and at their memories, E
         D, E = np.zeros_like(H[1:]), np.zeros_like(H[1:])
         D[:, :, layers[-1].units] = dH
         if d_end is not None:
@@ -264,7 +266,7 @@ class GatedFeedbackCell(Cell):
             D[t] += d_before
             d_memory += E[t]
             d_before[:] = 0.0
-            for layer in reversed(layers):
+            for layer in reversed(layers):  # top first: it adds to the outputs' gradient below
                 taken = steps[layer.place][t]
                 slope = layer.backward(taken, D[t], d_memory, H[t], d_before)
                 if layer.place:
@@ -283,7 +285,7 @@ class GatedFeedbackCell(Cell):
 
 
 class _Slopes(NamedTuple):
-    """Gradients at one step: at pre-activations, at what the step before gave, at global gates."""
+    """Gradients at one step: at pre-activations, at their recurrent parts, and at global gates."""
 
     z: Array
     recurrent: Array
@@ -291,14 +293,14 @@ class _Slopes(NamedTuple):
 
 
 class _Layer:
-    """One layer of the cell: its weights, by their names in it, and a step either way."""
+    """One layer of the cell: its weights by name, and a step forwards and backwards."""
 
     def __init__(self, place: int, n_units: int, kind: _Kind, params: Params) -> None:
         self.place, self.n, self.kind, self.params = place, n_units, kind, params
         self.units = slice(place * n_units, (place + 1) * n_units)
         first = kind.candidate * n_units
         self.candidate = slice(first, first + n_units)
-        # U_ij of all layers i side by side; what the gates of the units see of their own layer
+        # U: U_ij of all layers i, concatenated; W: recurrent weights of the units' gates only
         n_others = len(params["W_gates"]) - 1
         others = np.split(params["W_layers"], n_others) if n_others else []
         self.U = np.hstack([*others[:place], params["W"][self.candidate], *others[place:]])
@@ -309,11 +311,11 @@ class _Layer:
         return project(below, self.params["W_in"], self.params["bias"])
 
     def _mixed(self, shares: Array, before: Array) -> Array:
-        """Return the states of all layers, each times its share."""
+        """Return the states of all layers, each times its global gate."""
         return np.repeat(shares, self.n, axis=-1) * before
 
     def forward(self, z: Array, below: Array, before: Array, memory: Array) -> tuple[Array, _Step]:
-        """Return output and step, from projected inputs, inputs, h* and memory."""
+        """Return output and step, given projected inputs, inputs, h* and memory."""
         params = self.params
         shares = expit(below @ params["W_gates"].T + before @ params["W_gates_layers"].T)
         recurrent = before[:, self.units] @ self.W.T
@@ -326,7 +328,7 @@ class _Layer:
     def backward(
         self, step: _Step, d: Array, d_memory: Array, before: Array, d_before: Array
     ) -> _Slopes:
-        """Return the slopes; replace the gradient at the memory, and add to that at h*."""
+        """Return the slopes; replace the gradient at the memory, and add to the gradient at h*."""
         units, n, shares = self.units, self.n, step.shares
         d_z, d_recurrent, d_memory[:, units] = self.kind.backward(
             step, d[:, units], d_memory[:, units]
@@ -338,14 +340,14 @@ class _Layer:
         return _Slopes(d_z, d_recurrent, d_shares)
 
     def at_inputs(self, slopes: _Slopes) -> Array:
-        """Return the gradient at what comes from below."""
+        """Return the gradient at the inputs from below."""
         through_gates = slopes.shares @ self.params["W_gates"]
         return np.asarray(slopes.z @ self.params["W_in"] + through_gates)
 
     def gradients(
         self, slopes: list[_Slopes], steps: list[_Step], below: Array, before: Array
     ) -> Params:
-        """Return those of the weights: one product each, over all steps at once."""
+        """Return the gradients of the weights: one product each, over all steps at once."""
         d_z, d_recurrent, d_shares = (
             as_rows(np.stack(parts)) for parts in zip(*slopes, strict=True)
         )

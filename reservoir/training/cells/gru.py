@@ -31,8 +31,8 @@ from reservoir.training.params import Params
 class GRUCell(Cell):
     """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
 
-    Gates stand in the order reset r, update z, candidate; r and z are logistic. The reset gate
-    acts behind the recurrent product, which has a bias of its own.
+    The order of the gates is reset r, update z, candidate; r and z are logistic. The reset gate
+    acts after the recurrent product, which has a separate bias.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GRUCell(Cell):
     References
     ----------
     K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014 (version
-    1, where the reset gate acts behind the product).
+    1, where the reset gate acts after the product).
 
     Examples
     --------
@@ -57,11 +57,11 @@ class GRUCell(Cell):
 
     @property
     def reads_codes(self) -> bool:
-        """Yes."""
+        """Always True."""
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n = self.n_units
         return {
             "W_in": Weight((3 * n, n_features), "input", 3),
@@ -93,7 +93,7 @@ class GRUCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -114,10 +114,10 @@ class GRUCell(Cell):
         }
         return grads, d_start, G @ params["W_in"] if inputs else None
 
-    # ------------------------------------------------------------------ what it declares
+    # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate between open gates: a leaky layer."""
+        """Return the candidate with open gates: a leaky layer."""
         n = self.n_units
         return Layer(
             slice(2 * n, 3 * n),
@@ -130,7 +130,7 @@ class GRUCell(Cell):
         )
 
     def open_gates(self, params: Params) -> Params:
-        """Return weights, from `params`, with which it is that layer."""
+        """Return `params` changed so that the cell equals this layer."""
         return with_open_gates(params, self.layer(), (GATE_BIAS, -GATE_BIAS, None))
 
     def random_states(self, uniform: Array, reach: float) -> Array:
@@ -138,7 +138,7 @@ class GRUCell(Cell):
         return uniform
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
         n, H = self.n_units, trace.states
         G, R = trace.kept["G"], trace.kept["R"]
         Z = project(trace.inputs, d_params["W_in"], d_params["bias"])
@@ -158,7 +158,7 @@ class GRUCell(Cell):
         return D
 
     def torch_layer(self) -> TorchLayer:
-        """Return torch.nn.GRU, whose second bias is ours for the candidate."""
+        """Return torch.nn.GRU; its second bias corresponds to `bias_recurrent` of the candidate."""
         return TorchLayer("GRU", {}, _to_torch, _from_torch)
 
 
@@ -175,7 +175,7 @@ def _from_torch(arrays: Params) -> Params:
 
 @compiled_as("gru_forward")
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
-    """Step the GRU; gates in the order reset, update, candidate.
+    """Run the GRU over all steps; gates in the order reset, update, candidate.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
     G : array of shape (n_steps, n_sequences, 3 n_units)
         In: the projected inputs. Out: the gates and the candidate.
     R : array of shape (n_steps, n_sequences, n_units)
-        Written: what the reset gate lets through of, W h + bias_recurrent.
+        Written: the argument of the reset gate, W h + bias_recurrent.
     W : array of shape (3 n_units, n_units)
     bias_recurrent : array of shape (n_units,)
     """
@@ -208,14 +208,14 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 
 @compiled_as("gru_backward")
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
-    """Replace the gates, G, and what was reset, R, by the gradients there.
+    """Replace the gates, G, and the arguments of the reset gate, R, by the gradients there.
 
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        What enters at each state directly; used as room.
+        The direct gradient at each state; used as work space.
     G, H, R, W
-        As `gru_forward` left them. R then holds the gradient at W h + bias_recurrent.
+        As after `gru_forward`. R is replaced by the gradient at W h + bias_recurrent.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""A cell as one layer that a regression can fit: targets for states become pre-activations.
+"""Cells as one layer that a regression can fit: targets for states become pre-activations.
 
 Layer-wise least squares needs states of the form ``h = (1 - a) h_prev + a f(z)`` with ``z = g W
-h_prev + W_in x + bias`` and an f that can be inverted. Simple and leaky cells are of that form.
-Gated cells are when their gates do not move, that is with gate weights 0:
+h_prev + W_in x + bias`` and an invertible f. Simple and leaky cells have this form. Gated cells
+have it if their gates are constant, that is with gate weights 0:
 
 - GRU, ``h = (1 - z) candidate + z h_prev``, with reset bias +6 and update bias -6: a leaky cell
   with ``a = g = logistic(6)`` = .9975, exactly.
@@ -26,18 +26,18 @@ OPEN = float(1 / (1 + np.exp(-GATE_BIAS)))
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What starts from data and least squares need to know about a cell.
+    """Description of a cell for starts from data and for least squares.
 
-    A reservoir is drawn into its rows; regressions fit them where f can be inverted.
+    A reservoir is drawn into its rows; regressions fit them if f can be inverted.
 
     Parameters
     ----------
     rows : slice
-        Where the block that is drawn and fitted stands in the three weights.
+        Rows of the three weights that are drawn and fitted.
     centre, radius : float
         Middle and half width of the range of f.
     inverse : callable or None
-        f^-1, elementwise; None where no regression can fit the block.
+        f^-1, elementwise; None if no regression can fit the block.
     leak : array of shape (n_units,) or None
         None without a leak.
     gain : float
@@ -45,7 +45,7 @@ class Layer:
     inputs, recurrent, bias : str
         Names of W_in, W and bias.
     second_bias : str or None
-        Name of a bias that is added to the block of ``W h_prev`` alone, if there is one.
+        Name of a bias that is added only to the block of ``W h_prev``, if there is one.
 
     Examples
     --------
@@ -67,23 +67,23 @@ class Layer:
     second_bias: str | None = None
 
     def values(self, after: Array, before: Array) -> Array:
-        """Return f(z) of states, `after`, and those before them, `before`."""
+        """Return f(z) for states, `after`, and their previous states, `before`."""
         return after if self.leak is None else (after - (1 - self.leak) * before) / self.leak
 
 
 def with_open_gates(
     params: Params, layer: Layer, biases: Sequence[float | None], others: Sequence[str] = ()
 ) -> Params:
-    """Return weights with gates that stand open.
+    """Return weights with open gates.
 
     Parameters
     ----------
     params : dict of arrays
     layer : Layer
     biases : sequence of float or None
-        What each gate's bias becomes; its weights become 0. None: the candidate, which stays.
+        New bias of each gate, whose weights are set to 0. None: the candidate, which is unchanged.
     others : sequence of str
-        Names of other weights that become 0.
+        Names of other weights that are set to 0.
     """
     opened = {name: array.copy() for name, array in params.items()}
     n = len(opened[layer.bias]) // len(biases)
@@ -92,7 +92,7 @@ def with_open_gates(
             rows = slice(gate * n, (gate + 1) * n)
             opened[layer.inputs][rows], opened[layer.recurrent][rows] = 0.0, 0.0
             opened[layer.bias][rows] = bias
-    if layer.second_bias is not None:  # one bias is enough: with an open gate they add up
+    if layer.second_bias is not None:  # with an open gate the two biases are added: keep one
         opened[layer.bias][layer.rows] += layer.gain * opened[layer.second_bias]
         opened[layer.second_bias][:] = 0.0
     for name in others:

@@ -29,18 +29,18 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class LSTMCell(Cell):
-    """Long short-term memory: a cell c that gates write to, keep and read.
+    """Long short-term memory: a cell c that gates write, keep and read.
 
     ``i, f, o = logistic(.)``, ``g = tanh(.)`` of ``W h + W_in x + bias``; ``c = f c + i g``,
-    ``h = o tanh(c)``. Gates stand in the order input, forget, candidate, output. The state is
+    ``h = o tanh(c)``. The order of the gates is input, forget, candidate, output. The state is
     [h, c].
 
     Parameters
     ----------
     n_units : int
     peephole : bool, default=False
-        Whether the gates see the cell: input and forget gate the one before, the output gate the
-        new one, each unit its own; ``peephole`` (3, n_units) holds the weights.
+        Whether the gates receive the cell of their unit: input and forget gate the previous cell,
+        the output gate the new one. The weights are ``peephole`` (3, n_units).
 
     References
     ----------
@@ -63,16 +63,16 @@ class LSTMCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """Output and cell."""
+        """Number of outputs and cells."""
         return 2 * self.n_units
 
     @property
     def reads_codes(self) -> bool:
-        """Yes."""
+        """Always True."""
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n = self.n_units
         weights = {
             "W_in": Weight((4 * n, n_features), "input", 4),
@@ -110,7 +110,7 @@ class LSTMCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -122,7 +122,8 @@ class LSTMCell(Cell):
             enter(dH, ends, d_end[:, :n])
             d_cell = np.array(d_end[:, n:])
             if (ends < len(TC)).any():
-                # a cell that ends early: the padding behind it must hand its gradient on unchanged
+                # padding after a sequence that ends early must pass its cell's gradient unchanged:
+                # input gate 0, forget gate 1
                 for b in np.flatnonzero(ends < len(TC)):
                     G[ends[b] :, b, :n] = 0
                     G[ends[b] :, b, n : 2 * n] = 1
@@ -135,15 +136,15 @@ class LSTMCell(Cell):
             grads["peephole"] = np.stack([np.einsum("tbn,tbn->n", d, c) for d, c in pairs])
         return grads, np.hstack([d_h, d_c]), G @ params["W_in"] if inputs else None
 
-    # ------------------------------------------------------------------ what it declares
+    # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate between open gates: ``o tanh(i tanh(z))``."""
+        """Return the candidate with open gates: ``o tanh(i tanh(z))``."""
         rows = slice(2 * self.n_units, 3 * self.n_units)
         return Layer(rows, 0.0, OPEN * float(np.tanh(OPEN)), _invert_open)
 
     def open_gates(self, params: Params) -> Params:
-        """Return weights, from `params`, with which it is that layer, but for .0025."""
+        """Return `params` changed so that the cell equals this layer, up to .0025."""
         biases = (GATE_BIAS, -GATE_BIAS, None, GATE_BIAS)
         others = ("peephole",) if self.peephole else ()
         return with_open_gates(params, self.layer(), biases, others)
@@ -154,7 +155,7 @@ class LSTMCell(Cell):
         return np.hstack([np.tanh(cells), cells])
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return how the outputs move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the outputs' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
         n, kept = self.n_units, trace.kept
         C, TC, G = kept["C"], kept["TC"], kept["G"]
         Z = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
@@ -192,7 +193,7 @@ def _invert_open(h: Array) -> Array:
 
 @compiled_as("lstm_forward")
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
-    """Step the LSTM; gates in the order input, forget, candidate, output.
+    """Run the LSTM over all steps; gates in the order input, forget, candidate, output.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Ar
         In: the projected inputs. Out: the gates.
     W : array of shape (4 n_units, n_units)
     peephole : array of shape (3, n_units) or None
-        How much of the cell the input, forget and output gate see.
+        Weights of the cell at the input, forget and output gate.
     """
     n = H.shape[2]
     W_T = np.ascontiguousarray(W.T)
@@ -239,11 +240,11 @@ def lstm_backward(
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        What enters at each output directly; used as room.
+        The direct gradient at each output; used as work space.
     dC : array of shape (n_sequences, n_units)
-        What enters at the last cell.
+        The gradient at the last cell.
     G, C, TC, W, peephole
-        As `lstm_forward` left them.
+        As after `lstm_forward`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How an estimator's cell is made of cells: recipes, with names where sizes are the estimator's."""
+"""Recipes for the cells of estimators, in which names mean cells of the estimator's size."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _KINDS: dict[str, Callable[..., Cell]] = {
 @saved
 @dataclass(frozen=True, repr=False)
 class Recipe:
-    """What `stacked` and `bidirectional` return: how to make a cell of cells.
+    """Recipe for a composite cell, returned by `stacked` and `bidirectional`.
 
     Parameters
     ----------
     kind : {"stacked", "bidirectional"}
     parts : tuple of str, Cell or Recipe
     options : tuple of (str, value)
-        Of the cell that is made of the parts.
+        Options of the composite cell.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Recipe:
                     f"{self.kind}: {part!r} must be the name of a cell, a Cell, or another such "
                     "recipe."
                 )
-        self.cell(lambda name: SimpleCell(1))  # what cannot be made is refused at once
+        self.cell(lambda name: SimpleCell(1))  # raise now if the cell cannot be created
 
     def __repr__(self) -> str:
         options = [f"{name}={value!r}" for name, value in self.options]
@@ -63,7 +63,7 @@ class Recipe:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names among the parts, and among theirs."""
+        """The names in the recipe, nested recipes included."""
         found: list[str] = []
         for part in self.parts:
             found += part.names if isinstance(part, Recipe) else [part] * isinstance(part, str)
@@ -75,7 +75,7 @@ class Recipe:
         Parameters
         ----------
         make : callable, ``make(name) -> Cell``
-            What a name stands for.
+            Returns the cell for a name.
 
         Returns
         -------
@@ -96,33 +96,33 @@ def stacked(
     dropout: float = 0.0,
     same_mask: bool = False,
 ) -> Recipe:
-    """Stack cells: each reads the states of the one below.
+    """Stack cells: the input of each is the state of the cell below.
 
     Parameters
     ----------
     *layers : str, Cell or Recipe
-        From the lowest to the topmost. A name in `reservoir.training.cells.CELLS` has the
-        estimator's n_units (and its activation and leak rate, where it has these); a cell keeps
-        its own size; a recipe is made in the same way.
+        From the lowest to the topmost layer. A name in `reservoir.training.cells.CELLS` means a
+        cell with the estimator's n_units (and its activation and leak rate, if the cell has these);
+        a cell keeps its size; a recipe is resolved in the same way.
     input_shortcuts : bool, default=False
-        Whether every layer reads the input, too.
+        Whether every layer receives the input, too.
     readout_shortcuts : bool, default=False
-        Whether the readout sees the states of all layers, the lowest first.
+        Whether the readout receives the states of all layers, the lowest first.
     dropout : float in [0, 1), default=0.0
-        Share of what passes between inputs, layers and readout that is set to 0 while weights are
-        trained; see `StackedCell`. Not for solvers that take all data at once.
+        Share of the numbers between inputs, layers and readout that is set to 0 during training;
+        see `StackedCell`. Not for solvers that use all data at once.
     same_mask : bool, default=False
         Whether a sequence has the same mask at all steps of an update, instead of one for each.
 
     Returns
     -------
     Recipe
-        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It makes a `StackedCell`.
+        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It creates a `StackedCell`.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no layer, one is none of these, or dropout is outside its range.
+        If there is no layer, a layer has another type, or dropout is outside its range.
 
     Examples
     --------
@@ -144,23 +144,23 @@ def stacked(
 
 
 def bidirectional(ahead: str | Cell | Recipe, back: str | Cell | Recipe | None = None) -> Recipe:
-    """Read sequences in both directions; the readout sees the states of both.
+    """Combine a forward and a backward cell; the readout receives the states of both.
 
-    For recordings that are there as a whole: at each step the states depend on rows to come. So
-    there is no `forecast`, no `stream` and no `partial_fit`, and no run goes on from the state
-    in which another has ended.
+    This is for recordings that are available as a whole, since at each step the states depend on
+    future rows. Therefore `forecast`, `stream` and `partial_fit` are not available, and a run
+    cannot continue from the end state of another.
 
     Parameters
     ----------
     ahead : str, Cell or Recipe
-        Reads forwards. A name has the estimator's n_units, as in `stacked`.
+        The forward cell. A name means a cell with the estimator's n_units, as in `stacked`.
     back : str, Cell or Recipe, optional
-        Reads backwards. By default the same as `ahead`, with weights of its own.
+        The backward cell. By default the same as `ahead`, with separate weights.
 
     Returns
     -------
     Recipe
-        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It makes a
+        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It creates a
         `BidirectionalCell`.
 
     Examples

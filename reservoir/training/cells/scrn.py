@@ -1,4 +1,4 @@
-"""The structurally constrained recurrent network: slow context units beside the hidden ones."""
+"""The structurally constrained recurrent network: slow context units next to hidden units."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, states_
 from reservoir.training.cells.simple import SimpleCell
 from reservoir.training.params import Params
 
-_CONTEXT_PER_UNIT = 0.4  # of Mikolov et al.: 40 context units beside 100 hidden ones
+_CONTEXT_PER_UNIT = 0.4  # as Mikolov et al.: 40 context units for 100 hidden ones
 
 
 @saved
 @dataclass(frozen=True)
 class SCRNCell(Cell):
-    """``s = (1 - a) B x + a s``, ``h = f(P s + A x + R h + bias)``; the readout sees [h, s].
+    """Structurally constrained recurrent network, with hidden units h and context units s.
 
-    The structurally constrained recurrent network. Context units s are linear and see no state but
-    their own: each is an exponential average of what B makes of the inputs, over about 1 / (1 - a)
-    steps. A, R and B are the weights ``W_in``, ``W`` and ``W_in_context``, P is ``W_context``. The
-    state is [h, s].
+    ``s = (1 - a) B x + a s``, ``h = f(P s + A x + R h + bias)``; the readout receives [h, s].
+    Context units are linear and independent of each other: each is an exponential average of an
+    input B x over about 1 / (1 - a) steps. A, R and B are the weights ``W_in``, ``W`` and
+    ``W_in_context``, P is ``W_context``. The state is [h, s].
 
     Parameters
     ----------
     n_units : int
         Hidden units, h.
     n_context : int, optional
-        Context units, s. By default .4 `n_units`, at least one: 40 beside 100, as in [1]_.
+        Context units, s. By default .4 `n_units`, at least one: 40 for 100, as in [1]_.
     activation : str, default="tanh"
-        f, a name in `reservoir.activations.ACTIVATIONS`. That of [1]_ is "logistic".
+        f, a name in `reservoir.activations.ACTIVATIONS`; "logistic" in [1]_.
     decay : float in (0, 1) or tuple of n_context such numbers, default=0.95
-        a, the share of a context unit that a step leaves; the number is that of [1]_.
+        a, the share of a context unit that is kept in each step; the default is from [1]_.
     learn_decay : bool, default=False
-        Whether each context unit learns its own: ``a = logistic(logit(decay) + b)``, with b the
-        weight ``decay`` (n_context,), which starts from 0; no penalty pulls it there.
+        Whether to train a separate decay for each context unit: ``a = logistic(logit(decay) + b)``,
+        with b the weight ``decay`` (n_context,), which is initially 0 and not penalised.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class SCRNCell(Cell):
     learn_decay: bool = False
 
     def __post_init__(self) -> None:
-        self._hidden()  # looks at n_units and the activation
+        self._hidden()  # validates n_units and the activation
         if self.n_context is not None:
             check_count("n_context", self.n_context)
         check_switch("learn_decay", self.learn_decay)
@@ -77,7 +77,7 @@ class SCRNCell(Cell):
         if decay.shape not in ((), (m,)) or not ((decay > 0) & (decay < 1)).all():
             raise ValueError(
                 f"decay={self.decay!r} must be a number between 0 and 1, or {m} such numbers, one "
-                "per context unit. 0 would be no memory, and 1 a sum that never forgets."
+                "per context unit. With 0 there is no memory, and with 1 a sum that never forgets."
             )
         if not isinstance(self.decay, float):  # arrays can be neither compared nor hashed
             object.__setattr__(self, "decay", tuple(decay.tolist()) if decay.ndim else float(decay))
@@ -90,16 +90,16 @@ class SCRNCell(Cell):
 
     @property
     def width(self) -> int:
-        """Hidden and context units."""
+        """Number of hidden and context units."""
         return self.n_units + self._n_context
 
     @property
     def state_size(self) -> int:
-        """Hidden and context units."""
+        """Number of hidden and context units."""
         return self.width
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n, m = self.n_units, self._n_context
         weights = {
             "W_in": Weight((n, n_features), "input"),
@@ -120,7 +120,7 @@ class SCRNCell(Cell):
         return {"W_in": W_in, "W": params["W"], "bias": params["bias"]}
 
     def _shares(self, params: Params) -> tuple[Array, Array]:
-        """Return a and 1 - a, per context unit; the second keeps its digits where a is near 1."""
+        """Return a and 1 - a, per context unit; the second is accurate even if a is near 1."""
         decay = np.broadcast_to(np.asarray(self.decay, np.float64), (self._n_context,))
         parts = decay, 1 - decay
         if self.learn_decay:
@@ -161,14 +161,14 @@ class SCRNCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
         n, p = self.n_units, trace.inputs.shape[2]
         kept, taken = self._shares(params)
         enter(dH, trace.lengths, d_end)
-        # hidden units; what they pass on to [x, s]
+        # hidden units, and the gradient at their inputs [x, s]
         grads, d_hidden, d_seen = self._hidden().backward(
             self._hidden_params(params),
             trace.kept["hidden"],
@@ -177,7 +177,7 @@ class SCRNCell(Cell):
             inputs=True,
         )
         assert d_seen is not None
-        # context units: the filter, transposed
+        # context units: the transposed filter
         D = d_seen[:, :, p:] + dH[:, :, n:]
         for t in range(len(D) - 1, 0, -1):
             D[t - 1] += kept * D[t]
@@ -191,14 +191,14 @@ class SCRNCell(Cell):
         return grads, np.hstack([d_hidden, d_context]), d_inputs
 
     def _at_kept(self, trace: Trace, D: Array) -> Array:
-        """Return the gradient at a, from that at the context units."""
+        """Return the gradient at a, given the gradient at the context units."""
         change = trace.states[:-1, :, self.n_units :] - trace.kept["driven"]
         return np.asarray(np.einsum("tbm,tbm->m", D, change))
 
-    # ------------------------------------------------------------------ what it declares
+    # ------------------------------------------------------------------ optional capabilities
 
     def check_controllable(self) -> None:
-        """Refuse gradient control where the activation does not say how it bends."""
+        """Raise if the activation does not provide its slope and curvature."""
         self._hidden().check_controllable()
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
@@ -217,13 +217,13 @@ class SCRNCell(Cell):
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Carry a gradient at step Jacobians on.
+        """Propagate a gradient at step Jacobians.
 
-        R, P and a have a direct part, and z has the rest. `params`, `trace`, `steps`, `sequences`
-        and `G` as in `Cell.jacobian_gradient`.
+        The gradient has direct parts at R, P and a, and another at z. `params`, `trace`, `steps`,
+        `sequences` and `G` as in `Cell.jacobian_gradient`.
         """
         n, (kept, taken) = self.n_units, self._shares(params)
-        # the upper rows are diag(f') V, as a simple cell's with the recurrent weights V = [R, P Q]
+        # the upper rows are diag(f') V, as for a simple cell with recurrent weights V = [R, P Q]
         V = np.hstack([params["W"], params["W_context"] * kept])
         upper, d_pre = self._hidden().jacobian_gradient({"W": V}, trace, steps, sequences, G[:, :n])
         d_R, d_PQ = upper["W"][:, :n], upper["W"][:, n:]

@@ -1,4 +1,4 @@
-"""Elman's cell, with a leak the reservoir's, and its loops over time."""
+"""Elman's cell, which with a leak is a reservoir's, and its loops over time."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from reservoir.training.cells.layer import Layer
 from reservoir.training.loop_engines import compiled_as, loop_for
 from reservoir.training.params import Params
 
-_TORCH = ("tanh", "relu")  # torch.nn.RNN knows no others
+_TORCH = ("tanh", "relu")  # the activations of torch.nn.RNN
 
 
 @saved
 @dataclass(frozen=True)
 class SimpleCell(Cell):
-    """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
+    """Elman's cell, and the cell of a reservoir: ``h = (1 - a) h + a f(W h + W_in x + bias)``.
 
     Parameters
     ----------
     n_units : int
     activation : str, default="tanh"
-        A name in `reservoir.activations.ACTIVATIONS`. One that is registered there by a user is
-        trained by its derivative, on NumPy.
+        A name in `reservoir.activations.ACTIVATIONS`. For an activation registered by a user,
+        training uses its derivative, and runs in NumPy.
     leak_rate : float in (0, 1] or tuple of n_units such numbers, default=1.0
 
     References
@@ -72,18 +72,18 @@ class SimpleCell(Cell):
                 f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
                 "numbers, one per unit."
             )
-        if not isinstance(self.leak_rate, (float, int)):  # arrays cannot be compared, nor hashed
+        if not isinstance(self.leak_rate, (float, int)):  # arrays cannot be compared or hashed
             object.__setattr__(
                 self, "leak_rate", tuple(leak.tolist()) if leak.ndim else float(leak)
             )
 
     @property
     def reads_codes(self) -> bool:
-        """Yes."""
+        """Always True."""
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         n = self.n_units
         return {
             "W_in": Weight((n, n_features), "input"),
@@ -92,12 +92,12 @@ class SimpleCell(Cell):
         }
 
     def leaks(self, dtype: Any = np.float64) -> Array | None:
-        """Return the leak rate per unit in a dtype; None where it is 1 throughout."""
+        """Return the leak rate per unit in a dtype; None if all are 1."""
         leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
         return None if (leak == 1).all() else np.array(leak)
 
     def slopes(self, trace: Trace) -> Array:
-        """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
+        """Return a f'(z), the derivative of the state by the pre-activation, at every step."""
         values: Array = trace.values  # type: ignore[assignment]
         slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
         leak = self._leak_of(trace)
@@ -108,7 +108,7 @@ class SimpleCell(Cell):
         return slopes if leak is None else slopes * leak
 
     def _leak_of(self, trace: Trace) -> Array | None:
-        """Return the leak of a run: per unit, or of each step where the run was told so."""
+        """Return the leak of a run: per unit, or per step if the run had a leak per step."""
         leak: Array | None = trace.kept.get("leak")
         return self.leaks(trace.states.dtype) if leak is None else leak
 
@@ -122,7 +122,7 @@ class SimpleCell(Cell):
     def _run(
         self, params: Params, X: Array, start: Array, lengths: Array | None, leak: Array | None
     ) -> Trace:
-        """Run with a leak as in `simple_forward`; one of each step is kept in the trace."""
+        """Run with a leak as in `simple_forward`; a leak per step is kept in the trace."""
         U = project(X, params["W_in"], params["bias"])
         H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
         H[0] = start
@@ -131,7 +131,7 @@ class SimpleCell(Cell):
         self._loop(simple_forward, U, leak)(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
         kept = {} if leak is None or leak.ndim == 1 else {"leak": leak}
-        if activation.slope is None:  # the value does not say how steep f is: U holds z now
+        if activation.slope is None:  # f' does not follow from f; U contains z
             kept["slopes"] = activation.derivative(U).astype(U.dtype)
         return Trace(X, H, states_at(H, ends), ends, V, kept)
 
@@ -145,7 +145,7 @@ class SimpleCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -161,15 +161,15 @@ class SimpleCell(Cell):
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
     def _loop(self, loop: Any, A: Array, leak: Array | None) -> Any:
-        of_each_step = leak is not None and leak.ndim > 1  # kernels have one leak for all steps
-        if ACTIVATIONS[self.activation].kernel is None or of_each_step:
+        leak_per_step = leak is not None and leak.ndim > 1  # kernels need one leak for all steps
+        if ACTIVATIONS[self.activation].kernel is None or leak_per_step:
             return loop
         return loop_for(loop, A.shape, A.dtype)
 
-    # ------------------------------------------------------------------ what it declares
+    # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return all of it as a layer; regressions fit it where f is bounded, or a line."""
+        """Return the whole cell as a layer; regressions can fit it if f is bounded or linear."""
         activation = ACTIVATIONS[self.activation]
         rows, leak, enclosure = slice(0, self.n_units), self.leaks(), activation.enclosure
         if activation.inverse is None or enclosure is None:
@@ -179,7 +179,7 @@ class SimpleCell(Cell):
             return Layer(rows, centre, enclosure.high - centre, activation.inverse, leak)
         ends = np.array([-np.inf]), np.array([np.inf])
         least, largest = enclosure.slopes(*ends)
-        if least != largest:  # where f bends, targets far out are not to be trusted
+        if least != largest:  # if f is nonlinear, large targets are unreliable
             return Layer(rows, leak=leak)
         return Layer(rows, 0.0, np.inf, activation.inverse, leak)
 
@@ -208,7 +208,7 @@ class SimpleCell(Cell):
 
     @staticmethod
     def params_of(reservoir: Reservoir) -> Params:
-        """Return the weights of a reservoir: `reservoir` undone."""
+        """Return the weights of a reservoir: the inverse of `reservoir`."""
         return {
             "W_in": np.array(dense(reservoir.W_in, "W_in")),
             "W": np.array(dense(reservoir.W)),
@@ -216,14 +216,14 @@ class SimpleCell(Cell):
         }
 
     def check_controllable(self) -> None:
-        """Refuse gradient control where the activation does not say how it bends."""
+        """Raise if the activation does not provide its slope and curvature."""
         activation = ACTIVATIONS[self.activation]
         if activation.slope is None or activation.curvature is None:
             known = [name for name, f in ACTIVATIONS.items() if f.curvature is not None]
             raise ValueError(
                 "gradient_control needs the slope and the curvature of the activation from its "
-                f"value, and activation={self.activation!r} does not say both: it is known of "
-                f"{', '.join(map(repr, known))}. Use one of these, or gradient_control=0."
+                f"value, and activation={self.activation!r} does not provide both; "
+                f"{', '.join(map(repr, known))} do. Use one of these, or gradient_control=0."
             )
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
@@ -239,10 +239,10 @@ class SimpleCell(Cell):
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Carry a gradient at step Jacobians on.
+        """Propagate a gradient at step Jacobians.
 
-        W has a direct part, diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W). `params`,
-        `trace`, `steps`, `sequences` and `G` as in `Cell.jacobian_gradient`.
+        The gradient has a direct part at W, diag(a f') G, and another at z, a f''(z) * rowsum(G *
+        W). `params`, `trace`, `steps`, `sequences` and `G` as in `Cell.jacobian_gradient`.
         """
         V: Array = trace.values[steps, sequences]  # type: ignore[index]
         slopes = self._leaked(slope(self.activation, V))
@@ -255,7 +255,7 @@ class SimpleCell(Cell):
         return direct, d_pre
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
         D = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
         slopes, leak = self.slopes(trace), self._leak_of(trace)
         keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
@@ -269,15 +269,15 @@ class SimpleCell(Cell):
         return D
 
     def torch_layer(self) -> TorchLayer:
-        """Return torch.nn.RNN; there is none with a leak, and none but for tanh and relu."""
+        """Return torch.nn.RNN, which supports no leak, and only tanh and relu."""
         if self.leaks() is not None:
             self._raise_no_torch(
                 f"leak_rate={self.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
             )
         if self.activation not in _TORCH:
             self._raise_no_torch(
-                f"activation={self.activation!r}: torch.nn.RNN knows 'tanh' and 'relu' alone. Use "
-                "one"
+                f"activation={self.activation!r}: torch.nn.RNN has only 'tanh' and 'relu'. Use one "
+                "of these"
             )
         options = {"nonlinearity": self.activation}
         return TorchLayer("RNN", options, torch_arrays, from_torch_arrays)
@@ -289,7 +289,7 @@ def slope(activation: str, value: Array) -> Array:
     Parameters
     ----------
     activation : str
-        A name in `reservoir.activations.ACTIVATIONS`, whose entry says it.
+        A name in `reservoir.activations.ACTIVATIONS`, whose entry defines it.
     value : array
 
     Returns
@@ -299,7 +299,7 @@ def slope(activation: str, value: Array) -> Array:
     Raises
     ------
     ValueError
-        If the entry does not say it: its derivative is known from z alone.
+        If the entry does not define it: its derivative can be computed only from z.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def curvature(activation: str, value: Array) -> Array:
     Raises
     ------
     ValueError
-        If the entry does not say it.
+        If the entry does not define it.
 
     Examples
     --------
@@ -344,8 +344,8 @@ def _from_value(activation: str, what: str) -> Callable[[Array], Array]:
     if function is None:
         known = [name for name, f in ACTIVATIONS.items() if getattr(f, what) is not None]
         raise ValueError(
-            f"activation={activation!r}: its {what} does not follow from its value, as that of "
-            f"{', '.join(map(repr, known))} does. Use one of these."
+            f"activation={activation!r}: its {what} cannot be computed from its value. Use one of "
+            f"{', '.join(map(repr, known))}."
         )
     return function
 
@@ -359,14 +359,14 @@ def simple_forward(
     activation: str,
     leak: Array | None,
 ) -> None:
-    """Step ``h = (1 - a) h + a f(W h + u)``.
+    """Run ``h = (1 - a) h + a f(W h + u)`` over all steps.
 
     Parameters
     ----------
     H : array of shape (n_steps + 1, n_sequences, n_units)
-        The states; the first row is given, the others are written.
+        The states; the first row is given, the other rows are written.
     V : array of shape (n_steps, n_sequences, n_units)
-        Written: the values f(z). The rows of H themselves if there is no leak.
+        Written: the values f(z). A view of the rows of H if there is no leak.
     U : array of shape (n_steps, n_sequences, n_units)
         The projected inputs, bias included. Overwritten, here by z.
     W : array of shape (n_units, n_units)
@@ -394,18 +394,18 @@ def simple_forward(
 def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Replace the gradient at the states, D, by that at the pre-activations.
+    """Replace the gradient at the states, D, by the gradient at the pre-activations.
 
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        In: what enters at each state directly. Out: dL/dz.
+        In: the direct gradient at each state. Out: dL/dz.
     V, W, leak
         As in `simple_forward`.
     activation : str
         As in `slope`.
     extra : array of the shape of D, or None
-        What enters at the pre-activations directly.
+        The direct gradient at the pre-activations.
 
     Returns
     -------
@@ -421,7 +421,7 @@ def simple_backward(
 def backward_by_slopes(
     D: Array, slopes: Array, W: Array, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Do as `simple_backward`, given a f'(z) at every step."""
+    """Do the same as `simple_backward`, given a f'(z) at every step."""
     keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
     g = np.zeros_like(D[0])
     through = np.empty_like(g)

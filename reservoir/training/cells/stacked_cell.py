@@ -1,4 +1,4 @@
-"""Cells one on top of the other: each reads the states of the one below."""
+"""Stacked cells: the input of each is the state of the cell below."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class StackedCell(CompositeCell):
-    """Cells one on top of the other, with shortcuts if they are asked for.
+    """Stack of cells, optionally with shortcuts.
 
     The weights of cell i, counted from below, are named "i.W_in", "i.W" and so on. The state is
-    that of the lowest cell, then that of the one above it, and so on.
+    the concatenation of the cells' states, the lowest first.
 
     Parameters
     ----------
     cells : tuple of Cell
         From the lowest to the topmost.
     input_shortcuts : bool, default=False
-        Whether every cell reads the input, behind the states of the cell below.
+        Whether every cell receives the input, after the states of the cell below.
     readout_shortcuts : bool, default=False
-        Whether the readout sees the states of all cells, the lowest first, and not those of the
-        topmost alone.
+        Whether the readout receives the states of all cells, the lowest first, instead of only the
+        topmost cell's.
     dropout : float in [0, 1), default=0.0
-        Share of the numbers that are set to 0 while weights are trained, the others being divided
-        by what is left: of the inputs, of what each cell reads from the one below, and of what
-        the readout sees. The states that go from step to step are left alone. Predictions, losses
-        that are reported, and solvers that start from data use all numbers.
+        Share of the numbers that are set to 0 during training; the others are divided by
+        ``1 - dropout``. It applies to the inputs, to the states that a cell receives from the cell
+        below, and to the features of the readout, but not to states carried from step to step.
+        Predictions, reported losses, and starts from data use all numbers.
     same_mask : bool, default=False
         Whether a sequence has the same mask at all steps of an update, instead of one for each.
 
     Attributes
     ----------
     n_units : int
-        Of the topmost cell that has a state; layers that only transform what they read, such as
+        Units of the topmost cell that has a state; layers that only transform their inputs, such as
         `FeedforwardCell`, have none.
 
     Raises
     ------
     TypeError, ValueError
-        If what is stacked is no cell, or dropout is outside its range.
+        If a part is not a cell, or dropout is outside its range.
 
     References
     ----------
@@ -59,8 +59,8 @@ class StackedCell(CompositeCell):
     "Generating sequences with recurrent neural networks", arXiv:1308.0850, 2013; for dropout W.
     Zaremba, I. Sutskever and O. Vinyals, "Recurrent neural network regularization",
     arXiv:1409.2329, 2014; for one mask Y. Gal and Z. Ghahramani, "A theoretically grounded
-    application of dropout in recurrent neural networks", NeurIPS 2016, which drops connections
-    from state to state, too.
+    application of dropout in recurrent neural networks", NeurIPS 2016, which also drops connections
+    from state to state.
 
     Examples
     --------
@@ -93,24 +93,24 @@ class StackedCell(CompositeCell):
 
     @property
     def width(self) -> int:
-        """What the topmost cell shows, or all of them."""
+        """Width of the topmost cell, or of all cells."""
         if self.readout_shortcuts:
             return sum(cell.width for cell in self.cells)
         return self.cells[-1].width
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the lowest cell does, and no other sees the inputs."""
+        """Whether the lowest cell accepts codes, and no other cell receives the inputs."""
         alone = not self.input_shortcuts and not self.dropout
         return alone and self.cells[0].reads_codes
 
     @property
     def drops_out(self) -> bool:
-        """Whether it, or one of its cells, does."""
+        """Whether the stack or one of its cells has dropout."""
         return self.dropout > 0 or super().drops_out
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features."""
+        """Return the description of each weight array by name, for inputs of n_features."""
         more = n_features if self.input_shortcuts else 0
         below = [cell.width + more for cell in self.cells[:-1]]
         return self._weights_of_parts([n_features, *below])
@@ -156,7 +156,7 @@ class StackedCell(CompositeCell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time.
+        """Propagate a gradient back through time.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -183,7 +183,7 @@ class StackedCell(CompositeCell):
         return self._named(grads), np.hstack(d_starts), d_X
 
     def _at_outputs(self, dH: Array) -> list[Array]:
-        """Return what enters at each cell's states from the readout."""
+        """Return the direct gradient at each cell's states from the readout."""
         widths = [cell.width for cell in self.cells]
         if self.readout_shortcuts:
             parts = np.split(dH, np.cumsum(widths)[:-1], axis=2)

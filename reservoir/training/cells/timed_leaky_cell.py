@@ -1,4 +1,4 @@
-"""The leaky cell under rows that come at irregular times."""
+"""The leaky cell for rows at irregular times."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class TimedLeakyCell(Cell):
-    """``h = (1 - a)^dt h + (1 - (1 - a)^dt) f(W h + W_in x + bias)``, dt the time of the step.
+    """Leaky cell for irregular time steps dt.
 
-    One column of the inputs holds the times of the rows, in steps: dt is that of a row less that of
-    the row before. Weights and readout do not see it. A state has one number more than there are
-    units, the time of the row before, so that a run goes on over a gap in whatever chunks its rows
-    come; a run without a state begins one step before its first row. Times are data: their
-    gradients are 0. Inputs and states are float64, whatever the dtype of the weights. The loops are
-    NumPy's, not compiled.
+    ``h = (1 - a)^dt h + (1 - (1 - a)^dt) f(W h + W_in x + bias)``
+
+    One column of the inputs contains the times of the rows, in steps: dt is the difference between
+    the times of a row and the previous row. Weights and readout do not use this column. A state has
+    one number more than there are units, the time of the previous row, so that a run can continue
+    across a gap however the rows are divided into chunks; a run without a state starts one step
+    before its first row. Times are data: their gradients are 0. Inputs and states are float64 for
+    any dtype of the weights. The loops run in NumPy and are not compiled.
 
     Parameters
     ----------
@@ -36,22 +38,22 @@ class TimedLeakyCell(Cell):
     activation : str, default="tanh"
         As in `SimpleCell`.
     leak_rate : float in (0, 1] or tuple of n_units such numbers, default=0.3
-        a, the share of the state that a step of length 1 renews. Units with a leak rate of 1 take
-        no account of the time.
+        a, the share of the state that is replaced in a step of length 1. Units with a leak rate of
+        1 do not depend on the time.
     place : int, default=0
-        Where the times stand among the columns of the inputs.
+        Index of the column of times in the inputs.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is outside its range; in a run, if times do not rise.
+        If a parameter is outside its range; in a run, if times do not increase.
 
     References
     ----------
     H. Jaeger, M. Lukosevicius, D. Popovici and U. Siewert, "Optimization and applications of echo
     state networks with leaky-integrator neurons", Neural Networks 20, 2007, for the leak; M. C.
     Mozer, D. Kazakov and R. V. Lindsey, "Discrete event, continuous time RNNs", arXiv:1710.04110,
-    2017, for states that fade by the time between rows.
+    2017, for states that decay with the time between rows.
 
     Examples
     --------
@@ -71,21 +73,21 @@ class TimedLeakyCell(Cell):
     place: int = 0
 
     def __post_init__(self) -> None:
-        even = self.at_even_steps()  # looks at all but the place
+        even = self.at_even_steps()  # validates all but `place`
         object.__setattr__(self, "leak_rate", even.leak_rate)
         check_count("place", self.place, minimum=0)
 
     @property
     def state_size(self) -> int:
-        """Units, and the time of the row before."""
+        """Number of units, plus one for the time of the previous row."""
         return self.n_units + 1
 
     def at_even_steps(self) -> SimpleCell:
-        """Return the simple cell that this one is where every step has length 1."""
+        """Return the simple cell that is equivalent if every step has length 1."""
         return SimpleCell(self.n_units, self.activation, self.leak_rate)
 
     def n_channels(self, n_features: int) -> int:
-        """Return how many of n_features columns are left without that of times."""
+        """Return how many of n_features columns remain without the column of times."""
         return n_features - 1
 
     def channels(self, X: Array) -> Array:
@@ -93,17 +95,17 @@ class TimedLeakyCell(Cell):
         return np.delete(X, self.place, axis=-1)
 
     def before(self, row: Array, state: Array) -> Array:
-        """Return a state whose time is one step before that of a row."""
+        """Return a state whose time is one step before the time of a row."""
         dated = np.array(state, dtype=np.float64)
         dated[..., -1] = row[..., self.place] - 1
         return dated
 
     def held_in(self, dtype: Any) -> Any:
-        """Return float64, which times need, whatever the `dtype` of weights."""
+        """Return float64, which times need for any `dtype` of weights."""
         return np.dtype(np.float64)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return what the weights are, by name, for inputs of n_features, the times among them."""
+        """Return the description of each weight by name, for inputs of n_features with times."""
         if n_features <= self.place:
             raise ValueError(
                 f"place={self.place} is outside inputs of {n_features} columns: give the column "
@@ -140,7 +142,7 @@ class TimedLeakyCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time; that at times is 0.
+        """Propagate a gradient back through time; the gradient at times is 0.
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
@@ -157,13 +159,13 @@ class TimedLeakyCell(Cell):
             d_inputs = np.insert(d_inputs, self.place, 0, axis=2)
         return grads, d_state, d_inputs
 
-    # ------------------------------------------------------------------ what it declares
+    # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return all of it as a layer that is drawn; no regression fits it.
+        """Return the whole cell as a layer that can be drawn, but not fitted by a regression.
 
-        What a target for a state asks of f would be divided by a leak that is near 0 after a short
-        step. So "least_squares" fits the readout, then follows the gradient of the states.
+        Targets for f would be obtained by dividing by the leak, which is near 0 for short steps.
+        Therefore "least_squares" fits the readout, then takes steps along the gradient.
         """
         return Layer(slice(0, self.n_units))
 
@@ -172,16 +174,16 @@ class TimedLeakyCell(Cell):
         return self.at_even_steps().random_states(uniform, reach)
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
         return self.at_even_steps().tangent(params, trace.kept["units"], d_params)
 
     def check_controllable(self) -> None:
-        """Refuse gradient control: a state says when it was, which no weight moves."""
+        """Raise: gradient control is not supported for states that depend on times."""
         self._raise_no_control()
 
     def _raise_no_control(self) -> NoReturn:
         raise ValueError(
-            "gradient_control holds the Jacobians of steps near 1, and with times among the inputs "
+            "gradient_control keeps the Jacobians of steps near 1, but with times among the inputs "
             "a long step forgets by design. Use gradient_control=0, or rows on a regular grid "
             "without time_column."
         )
@@ -190,7 +192,7 @@ class TimedLeakyCell(Cell):
 def _lengths_of_steps(times: Array, ends: Array) -> Array:
     """Return the length of each step (n_steps, n_sequences); 1 where rows are padding.
 
-    The first of `times` is that of the state before.
+    The first row of `times` belongs to the initial states.
     """
     dt = np.diff(times, axis=0)
     steps = np.arange(len(dt))[:, None]
@@ -200,7 +202,7 @@ def _lengths_of_steps(times: Array, ends: Array) -> Array:
         step, sequence = np.unravel_index(np.argmin(rises), dt.shape)
         raise ValueError(
             f"Times must rise: row {step} of sequence {sequence} is at time "
-            f"{times[step + 1, sequence]:g}, and the one before at {times[step, sequence]:g}. Sort "
-            "rows by time; where a sequence begins give no state."
+            f"{times[step + 1, sequence]:g}, but the previous one is at {times[step, sequence]:g}. "
+            "Sort rows by time; give no state at the start of a sequence."
         )
     return dt

@@ -22,18 +22,18 @@ from reservoir.training.params import Params, flatten, unflatten
 
 __all__ = ["GaussNewton", "HessianFree", "train_hessian_free"]
 
-_DECAY = 0.95  # of the last direction, from which conjugate gradients start
-_PROGRESS = 5e-4  # per iteration, relative to the quadratic, below which they stop
-_LOOK_BACK = 10  # iterations, and a tenth of those done, over which progress is measured
+_DECAY = 0.95  # factor of the last direction, where conjugate gradients start
+_PROGRESS = 5e-4  # relative decrease of the quadratic per iteration, below which they stop
+_LOOK_BACK = 10  # minimal number of iterations over which progress is measured; else a tenth
 _KEPT = 1.3  # ratio of the iterations whose directions are kept for backtracking
 _EXPONENT = 0.75  # of the preconditioner
-_GROUPS = 16  # of sequences, whose gradients are squared for the preconditioner, at least
+_GROUPS = 16  # minimal number of groups of sequences for the squared gradients
 _SHRINK, _TRIES, _ENOUGH = 0.8, 60, 0.01  # of the line search
-_LARGEST_DAMPING = 1e12  # beyond which no step is to be found
+_LARGEST_DAMPING = 1e12  # give up beyond this value
 
 
 class _Damped:
-    """The damped quadratic, ``g'd + d' B d / 2``; keeps the last product for its value's sake."""
+    """The damped quadratic, ``g'd + d' B d / 2``; keeps the last product to compute its value."""
 
     def __init__(self, matrix: GaussNewton, gradient: Array, damping: float, structural: float):
         self.matrix, self.gradient = matrix, gradient
@@ -50,7 +50,7 @@ class _Damped:
 def _conjugate_gradients(
     quadratic: _Damped, start: Array, scale: Array, max_iter: int
 ) -> list[Array]:
-    """Return directions along the way down the quadratic, the last one at the end."""
+    """Return directions from successive iterations, the final one last."""
     gradient = quadratic.gradient
     n = len(gradient)
     at, product = start.copy(), np.zeros(n)
@@ -59,7 +59,7 @@ def _conjugate_gradients(
     kept, values, following = [], [at @ (0.5 * product + gradient)], 1.0
 
     def after(now: Array) -> None:
-        # the step is a multiple of the last vector that was multiplied: no further product
+        # the step is a multiple of the last vector multiplied: no further product is needed
         nonlocal at, product, following
         last = quadratic.last
         length = (now - at) @ last / (last @ last)
@@ -127,7 +127,7 @@ class _Loss:
 def _backtracked(
     loss: Callable[[Array], float], at: Array, kept: list[Array]
 ) -> tuple[Array, float]:
-    """Return the direction of least loss, going back along the way as long as that lowers it."""
+    """Return the direction of least loss, going back from the last one as long as loss falls."""
     best, least = kept[-1], loss(at + kept[-1])
     for direction in reversed(kept[:-1]):
         value = loss(at + direction)
@@ -145,7 +145,7 @@ def _searched(
     before: float,
     slope: float,
 ) -> float:
-    """Return how far to go: the first length that lowers the loss enough; 0 if none does."""
+    """Return the step length: the first one that lowers the loss enough, or 0 if none does."""
     length, value = 1.0, reached
     for _ in range(_TRIES):
         if value <= before + _ENOUGH * length * min(slope, 0.0) and value < before:
@@ -158,21 +158,21 @@ def _searched(
 @saved
 @dataclass(frozen=True)
 class HessianFree:
-    """Settings of Hessian-free training, as `solver` of a trained network.
+    """Settings of Hessian-free training, for `solver` of a trained network.
 
     Parameters
     ----------
     structural_damping : float, at least 0, default=0.1
         Weight, relative to the damping, of half the squared changes of the states.
     damping : float, above 0, default=1.0
-        The first weight of ``|d|^2 / 2`` in the quadratic.
+        Initial weight of ``|d|^2 / 2`` in the quadratic.
     gradient_size : int, optional
-        Sequences drawn anew for the loss and the gradient of each iteration. By default all: only
-        then does every iteration lower the loss.
+        Number of sequences drawn for the loss and the gradient of each iteration. By default all
+        sequences are used; only then does every iteration lower the loss.
     curvature_size : int, optional
-        Sequences drawn from those for the curvature. By default all of them.
+        Number of these sequences that are drawn for the curvature. By default all of them are used.
     max_cg : int, default=150
-        Iterations of conjugate gradients, at most.
+        Maximal number of iterations of conjugate gradients.
 
     Raises
     ------
@@ -231,30 +231,31 @@ def train_hessian_free(
 ) -> Training:
     """Train by Hessian-free optimization.
 
-    Each iteration lowers the quadratic that has the loss's gradient and the damped generalised
-    Gauss-Newton matrix by preconditioned conjugate gradients (scipy's), begun at the direction
-    before and ended when the quadratic falls by less than 5e-4 of itself per iteration. Among the
-    directions on the way the last is taken that no earlier one beats in the loss itself; a line
-    search follows. The damping rises by 3/2 where the loss fell by less than a quarter of what the
-    quadratic promised, and falls by 2/3 where it fell by more than three quarters.
+    Each iteration minimises a quadratic, with the gradient of the loss and the damped generalised
+    Gauss-Newton matrix, by preconditioned conjugate gradients (scipy's). They start from 0.95 times
+    the previous direction, and stop when the quadratic falls by less than 5e-4 of its value per
+    iteration. Directions of earlier iterations are then tried in reverse order, as long as they
+    lower the loss itself; a line search follows. The damping is multiplied by 3/2 if the loss fell
+    by less than a quarter of the decrease predicted by the quadratic, and by 2/3 if it fell by more
+    than three quarters.
 
     Parameters
     ----------
     network : Network
-        A loss with a curvature, such as squared errors or a cross-entropy, and a cell with a
-        `tangent`.
+        With a loss that has a curvature, such as squared errors or a cross-entropy, and a cell that
+        has a `tangent`.
     params : dict of arrays
     data : Data
     max_iter : int, default=200
-        Iterations, of `max_cg` products or fewer.
+        Iterations, each with at most `max_cg` products.
     batch_size : int, default=32
-        Sequences that are played side by side; a matter of memory, and of the preconditioner,
-        which is made of the squared gradients of such groups (or of smaller ones, so that there
-        are 16).
+        Sequences that are run in parallel. This affects memory and the preconditioner, which is
+        computed from the squared gradients of such groups, or of smaller ones if there are fewer
+        than 16 groups.
     gradient_size, curvature_size, damping, structural_damping, max_cg
         As in `HessianFree`.
     l1, l2, validation, refit, n_iter_no_change, tol, random_state, report
-        As in `reservoir.training.trainer.train`. The l1 penalty has a gradient, and no curvature.
+        As in `reservoir.training.trainer.train`. The l1 penalty has a gradient but no curvature.
 
     Returns
     -------
@@ -263,8 +264,8 @@ def train_hessian_free(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range, the loss has no curvature, the cell no tangent, or
-        states are dropped at random.
+        If a parameter is out of its range, the loss has no curvature, the cell has no tangent, or
+        it has dropout.
 
     References
     ----------
@@ -315,7 +316,7 @@ def train_hessian_free(
 
 @dataclass(eq=False)
 class _Solver:
-    """What the iterations share; parameters as in `train_hessian_free`, the damping as it is."""
+    """State shared by the iterations; `damping` is the present value."""
 
     objective: Objective
     data: Data
@@ -325,7 +326,7 @@ class _Solver:
     damping: float
 
     def __post_init__(self) -> None:
-        weights = self.data.weights  # sequences of weight 0 say nothing, drawn or not
+        weights = self.data.weights  # exclude sequences of weight 0
         count = [True] * len(self.data) if weights is None else [np.any(w) for w in weights]
         self._counted = np.flatnonzero(count)
 
@@ -338,10 +339,11 @@ class _Solver:
         at = flatten(params)[0].astype(np.float64)
         value, gradient, squares = loss.gradients(at)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            self.damping = np.inf
+            self.damping = np.inf  # which ends the training
             return params, last
         matrix = GaussNewton(self.objective.network, params, batches, l2=self.objective.l2)
         quadratic = _Damped(matrix, gradient, self.damping, self.settings.structural_damping)
+        # squared gradients approximate the diagonal of the matrix: Martens' preconditioner
         scale = (squares + self.damping) ** _EXPONENT
         kept = _conjugate_gradients(quadratic, _DECAY * last, scale, self.settings.max_cg)
         direction, reached = _backtracked(loss.value, at, kept)
@@ -349,12 +351,14 @@ class _Solver:
         length = _searched(loss.value, at, direction, reached, value, float(gradient @ direction))
         moved = at + length * direction
         dtype = params["coef"].dtype
+        # the next iteration starts from the final direction, which minimised the quadratic most,
+        # even if an earlier one is taken here; after a failed search from zeros
         return unflatten(moved.astype(dtype), params), kept[-1] if length else np.zeros_like(at)
 
-    def _adapt(self, matrix: GaussNewton, gradient: Array, direction: Array, fell: float) -> None:
-        """Move the damping by what the loss fell, compared with what the quadratic promised."""
-        promised = gradient @ direction + 0.5 * direction @ matrix.product(direction)
-        ratio = fell / promised if promised < 0 else -np.inf
+    def _adapt(self, matrix: GaussNewton, gradient: Array, direction: Array, change: float) -> None:
+        """Adapt the damping to the ratio of the change of the loss to the predicted change."""
+        predicted = gradient @ direction + 0.5 * direction @ matrix.product(direction)
+        ratio = change / predicted if predicted < 0 else -np.inf
         if ratio > 0.75:
             self.damping *= 2 / 3
         elif not ratio >= 0.25:

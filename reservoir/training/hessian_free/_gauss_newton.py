@@ -1,4 +1,4 @@
-"""The generalised Gauss-Newton matrix of a network's loss, by its products with vectors."""
+"""Products of the generalised Gauss-Newton matrix of a network's loss with vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Batches = list[tuple[Batch, Array | None]]
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """A run over some sequences, at which products are taken."""
+    """A run over some sequences, for the products."""
 
     batch: Batch
     trace: Trace
@@ -29,28 +29,28 @@ class _Piece:
 
 
 class GaussNewton:
-    """The generalised Gauss-Newton matrix of a network's mean loss, by its products.
+    """The generalised Gauss-Newton matrix of a network's mean loss, as a linear operator.
 
-    ``G = J' H J``, J the Jacobian of the scores (all rows) with respect to the weights and H the
-    curvature of the loss; it is symmetric and positive semi-definite. A product is a run forwards
-    (`Cell.tangent`) and one back (`Cell.backward`): no matrix is ever formed.
+    ``G = J' H J``, with J the Jacobian of the scores (all rows) with respect to the weights and H
+    the curvature of the loss, is symmetric and positive semi-definite. A product takes one forward
+    pass (`Cell.tangent`) and one backward pass (`Cell.backward`): the matrix is never formed.
 
     Parameters
     ----------
     network : Network
-        Whose cell knows its tangent, and whose loss its curvature.
+        Its cell must have a tangent, and its loss a curvature.
     params : dict of arrays
-        Weights, of one dtype, in whose order vectors stand.
+        Weights of one dtype, whose order is the order of entries in vectors.
     batches : list of (Batch, array or None)
-        Sequences, and the states before them.
+        Sequences, and their initial states.
     l2 : float, default=0.0
         Penalty on weights as in `reservoir.training.regularizers.penalty`; adds ``l2`` to the
-        diagonal, biases and intercepts left out.
+        diagonal, except for biases and intercepts.
 
     Raises
     ------
     ValueError
-        In a product, if cell or loss do not know what it needs.
+        In `product`, if the cell has no tangent or the loss no curvature.
 
     References
     ----------
@@ -67,7 +67,7 @@ class GaussNewton:
     >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
     >>> batch = make_batch([np.ones((3, 1))], [np.ones((3, 1))])
     >>> G = GaussNewton(network, weights, [(batch, None)])
-    >>> G.product(np.ones(5))  # of five weights, the intercept alone moves the scores here
+    >>> G.product(np.ones(5))  # of five weights, only the intercept changes the scores here
     array([0., 0., 0., 0., 2.])
     """
 
@@ -92,9 +92,8 @@ class GaussNewton:
         ----------
         v : array of shape (n_weights,)
         structural : float, default=0.0
-            Weight of structural damping: of the Gauss-Newton matrix of the sum, over steps and
-            units, of half the squared changes of what the readout sees of the cell, for each row of
-            targets. It is added.
+            Weight of structural damping, which adds the Gauss-Newton matrix of half the squared
+            changes of the cell's outputs, summed over steps and units, per row of targets.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class GaussNewton:
 
     def _of_piece(self, piece: _Piece, direction: Params, structural: float) -> Params:
         network, params, batch = self.network, self.params, piece.batch
-        # forwards: how states and scores move
+        # forwards: derivatives of states and scores along the direction
         d_states = network.cell.tangent(params, piece.trace, direction)
         width, dtype = network.cell.width, d_states.dtype
         moved = d_states.reshape(-1, width)
@@ -130,5 +129,5 @@ class GaussNewton:
 
 
 def vector_of(grads: Params, like: Params) -> Array:
-    """Return all entries one after the other, in the order of the names of `like`."""
+    """Return all entries as one vector, in the order of the names of `like`."""
     return np.concatenate([grads[name].ravel() for name in like]).astype(np.float64)

@@ -1,30 +1,31 @@
 r"""Least-squares starts: all weights of a recurrent network from a few regressions.
 
-A network ``h(t) = f(W h(t-1) + W_in x(t) + b)``, ``y(t) = f_y(C h(t) + c)`` is linear between its
-two functions. Given states, its readout is a regression of ``z(t) = f_y^-1(y(t))``; given states
-*and* targets for them, so is its recurrent layer (Bay 2017, chapter 5). `ls_fit` iterates::
+A network ``h(t) = f(W h(t-1) + W_in x(t) + b)``, ``y(t) = f_y(C h(t) + c)`` is linear apart from
+the functions f and f_y. Given states, its readout is a regression of ``z(t) = f_y^-1(y(t))``; given
+states *and* targets for them, its recurrent layer is a regression, too (Bay 2017, chapter 5).
+`ls_fit` iterates::
 
     H = states(P);  (C, c) = ridge(H, Z)                               readout, always exact
-    H* = (1 - d) H + (Z - c - (1 - d) H C') C+'                        wanted states, d = .3
-    H* pulled into the range of f
+    H* = (1 - d) H + (Z - c - (1 - d) H C') C+'                        target states, d = .3
+    H* shrunk and clipped to the range of f
     (W_in^, W^, b^) = ridge([x(t), h(t-1)], f^-1(H*))
     P <- P + l (P^ - P),  l = .7, .35, ..., then the readout;
-         kept if the simulated error drops and the start is forgotten (echo gap <= error)
+         kept if the simulated error falls and the initial state is forgotten (echo gap <= error)
 
-and, when that gains less than 15 %, goes on with steps of `credit_fit`, which back-propagate what
-the wanted states cannot know: credit from the future. With D(t) the slopes of the squared error at
-the pre-activations and R(t) = [x(t), h(t-1)]::
+When this gains less than 15 %, it continues with steps of `credit_fit`, which back-propagate
+information that the target states lack: the effect of a state on later outputs. With D(t) the
+slopes of the squared error at the pre-activations and R(t) = [x(t), h(t-1)]::
 
     dW = -(D'D + s I)^-1 (D'R) (R'R + m I)^-1,  then the readout, kept as above
 
-A leak a: f(z) is to change by as much as the state. The penalty of each ridge is the largest within
-1 + tau of the best score of generalised cross-validation, from one eigendecomposition of a Gram
-matrix; Gram matrices are summed block by block, so that no matrix of all rows' regressors is made.
-The intercept is not penalised. Inputs count in units of their spread, and so do outputs behind the
-identity.
+With a leak, the target of f(z) changes by the same amount as the target state. The penalty of each
+ridge is the largest within a factor 1 + tau of the best score of generalised cross-validation,
+computed from one eigendecomposition of a Gram matrix. Gram matrices are summed block by block, so
+that no matrix of the regressors of all rows is created. The intercept is not penalised. Inputs are
+scaled by their standard deviation, and so are outputs of the identity.
 
-It is no general accelerator: it finds what a network can do with the memory that it has, or that a
-short path of credit steps gives it.
+This is not a general accelerator of training: it finds what a network can do with its present
+memory, or with the memory that a few credit steps add.
 """
 
 from reservoir.training.least_squares._credit import credit_fit

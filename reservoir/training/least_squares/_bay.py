@@ -1,14 +1,15 @@
-"""The recipe of Bay (2017), chapter 5, as it is printed.
+"""The recipe of Bay (2017), chapter 5, as printed.
 
 With states ``h(t)`` of the forward run and ``h_back(t) = C+ (f_y^-1(y(t)) - c)``, eq. (5.1), each
-iteration solves two least-squares problems and moves a part of the way::
+iteration solves two least-squares problems and moves the weights part of the way::
 
     [W_in W b]  of  W_in x(t) + W h(t-1) + b = f_h^-1(h_back(t))      (5.3)
     [C c]       of  C h(t) + c = f_y^-1(y(t))                         (5.6)
     P <- P + step (P^ - P)                                            (5.4), (5.7)
 
-The forward states are regressors, the backward states targets: the only reading that gives the
-printed table. There is no penalty and no guard: past some 15 iterations the error rises again.
+The forward states are the regressors, and the backward states the targets: only this interpretation
+reproduces the printed table. There is no penalty and no check of the error: after about 15
+iterations the error rises again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from reservoir.training.params import Params
 def bay_fit(
     task: Task, layer: Layer, params: Params, n_iter: int, step: float
 ) -> LeastSquaresResult:
-    """Iterate, and return the best weights seen."""
+    """Run the iterations, and return the best weights seen."""
     iterate = measure(task, params, simulate(task, params))
     if iterate is None:
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")

@@ -1,10 +1,10 @@
 """Least squares on back-propagated displacements: a backward pass, then a preconditioned step.
 
-With D(t) the slope of the squared errors at the pre-activations of step t, carried back through
-time, and R(t) = [x(t), h(t-1)] centred, the displacement of the weights that best produces -D,
-ridge-penalised, is ``-(R'R + m I)^-1 R'D``. R'D is the gradient, so one backward pass and one Gram
-matrix are enough. The slopes of the units are correlated, through the readout above all; dividing
-by their second moments S = D'D as well makes the step that of a Kronecker-factored curvature::
+Let D(t) be the slope of the squared errors at the pre-activations of step t, propagated back
+through time, and R(t) = [x(t), h(t-1)], centred. The ridge regression of -D on R changes the
+weights by ``-(R'R + m I)^-1 R'D``. R'D is the gradient, so that one backward pass and one Gram
+matrix suffice. The slopes of the units are correlated, mainly through the readout. Dividing by
+their second moments S = D'D as well results in a step with Kronecker-factored curvature::
 
     dW = -(S + s I)^-1 (D'R) (R'R + m I)^-1
 """
@@ -27,7 +27,7 @@ from reservoir.training.least_squares._iterate import (
     begin,
     better,
     conclude,
-    look,
+    readout_features,
     regressors,
     scores,
     with_readout,
@@ -37,14 +37,14 @@ from reservoir.training.least_squares._task import Task, blocks, make_task
 from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
-_LARGEST_MOVE = 0.5  # in any step: the slopes say nothing of what is farther away
+_LARGEST_MOVE = 0.5  # in any step: the linear approximation is not valid farther away
 _PENALTY = 0.03  # m, in units of the mean eigenvalue of R'R
 _SLOPE_PENALTY = 1.0  # s, in units of the mean eigenvalue of S
 _MAX_CUTS = 12
 
 
 class CreditSteps:
-    """Steps down the squared error, each of which begins with the length of the one before."""
+    """Steps down the squared error, each first tried with the length of the previous one."""
 
     def __init__(self, task: Task, tau: float, prior: Params | None = None) -> None:
         self.task, self.tau, self.prior = task, tau, prior
@@ -53,15 +53,16 @@ class CreditSteps:
     def step(self, iterate: Iterate) -> Iterate | None:
         """Return the iterate after one step that lowers the error; None if none is found.
 
-        The trace of a gated cell serves one backward pass: `iterate` cannot be stepped from again.
+        The trace of a gated cell can be used for only one backward pass: do not step from `iterate`
+        again.
         """
         try:
             direction, move, slope = self._direction(iterate)
-        except linalg.LinAlgError:  # the units of the inputs and their means are too far apart
+        except linalg.LinAlgError:  # scales of the inputs and their means differ too much
             return None
         if not (np.isfinite(move) and move > 0 and slope < 0):
             return None
-        # try the last length, and shorter ones until the error falls
+        # try the last length, then shorter ones until the error falls
         if self.length is None:
             self.length = _FIRST_MOVE / move
         self.length = min(self.length, _LARGEST_MOVE / move)
@@ -78,13 +79,13 @@ class CreditSteps:
         return None
 
     def _direction(self, iterate: Iterate) -> tuple[Params, float, float]:
-        """Return a step of length 1, how far it moves pre-activations, and the error's slope."""
-        # the direction: the gradient, divided by second moments
+        """Return a step of length 1, its effect on the pre-activations, and the error's slope."""
+        # the direction: the gradient, divided by second moments on both sides
         task = self.task
         grads, D = self._gradient(iterate)
         gram = _regressors(task, iterate)
         layer = task.cell.layer()
-        assert layer is not None  # `make_task` has looked
+        assert layer is not None  # checked by `make_task`
         out = _precondition(task, layer, grads, D, gram)
         # its root mean square effect on the pre-activations, and the error's derivative along it
         W = np.hstack([out[layer.inputs] * task.input_scale, out[layer.recurrent]])
@@ -97,13 +98,16 @@ class CreditSteps:
         return out, float(np.sqrt(np.mean(squares))), slope
 
     def _gradient(self, iterate: Iterate) -> tuple[Params, Array]:
-        """Gradient of half the squared errors of the scores; slopes at the pre-activations."""
+        """Return the gradient of half the squared errors, and slopes at the pre-activations."""
         task, trace, params = self.task, iterate.trace, iterate.params
         dH = np.zeros_like(trace.states[1:])
         rows, C = as_rows(dH), params["coef"][:, : task.cell.width]
         for where, take in blocks(task.steps(task.fit)):
             places = task.fit[where]
-            error = scores(params, look(task, trace, take)) / task.scale - task.latent[places]
+            error = (
+                scores(params, readout_features(task, trace, take)) / task.scale
+                - task.latent[places]
+            )
             error /= task.scale
             weights = task.weights(places)
             if weights is not None:
@@ -116,14 +120,14 @@ class CreditSteps:
 
 
 def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float:
-    """Return the factor to the least point of the parabola through what is known."""
+    """Return the factor by which a parabola through errors and slope shortens the step."""
     if candidate is None or candidate.error <= iterate.error:
         return 0.5
     return float(np.clip(-slope / (2 * (candidate.error - iterate.error - slope)), 0.1, 0.5))
 
 
 def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
-    """Sum the products of [x(t), h(t-1)] over all rows that are no padding."""
+    """Sum the products of [x(t), h(t-1)] over all rows, without padding."""
     rows = task.ran()
     nothing = np.zeros((len(rows), 1))
     parts = (
@@ -143,14 +147,14 @@ def _precondition(
     matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
     factor = linalg.cho_factor(matrix, check_finite=False)
     sums = grads[layer.bias].astype(np.float64)
-    # behind a reset gate, W and its own bias see other slopes than W_in and bias
-    behind = sums.copy()
+    # a reset gate scales the slopes at W and its second bias, but not at W_in and bias
+    recurrent_sums = sums.copy()
     if layer.second_bias is not None:
-        behind[layer.rows] = grads[layer.second_bias]
+        recurrent_sums[layer.rows] = grads[layer.second_bias]
     cross = np.hstack(
         [
             grads[layer.inputs] / task.input_scale - np.outer(sums, gram.mean_h[:p]),
-            grads[layer.recurrent] - np.outer(behind, gram.mean_h[p:]),
+            grads[layer.recurrent] - np.outer(recurrent_sums, gram.mean_h[p:]),
         ]
     )
     coef = linalg.cho_solve(factor, cross.T, check_finite=False).T
@@ -164,14 +168,14 @@ def _precondition(
             S /= mean
             S[np.diag_indices(n)] += _SLOPE_PENALTY
             both[rows] = linalg.solve(S, both[rows], assume_a="pos", check_finite=False)
-    # back to weights, and to inputs in their own units
+    # back to weights, for inputs in their original units
     coef, shift = both[:, :-1], both[:, -1]
     out = {
         layer.inputs: -coef[:, :p] / task.input_scale,
         layer.recurrent: -coef[:, p:],
         layer.bias: coef @ gram.mean_h - shift,
     }
-    if layer.second_bias is not None:  # two biases that add up share the step
+    if layer.second_bias is not None:  # two biases that are added share the step
         out[layer.bias][layer.rows] /= 2
         out[layer.second_bias] = out[layer.bias][layer.rows].copy()
     for name in grads.keys() - out.keys():  # other weights: plain steps
@@ -198,18 +202,19 @@ def credit_fit(
 ) -> LeastSquaresResult:
     """Improve weights by least squares on back-propagated displacements.
 
-    Each iteration costs one forward and one backward pass, and a forward pass more for each step
-    that has to be cut. The readout is refitted exactly at each trial; a trial is kept if the error
-    drops and the network forgets where it started. With the states held no step moves
-    pre-activations by more than .5 in the root mean square. It takes every cell, gates included, as
-    they are, and sees credit that comes from the future, as `ls_fit` alone does not.
+    Each iteration costs one forward and one backward pass, and another forward pass whenever the
+    step is shortened. The readout is refitted exactly for each candidate; a candidate is kept if
+    the error falls and the network forgets its initial state. For fixed states, no step changes the
+    pre-activations by more than .5 in the root mean square. The steps apply to every cell with a
+    `layer`, including its gates as they are, and use the effect of a state on later outputs, which
+    the layer-wise steps of `ls_fit` do not.
 
     Parameters
     ----------
     params, X, Y, output, tau, washout, cell, include_input, target, sample_weight, random_state
-        As in `ls_fit`. Rows without a target pass credit on, and have none of their own.
+        As in `ls_fit`. Rows without a target only pass on the gradient of later rows.
     n_iter : int, default=10
-        Iterations at most.
+        Maximal number of iterations.
     holdout : float in [0, 1), default=0.0
         As in `ls_fit`: with noisy targets it keeps the steps from fitting the noise.
     tol : float, default=1e-4

@@ -1,4 +1,4 @@
-"""An iterate of a least-squares fit: weights, their run over the task, error and echo gap."""
+"""Iterates of a least-squares fit: weights, their run over the task, error and echo gap."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from reservoir.training.least_squares._task import Task, blocks
 from reservoir.training.losses import apply_output
 from reservoir.training.params import Params
 
-_GAP_STEPS = 100  # inputs after which start states should be forgotten, at least
-_GAP_STATES = 7  # random ones, against the start from zeros
-_GAP_PLACES = 3
+_GAP_STEPS = 100  # minimal number of inputs after which initial states should be forgotten
+_GAP_STATES = 7  # random initial states, compared with zeros
+_GAP_PLACES = 3  # segments of the longest sequence
 _TOO_LARGE = 1e100  # sum of squared states
-_GAP_FLOOR = 1e-10  # smaller gaps are accepted whatever the error
+_GAP_FLOOR = 1e-10  # smaller gaps are accepted for any error
 
 
 class LeastSquaresResult(NamedTuple):
@@ -33,10 +33,10 @@ class LeastSquaresResult(NamedTuple):
     params : dict of arrays
         The best weights seen, by the error on the scored rows.
     history : array of shape (n_accepted + 1,)
-        Mean squared error on those rows: with the readout alone fitted, then after each accepted
-        iteration ("bay2017": after each iteration, the given weights first).
+        Mean squared error on those rows: after fitting only the readout, then after each accepted
+        iteration ("bay2017": with the given weights, then after each iteration).
     n_accepted : int
-        Iterations that were kept.
+        Number of accepted iterations.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class LeastSquaresResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Weights, the run over the task, and the error there.
+    """Weights, their run over the task, and its error.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Iterate:
     error : float
         Mean squared error over the scored rows, in units of `Task.scale`.
     mse : float
-        The same in the units of the targets.
+        Mean squared error in the units of the targets.
     """
 
     params: Params
@@ -71,7 +71,7 @@ class Iterate:
 
 
 def simulate(task: Task, params: Params) -> Trace | None:
-    """Run over the task; None if the sum of the squared states overflows or comes near it."""
+    """Run over the task; return None if the sum of the squared states is too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         trace = task.cell.forward(params, task.batch.inputs, task.start, task.batch.lengths)
         return trace if float(np.vdot(trace.states, trace.states)) < _TOO_LARGE else None
@@ -80,9 +80,9 @@ def simulate(task: Task, params: Params) -> Trace | None:
 def with_readout(
     task: Task, params: Params, tau: float, prior: Params | None = None
 ) -> Iterate | None:
-    """Run, fit the readout exactly, measure; None if the run diverges.
+    """Run over the task, fit the readout exactly, and measure; None if the run diverges.
 
-    Its penalty pulls to the readout of `prior`, or to zero without one.
+    The penalty shrinks the readout towards the readout of `prior`, or towards zero without one.
     """
     trace = simulate(task, params)
     if trace is None:
@@ -99,30 +99,31 @@ def with_readout(
 
 
 def readout_gram(task: Task, trace: Trace, prior: Params | None = None) -> GramAccumulator:
-    """Sum the products of what the readout sees and the scores it is to give.
+    """Sum the products of the readout's features and its target scores.
 
-    With `prior` what its readout leaves of these scores.
+    With `prior`, the targets are the residuals of its readout.
     """
 
-    def wanted(places: Array, seen: tuple[Array, ...]) -> Array:
+    def target_scores(places: Array, features: tuple[Array, ...]) -> Array:
         if prior is None:
             return task.latent[places]
-        return task.latent[places] - scores(prior, seen) / task.scale
+        return task.latent[places] - scores(prior, features) / task.scale
 
     parts = (
-        (seen, wanted(places, seen), task.weights(places)) for places, seen in _seen(task, trace)
+        (features, target_scores(places, features), task.weights(places))
+        for places, features in _feature_blocks(task, trace)
     )
     return sum_rows(parts, task.network.shapes()["coef"][1], task.network.n_outputs)
 
 
 def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
-    """Return the errors of weights as they are."""
+    """Return the errors of given weights; None if they overflow."""
     if trace is None:
         return None
     squares, total = np.zeros(task.network.n_outputs), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for places, seen in _seen(task, trace, scored=True):
-            z = scores(params, seen)
+        for places, features in _feature_blocks(task, trace, scored=True):
+            z = scores(params, features)
             residual = apply_output(z, task.network.output) - task.batch.targets[places]
             residual *= residual
             weights = task.weights(places)
@@ -134,33 +135,33 @@ def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
         return Iterate(params, trace, error, float(squares.mean() / total))
 
 
-def scores(params: Params, seen: tuple[Array, ...]) -> Array:
-    """Return the readout's scores of states, or of states and inputs."""
-    coef, width = params["coef"], seen[0].shape[1]
-    z = seen[0] @ coef[:, :width].T
-    if len(seen) > 1:
-        z += seen[1] @ coef[:, width:].T
+def scores(params: Params, features: tuple[Array, ...]) -> Array:
+    """Return the readout's scores for states, or for states and inputs."""
+    coef, width = params["coef"], features[0].shape[1]
+    z = features[0] @ coef[:, :width].T
+    if len(features) > 1:
+        z += features[1] @ coef[:, width:].T
     z += params["intercept"]
     return z
 
 
-def _seen(
+def _feature_blocks(
     task: Task, trace: Trace, scored: bool = False
 ) -> Iterator[tuple[Array, tuple[Array, ...]]]:
-    """Yield places in the targets, and what the readout sees there."""
+    """Yield indices into the targets, and the readout's features there."""
     places = task.scored if scored else task.fit
     for where, take in blocks(task.steps(places)):
-        yield places[where], look(task, trace, take)
+        yield places[where], readout_features(task, trace, take)
 
 
 def regressors(task: Task, trace: Trace, take: Any) -> tuple[Array, Array]:
-    """Return what the recurrent layer sees at some steps: inputs over their spread, h(t-1)."""
+    """Return the recurrent layer's regressors at some steps: inputs over their spread, h(t-1)."""
     before = as_rows(trace.states[:-1])
     return columns_of(task.inputs[take], task.network.n_channels) / task.input_scale, before[take]
 
 
-def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
-    """Return what the readout sees at some steps."""
+def readout_features(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
+    """Return the readout's features at some steps: states, and inputs with `include_input`."""
     states = as_rows(trace.states[1:])[take]
     if task.network.include_input:
         return states, task.inputs[take]
@@ -168,14 +169,15 @@ def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
 
 
 def echo_gap(task: Task, iterate: Iterate) -> float:
-    """Mean squared gap between the scores of runs from different states, after many inputs.
+    """Return the mean squared gap between scores after runs from different initial states.
 
-    The runs start from zeros and from seven random states, over ``max(washout, 100)`` inputs at
-    three places of the longest sequence. Outputs of a network that has not forgotten its start by
-    then depend on it; the spectral radius does not tell (measured: good networks have up to 1.8).
-    The gap is 0 where there are several sequences, all shorter: each starts at the same state.
+    The runs start from zeros and from seven random states, and receive ``max(washout, 100)`` inputs
+    from three segments of the longest sequence. A large gap means that outputs still depend on the
+    initial state. The spectral radius is not a substitute: in measurements, good networks had a
+    radius of up to 1.8. The gap is taken as 0 if there are several sequences, all shorter, since
+    each starts from the same state.
     """
-    # three pieces of the longest sequence
+    # three segments of the longest sequence
     inputs, lengths = task.batch.inputs, task.batch.lengths
     longest = int(lengths.argmax())
     n_steps = max(task.washout, _GAP_STEPS)
@@ -186,7 +188,7 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
     last = int(lengths[longest]) - n_steps
     places = sorted({round(k * last / (_GAP_PLACES - 1)) for k in range(_GAP_PLACES)})
     pieces = np.stack([inputs[a : a + n_steps, longest] for a in places], axis=1)
-    # each piece from all start states, side by side; then scores against those from zeros
+    # run each segment from all initial states in parallel; compare scores with the run from zeros
     params, starts = iterate.params, _start_states(task, iterate.trace)
     X, states = np.repeat(pieces, len(starts), axis=1), np.tile(starts, (len(places), 1))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -198,7 +200,7 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
 
 
 def begin(task: Task, params: Params, tau: float) -> Iterate:
-    """Return the first iterate, the readout fitted."""
+    """Return the first iterate, with the readout fitted."""
     iterate = with_readout(task, params, tau)
     if iterate is None:
         raise ValueError(
@@ -211,14 +213,14 @@ def begin(task: Task, params: Params, tau: float) -> Iterate:
 def conclude(
     task: Task, given: Params, best: Iterate, errors: list[float], tau: float
 ) -> LeastSquaresResult:
-    """Return the result: the last iterate, or the given weights where their error is smaller."""
+    """Return the result: the last iterate, or the given weights if their error is smaller."""
     history = np.array(errors)
     if given["coef"].any():
-        own = measure(task, given, simulate(task, given))
-        if own is not None and own.mse < best.mse:
-            return LeastSquaresResult(given, np.array([own.mse]), 0)
+        initial = measure(task, given, simulate(task, given))
+        if initial is not None and initial.mse < best.mse:
+            return LeastSquaresResult(given, np.array([initial.mse]), 0)
     params = best.params
-    if task.fit is not task.scored:  # the readout is fitted to the rows held out as well
+    if task.fit is not task.scored:  # refit the readout with the held-out rows
         every = replace(task, fit=np.arange(len(task.batch.targets)))
         refitted = with_readout(every, params, tau)
         params = params if refitted is None else refitted.params
@@ -226,7 +228,7 @@ def conclude(
 
 
 def _start_states(task: Task, trace: Trace) -> Array:
-    """Zeros, then random states over .9 of the range that states have."""
+    """Return zeros, and random states over .9 of the range of the states."""
     shape = (_GAP_STATES, task.cell.state_size)
     uniform = np.random.default_rng(task.rng_seed).uniform(-0.9, 0.9, shape)
     drawn = task.cell.random_states(uniform, float(np.abs(trace.states).max()))
@@ -234,7 +236,7 @@ def _start_states(task: Task, trace: Trace) -> Array:
 
 
 def better(task: Task, candidate: Iterate, current: Iterate) -> bool:
-    """Return whether a candidate has the smaller error, in both units, and forgets its start."""
+    """Return whether a candidate has a smaller error in both units and forgets its start."""
     if not candidate.error < current.error or candidate.mse > current.mse:
         return False
     return echo_gap(task, candidate) <= max(candidate.error, _GAP_FLOOR)

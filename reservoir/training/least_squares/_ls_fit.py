@@ -1,4 +1,4 @@
-"""`ls_fit`: layer-wise steps while they gain, then steps along back-propagated displacements."""
+"""`ls_fit`: layer-wise steps as long as they help, then back-propagated displacements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from reservoir.training.params import Params
 
 _STEPS = (0.7, 0.35, 0.175, 0.0875)
 _LITERAL_STEP = 0.1
-_WORTH = 0.15  # a layer-wise step that gains less than this share is followed by credit steps
+_WORTH = 0.15  # after a layer-wise step that gains less than this share, use credit steps
 _TOL = 1e-3
 
 
@@ -46,7 +46,7 @@ def layer_step(
 ) -> Iterate | None:
     """Return the iterate after one layer-wise step that lowers the error; None if none does.
 
-    Penalties pull to the weights of `prior`, or to zero without one.
+    Penalties shrink weights towards the weights of `prior`, or towards zero without one.
     """
     targets = mixed_targets(task, layer, iterate, delta)
     centre = None if prior is None else layer_coef(task, layer, prior)
@@ -67,19 +67,19 @@ def mixed_fit(
 ) -> LeastSquaresResult:
     """Take layer-wise steps while they gain 15 %, then, with `credit`, credit steps.
 
-    Weights and rows have been checked before.
+    Weights and rows must be validated before.
     """
     layer = fitted_layer(task.cell)
     iterate = begin(task, params if layer is None else task.cell.open_gates(params), tau)
     errors = [iterate.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
-        # a layer-wise step, the last one if it gains little
+        # a layer-wise step; the last one if it gains little
         by_layer = layer is not None
         new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
         if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
             layer = None
-        # else a credit step
+        # or else a credit step
         if new is None and credit:
             new, by_layer = credit_steps.step(iterate), False
         if new is None:
@@ -112,72 +112,75 @@ def ls_fit(
 ) -> LeastSquaresResult:
     """Fit all weights of a recurrent network by least squares, layer by layer.
 
-    Each iteration fits the recurrent layer to states that would give the targets, moves toward
-    that fit, refits the readout exactly, and keeps the result only if the error of the simulated
-    network drops and the network still forgets where it started. Where such steps no longer gain
-    15 %, `credit` lets the iterations that are left follow back-propagated displacements
-    (`credit_fit`). The module's docstring has the equations.
+    Each iteration fits the recurrent layer to states that would produce the targets, moves the
+    weights towards that fit, and refits the readout exactly. The result is kept only if the error
+    of the simulated network falls and the network still forgets its initial state. Once such steps
+    gain less than 15 %, the remaining iterations use back-propagated displacements if `credit` is
+    true (`credit_fit`). See `reservoir.training.least_squares` for the equations.
 
     Parameters
     ----------
     params : dict of arrays
-        Where to begin: "W_in" (g n_units, n_features), "W" (g n_units, n_units), "bias"
-        (g n_units,) with g gates, what else the cell has, and if there is a readout "coef"
-        (n_outputs, n_units [+ n_features]) and "intercept" (n_outputs,). A random reservoir will
-        do. Not changed. Gates of LSTM and GRU are opened first: gate weights 0, biases +-6.
+        Initial weights: "W_in" (g n_units, n_features), "W" (g n_units, n_units), "bias"
+        (g n_units,) with g gates, any others of the cell, and optionally a readout, "coef"
+        (n_outputs, n_units [+ n_features]) and "intercept" (n_outputs,). A random reservoir is
+        sufficient. Not changed. Gates of LSTM and GRU are opened first: gate weights 0, biases +-6.
     X : array of shape (n_samples, n_features), (n_sequences, n_steps, n_features), or list
-        Inputs: one sequence, several of one length, or a list of 2-D arrays of any lengths.
+        Inputs: one sequence, several of equal length, or a list of 2-D arrays of any lengths.
     Y : arrays of shape (n_samples, n_outputs), in the same container
         Targets, in the range of the output function; with ``target="last"`` one array of shape
         (n_sequences, n_outputs).
     output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
-        What stands behind the readout.
+        Output function of the readout.
     n_iter : int, default=8
-        Iterations at most. 0 fits the readout alone.
+        Maximal number of iterations. 0 fits only the readout.
     tau : float, default=0.05
-        Each regression takes the largest penalty whose cross-validation score is within 1 + tau of
-        the least. Larger: smaller weights, less noise fitted, a larger error.
+        Each regression uses the largest penalty whose cross-validation score is within a factor
+        1 + tau of the smallest one. With a larger tau weights are smaller, less noise is fitted,
+        and the error is larger.
     method : {"mixed", "bay2017"}, default="mixed"
-        "bay2017": the printed recipe, for comparison: step .1, no penalties, no guards. It begins
-        from the given readout.
+        "bay2017" is the printed recipe, for comparison: step .1, no penalties, and no check of the
+        error. It starts from the given readout.
     washout : int, default=0
-        Rows at the start of each sequence that are left out of the regressions and errors. From
+        Rows at the start of each sequence that are excluded from the regressions and errors. From
         zeros, one-dimensional tasks need about 50.
     cell : Cell, optional
-        Default: ``SimpleCell(n_units)``, tanh. It declares what least squares see of it
-        (`Cell.layer`). Layer-wise steps take `SimpleCell` with an activation that has an inverse
-        and is bounded or a line ("tanh", "logistic", "identity"), with or without a leak, `GRUCell`
-        and `LSTMCell`; other activations take credit steps alone.
+        ``SimpleCell(n_units)`` with tanh by default. The cell must declare a layer (`Cell.layer`).
+        Layer-wise steps support `SimpleCell` with an activation that has an inverse and is bounded
+        or linear ("tanh", "logistic", "identity"), with or without a leak, `GRUCell` and
+        `LSTMCell`; with other activations only credit steps are used.
     include_input : bool, default=False
-        Whether the readout sees [h, x].
+        Whether the readout uses [h, x].
     credit : bool, default=True
-        Whether credit steps may follow. False: layer-wise steps alone, without a backward pass.
+        Whether credit steps may follow. False: only layer-wise steps, without a backward pass.
     delta : float in [0, 1], default=0.3
-        Where the target states lie, between those nearest to the present ones (0) and those of
+        Position of the target states between those nearest to the present states (0) and those of
         least norm (1).
     target : {"step", "last"}, default="step"
+        Whether each step has a target, or only the last one.
     sample_weight : array or list, one number per row of Y, optional
-        Rows of weight 0, or False, drive the network, and are left out of both regressions and of
-        the errors. They may hold any finite target.
+        Rows of weight 0, or False, drive the network, but are excluded from both regressions and
+        from the errors. Their targets may be any finite numbers.
     holdout : float in [0, 1), default=0.0
-        Share of the data whose error decides what is kept: whole sequences drawn at random if
-        there are enough, else the end of each. The readout is fitted to all rows at the end.
+        Held-out share of the data, whose error determines which steps are kept: whole sequences
+        drawn at random if there are enough, or else the end of each. At the end the readout is
+        fitted to all rows.
     random_state : int, Generator or RandomState, default=0
-        Draws the start states that have to be forgotten, and the sequences held out.
+        Draws the initial states that must be forgotten, and the held-out sequences.
 
     Returns
     -------
     LeastSquaresResult
-        ``(params, history, n_accepted)``. Its error is never above that of the given weights, on
-        the rows that decide.
+        ``(params, history, n_accepted)``. On the scored rows the error is never above the error of
+        the given weights.
 
     Raises
     ------
     ValueError
         If a name is unknown, shapes disagree, a value is NaN or infinite, targets are outside the
-        range of the output function, no rows are left, or the given network diverges.
+        range of the output function, too few rows remain, or the given network diverges.
     TypeError
-        If `params` is no dict of arrays, or a number is of the wrong type.
+        If `params` is not a dict of arrays, or a number is of the wrong type.
 
     References
     ----------

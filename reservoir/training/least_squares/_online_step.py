@@ -17,17 +17,17 @@ from reservoir.training.params import Params
 
 
 class OnlineStep(NamedTuple):
-    """What one step on a window has come to.
+    """Result of one step on a window.
 
     Attributes
     ----------
     params : dict of arrays
     state : array of shape (n_sequences, state_size)
-        State at the end of the window, of these weights.
+        State at the end of the window, with these weights.
     mse : float
         Mean squared error on the window.
     kept : {"layer", "readout", "none"}
-        What was changed: all weights, the readout alone, or nothing.
+        Whether all weights, only the readout, or nothing was changed.
 
     Examples
     --------
@@ -62,31 +62,31 @@ def ls_online_step(
 ) -> OnlineStep:
     """Adapt a network to a window of recent rows by one relaxed least-squares step.
 
-    The recurrent layer moves a tenth of the way to its regression on the window, then the readout
-    is refitted there. Three models are compared on the window: that one, the given one with its
-    readout refitted, and the given one; the best is returned, so the error on the window never
-    rises. Where a step of full length does not beat the refitted readout, a half and a quarter are
-    tried. (Repeating the printed recipe on short windows diverges.)
+    The recurrent layer is moved a tenth of the way towards its regression on the window, then the
+    readout is refitted. Three models are compared on the window: this one, the given one with its
+    readout refitted, and the given one. The best is returned, so that the error on the window never
+    rises. If a step of full length does not improve on the refitted readout, a half and a quarter
+    are tried. (Repeating the printed recipe on short windows diverges.)
 
     Parameters
     ----------
     params, X, Y, output, tau, washout, cell, include_input, sample_weight, random_state
-        As in `ls_fit`; X and Y are the window. `params` needs a readout. Gates are left as they
-        are: those of LSTM and GRU that are not open take the readout alone.
+        As in `ls_fit`; X and Y are the window. `params` needs a readout. Gates are not opened: for
+        LSTM and GRU with gates that are not open, the layer-wise step is skipped.
     step : float in (0, 1], default=0.1
-        How far to go toward the regression's weights.
+        Share of the way towards the regression's weights.
     delta : float in [0, 1], default=0.05
-        As in `ls_fit`; smaller, because states should stay near those before.
+        As in `ls_fit`; smaller, because states should stay near the previous ones.
     credit : bool, default=False
-        Whether a step of `credit_fit` follows: more accurate, and more than twice as long.
+        Whether a step of `credit_fit` follows: more accurate, but takes more than twice as long.
     shrink : float in [0, 1], default=0.0
-        Where the penalties of both regressions pull to: this share of the given weights. 0 is
-        ridge regression as elsewhere, which forgets what the window does not show. With 1 only
-        what the given weights leave unexplained is fitted, and where that looks like noise
-        (cross-validation chooses among larger penalties, too) the weights stay as they are. Rows
-        that are few or noisy ask for 1.
+        The penalties of both regressions shrink weights towards this multiple of the given weights.
+        0 is ordinary ridge regression, which forgets dynamics that the window does not contain.
+        With 1 only the residuals of the given weights are fitted; if the residuals look like noise,
+        cross-validation, which then also compares larger penalties, leaves the weights almost
+        unchanged. Use 1 for few or noisy rows.
     state : array of shape (state_size,) or (n_sequences, state_size), optional
-        State before the window's first row; default: zeros, and then a washout helps.
+        State before the window's first row; zeros by default, in which case a washout helps.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def ls_online_step(
 
     References
     ----------
-    A. Bay (thesis), Politecnico di Torino 2017, section 5.3, made safe.
+    A. Bay (thesis), Politecnico di Torino 2017, section 5.3, with added checks of the error.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def ls_online_step(
         random_state=random_state,
         start=state,
     )
-    # the weights as they are, and with the readout refitted
+    # the given weights, and the same with the readout refitted
     given = measure(task, weights, simulate(task, weights))
     if given is None:
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")
@@ -142,7 +142,7 @@ def ls_online_step(
         best, kept = refitted, "readout"
     # a layer-wise and a credit step, each kept if it lowers the error
     layer = fitted_layer(task.cell)
-    if layer is not None and _gates_stand_open(task.cell, weights):
+    if layer is not None and _gates_are_open(task.cell, weights):
         lengths = (step, step / 2, step / 4)
         moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths, prior=prior)
         if moved is not None:
@@ -154,7 +154,7 @@ def ls_online_step(
     return OnlineStep(best.params, best.trace.end, best.mse, kept)
 
 
-def _gates_stand_open(cell: Cell, params: Params) -> bool:
-    """Return whether the cell is, with these weights, its layer."""
+def _gates_are_open(cell: Cell, params: Params) -> bool:
+    """Return whether the cell with these weights is equivalent to its layer."""
     opened = cell.open_gates(params)
     return all(np.array_equal(opened[name], params[name]) for name in params)

@@ -1,4 +1,4 @@
-"""Ridge regressions from Gram matrices, the penalty by cross-validation with a tolerance."""
+"""Ridge regressions from Gram matrices, with the penalty chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 
-# In units of the mean eigenvalue of the Gram matrix: half decades. Series without noise would ask
-# for less still, and get readouts that multiply what a wrong state says by hundreds.
+# In units of the mean eigenvalue of the Gram matrix: half decades. For series without noise even
+# smaller penalties would be chosen, with readouts that amplify errors of the states by hundreds.
 PENALTIES = 10.0 ** np.arange(-9.0, 1.01, 0.5)
-# Where the penalty pulls to weights that are there, so large that they stay.
+# Used if the penalty shrinks towards given weights: large enough to keep these unchanged.
 _FAR = 10.0 ** np.arange(1.5, 6.01, 0.5)
-_MOST_FREEDOM = 0.98  # of the number of rows: beyond, cross-validation divides by next to nothing
+_MOST_FREEDOM = 0.98  # times the number of rows: above it, cross-validation divides by almost 0
 
 
 def choose_ridge(
@@ -22,8 +22,9 @@ def choose_ridge(
 ) -> tuple[Array, Array, float]:
     """Return coefficients, intercept and penalty: the largest penalty that is nearly the best.
 
-    "Nearly" is a score of generalised cross-validation within 1 + `tau` of the least one: the
-    regressions of one iteration feed the next, and smaller weights cost little and break nothing.
+    "Nearly" means a score of generalised cross-validation within a factor 1 + `tau` of the smallest
+    one. Smaller weights cost little accuracy, and keep iterations stable, since the regressions of
+    one iteration affect the next.
     """
     basis = gram.path()
     penalties = (np.append(PENALTIES, _FAR) if far else PENALTIES) * basis.values.mean()
@@ -40,12 +41,12 @@ def choose_ridge(
 def sum_rows(
     parts: Iterable[tuple[tuple[Array, ...], Array, Array | None]], n_features: int, n_outputs: int
 ) -> GramAccumulator:
-    """Sum the products of regressors that stand in several arrays, block by block.
+    """Sum the products of regressors, given in several arrays, block by block.
 
     Parameters
     ----------
     parts : iterable of (regressors, targets, weights)
-        Regressors: a tuple of arrays with the same rows, put side by side one block at a time.
+        Regressors: a tuple of arrays with the same rows, which are concatenated for each block.
     n_features, n_outputs : int
     """
     gram = GramAccumulator(n_features, n_outputs)

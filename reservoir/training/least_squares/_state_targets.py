@@ -1,4 +1,4 @@
-"""Where the states should be, and the regression that takes them there."""
+"""Targets for the states, and the regression of the recurrent layer on them."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _GAUGE = 0.7  # share of the half width that 99 % of the targets may fill
 _CLIP = 0.1  # distance from the ends of the range, in half widths
 _LITERAL_CLIP = 1e-3
 _INVERSE_PENALTY = 0.1  # in units of the mean squared singular value of the readout
-_SAMPLE = 2048  # rows from which the gauge is read
+_SAMPLE = 2048  # rows from which the 99 % quantile is computed
 
-Targets = Callable[[Array], Array]  # places in the targets -> wanted pre-activations
+Targets = Callable[[Array], Array]  # indices of targets -> target pre-activations
 
 
 def inverse_readout(C: Array, penalty: float) -> Array:
     """Return ``C+ = C' (C C' + m I)^-1``, m in units of the mean eigenvalue; (width, n_outputs).
 
-    With penalty 0 it is the pseudo-inverse.
+    With penalty 0 this is the pseudo-inverse.
     """
     n_outputs, width = C.shape
     size = float((C**2).sum())
-    if size < 1e-200:  # squares of what is left have lost their digits
+    if size < 1e-200:  # the squares have lost their digits to underflow
         return np.zeros((width, n_outputs))
     if penalty == 0.0:
         return np.linalg.pinv(C)
@@ -43,7 +43,7 @@ def inverse_readout(C: Array, penalty: float) -> Array:
 
 
 class _StateTargets:
-    """``H* = H S + (Z - c - D x) C+'``, then pulled into the range of f, then f^-1."""
+    """Targets ``H* = H S + (Z - c - D x) C+'``, clipped to the range of f, then f^-1."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class _StateTargets:
         self.shrink = 1.0
 
     def values(self, places: Array) -> Array:
-        """Return targets for f(z), counted from the middle of its range."""
+        """Return targets for f(z), relative to the middle of its range."""
         task, layer = self.task, self.layer
         take = take_of(task.steps(places))
         after = as_rows(self.trace.states[1:])[take] - layer.centre
@@ -76,8 +76,8 @@ class _StateTargets:
         target += wanted @ self.back
         if layer.leak is None:
             return target
-        # a change of f(z) that lasts moves the state by as much: dividing by the leak, to have it
-        # at once, gained nothing (measured at .1, .3 and .7)
+        # a lasting change of f(z) changes the state by the same amount; dividing by the leak, to
+        # reach the target state in one step, gained nothing (measured at .1, .3 and .7)
         before = as_rows(self.trace.states[:-1])[take] - layer.centre
         target += layer.values(after, before)
         target -= after
@@ -89,28 +89,28 @@ class _StateTargets:
             values *= self.shrink
             bound = (1 - self.clip) * self.layer.radius
             np.clip(values, -bound, bound, out=values)
-        assert self.layer.inverse is not None  # `fitted_layer` has looked
+        assert self.layer.inverse is not None  # checked by `fitted_layer`
         return self.layer.inverse(values + self.layer.centre)
 
 
 def mixed_targets(task: Task, layer: Layer, iterate: Iterate, delta: float) -> Targets:
-    """Targets between minimum change and minimum norm.
+    """Return targets between minimum change and minimum norm.
 
-    ``H* = (1 - d) H + (Z - c - (1 - d) H C') C+'``: with d = 0 states move as little as the outputs
-    ask for, with d = 1 they are those of least norm; between, what the readout does not see shrinks
-    by d. If 99 % of the targets need more than .7 of the half width of f's range, all are made
-    smaller, so that f^-1 stays far from its poles; what is left beyond .9 is cut off.
+    ``H* = (1 - d) H + (Z - c - (1 - d) H C') C+'``: with d = 0 states change as little as the
+    outputs allow, with d = 1 they have least norm; in between, components without effect on the
+    readout shrink by d. If the 99 % quantile of the targets exceeds .7 of the half width of f's
+    range, all are scaled down, so that f^-1 stays far from its poles; values beyond .9 are clipped.
     """
     targets = _StateTargets(task, layer, iterate, penalty=_INVERSE_PENALTY, delta=delta, clip=_CLIP)
     if np.isfinite(layer.radius):
         sample = task.fit[:: max(1, len(task.fit) // _SAMPLE)]
-        reach = float(np.quantile(np.abs(targets.values(sample)), 0.99))
-        targets.shrink = min(1.0, _GAUGE * layer.radius / max(reach, 1e-300))
+        largest = float(np.quantile(np.abs(targets.values(sample)), 0.99))
+        targets.shrink = min(1.0, _GAUGE * layer.radius / max(largest, 1e-300))
     return targets
 
 
 def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
-    """Targets of least norm, ``C+ (Z - c)``: Bay 2017, eq. (5.1)."""
+    """Return targets of least norm, ``C+ (Z - c)``: Bay 2017, eq. (5.1)."""
     return _StateTargets(task, layer, iterate, penalty=0.0, delta=1.0, clip=_LITERAL_CLIP)
 
 
@@ -122,19 +122,19 @@ def recurrent_gram(
 ) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets.
 
-    With `prior`, coefficients and intercept, what these leave of the targets.
+    With `prior`, coefficients and intercept, the residuals of these are used as targets.
     """
     width, n_channels = task.cell.width, task.network.n_channels
 
-    def wanted(places: Array, seen: tuple[Array, Array]) -> Array:
+    def residuals(places: Array, block: tuple[Array, Array]) -> Array:
         rows = targets(places)
         if prior is not None:
-            rows -= np.hstack(seen) @ prior[0].T + prior[1]
+            rows -= np.hstack(block) @ prior[0].T + prior[1]
         return rows
 
     rows = ((task.fit[where], take) for where, take in blocks(task.steps(task.fit)))
-    seen = ((places, regressors(task, iterate.trace, take)) for places, take in rows)
-    parts = ((look, wanted(places, look), task.weights(places)) for places, look in seen)
+    inputs = ((places, regressors(task, iterate.trace, take)) for places, take in rows)
+    parts = ((block, residuals(places, block), task.weights(places)) for places, block in inputs)
     return sum_rows(parts, n_channels + width, width)
 
 
@@ -149,7 +149,7 @@ def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Pa
 
 
 def layer_coef(task: Task, layer: Layer, params: Params) -> tuple[Array, Array]:
-    """Return a layer's weights as regression coefficients and intercept: `layer_weights` undone."""
+    """Return a layer's weights as coefficients and intercept: the inverse of `layer_weights`."""
     W_in, W = params[layer.inputs][layer.rows], params[layer.recurrent][layer.rows]
     coef = np.hstack([W_in * task.input_scale, W * layer.gain]).astype(np.float64)
     return coef, params[layer.bias][layer.rows].astype(np.float64)

@@ -1,4 +1,4 @@
-"""The data as the least-squares methods see it: one batch, rows that decide, rows in blocks."""
+"""Data of the least-squares methods: one batch, rows to fit and to score, rows in blocks."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ BLOCK_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A network, the batch it is to fit, and which rows the fit and the error are taken from.
+    """A network, the batch to fit, and the rows used for the fit and for the error.
 
-    Scores and errors are divided by `scale`: behind the identity, the standard deviation of each
-    output, so that an output in large units counts no more than another; otherwise 1.
+    Scores and errors are divided by `scale`: for the identity the standard deviation of each
+    output, so that an output in large units does not count more than others, and otherwise 1.
 
     Parameters
     ----------
     network : Network
     batch : Batch
     fit, scored : arrays of int
-        Places in `batch.targets`: rows that the regressions see, and rows whose error decides
-        whether a step is kept. The same, unless some are held out.
+        Indices into `batch.targets`: rows used by the regressions, and rows whose error determines
+        whether a step is kept. They are the same unless some rows are held out.
     washout : int
     rng_seed : int
-        Of the random start states that `echo_gap` compares.
+        Seed of the random initial states that `echo_gap` compares.
     start : array of shape (n_sequences, state_size), optional
         Zeros by default.
 
     Attributes
     ----------
     latent : array of shape (n_rows, n_outputs)
-        The targets as scores, before the output function, over `scale`.
+        The targets as scores, before the output function, divided by `scale`.
     inputs : array of shape (n_steps * n_sequences, n_channels)
-        What weights see of the inputs.
+        The input columns that have weights.
     scale, input_scale : arrays of shape (n_outputs,) and (n_channels,)
         The units of scores and inputs in the regressions.
     """
@@ -69,9 +69,8 @@ class Task:
         scale = np.ones(self.network.n_outputs)
         if output == "identity":
             scale = _spread(latent[self.fit])
-        seen = as_rows(self.cell.channels(self.batch.inputs))
-        object.__setattr__(self, "inputs", seen)
-        # padding counts as zeros, which is good enough for a unit
+        object.__setattr__(self, "inputs", as_rows(self.cell.channels(self.batch.inputs)))
+        # padding is included as zeros: the scale need not be exact
         object.__setattr__(self, "latent", latent / scale)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "input_scale", self._input_scale())
@@ -89,18 +88,18 @@ class Task:
         return self.network.cell
 
     def steps(self, places: Array) -> Array:
-        """Rows of the flattened (n_steps * n_sequences) arrays that belong to targets."""
+        """Return the rows of the flattened (n_steps * n_sequences) arrays for some targets."""
         return places if self.batch.rows is None else self.batch.rows[places]
 
     def ran(self) -> Array:
-        """Rows of the flattened arrays that are no padding."""
+        """Return the rows of the flattened arrays without padding."""
         n_steps, n_sequences = self.batch.inputs.shape[:2]
         if (self.batch.lengths == n_steps).all():
             return np.arange(n_steps * n_sequences)
         return np.flatnonzero(np.arange(n_steps)[:, None] < self.batch.lengths)
 
     def weights(self, places: Array) -> Array | None:
-        """Weights of rows that have targets."""
+        """Return the weights of some targets; None if all are 1."""
         return None if self.batch.weights is None else self.batch.weights[places]
 
 
@@ -112,14 +111,14 @@ def _spread(A: Array) -> Array:
 
 
 def blocks(rows: Array) -> Iterator[tuple[slice, Any]]:
-    """Cut a list of rows into blocks: where they stand in the list, and how to take them."""
+    """Cut a list of rows into blocks; yield a slice of the list, and an index for its rows."""
     for first in range(0, len(rows), BLOCK_ROWS):
         where = slice(first, min(first + BLOCK_ROWS, len(rows)))
         yield where, take_of(rows[where])
 
 
 def take_of(rows: Array) -> Any:
-    """Return how to take rows: by a slice, which copies nothing, if they follow each other."""
+    """Return an index for rows: a slice, which copies nothing, if they are consecutive."""
     if rows[-1] - rows[0] == len(rows) - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
@@ -155,6 +154,7 @@ def make_task(
     targets = read_array_targets(Y, inputs, last=last)
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
     n_weights = weights[layer.inputs].shape[-1:] if layer.inputs in weights else ()
+    # one column of whole numbers, where W_in has several columns: codes of symbols
     coded = n_features == 1 and n_weights > (1,) and not include_input
     if coded and all(valid_codes(rows, n_weights[0]).all() for rows in inputs):
         n_features = n_weights[0]
@@ -173,8 +173,8 @@ def make_task(
     batch = make_batch(inputs, targets, weights=per_row, washout=skip, last=last, dtype=dtype)
     if len(batch.targets) < 2:
         raise ValueError(
-            f"A least-squares fit needs at least 2 rows with a target; {len(batch.targets)} are "
-            f"left behind washout={washout}, of at most n_samples={batch.lengths.max()} each. "
+            f"A least-squares fit needs at least 2 rows with a target; {len(batch.targets)} remain "
+            f"after washout={washout}, of at most n_samples={batch.lengths.max()} per sequence. "
             'Give more rows or sequences, or start from random weights, such as "orthogonal".'
         )
     check_targets(batch.targets, output, "mse")
@@ -206,7 +206,7 @@ def _layer_of(cell: Cell) -> Layer:
     layer = cell.layer()
     if layer is None:
         raise ValueError(
-            "Least squares knows cells that declare a layer, as SimpleCell, LSTMCell and GRUCell "
+            "Least squares needs a cell that declares a layer, as SimpleCell, LSTMCell and GRUCell "
             f"do; got {type(cell).__name__}. Train it by gradients, for instance with "
             "solver='adam' or 'lbfgs', or online='bptt'."
         )
@@ -214,7 +214,7 @@ def _layer_of(cell: Cell) -> Layer:
 
 
 def _read_params(params: Any, W: str) -> Params:
-    """Copy weights in the float dtype of the recurrent ones, and refuse what is not finite."""
+    """Copy weights in the float dtype of the recurrent ones; raise if any is not finite."""
     if not isinstance(params, dict) or W not in params:
         raise TypeError(
             f'params must be a dict of arrays with the names "W_in", "{W}", "bias", ...'
@@ -224,16 +224,16 @@ def _read_params(params: Any, W: str) -> Params:
     weights = {name: np.array(array, dtype=dtype, order="C") for name, array in params.items()}
     for name, array in weights.items():
         if not np.isfinite(array).all():
-            raise ValueError(f"params[{name!r}] holds NaN or infinity.")
+            raise ValueError(f"params[{name!r}] contains NaN or infinity.")
     return weights
 
 
 def _check_shapes(weights: Params, network: Network) -> None:
-    """Compare names and shapes; a readout that is missing begins at zero."""
+    """Check names and shapes of weights; add a readout of zeros if there is none."""
     shapes = network.shapes()
     unknown = sorted(set(weights) - set(shapes))
     if unknown:
-        raise ValueError(f"params holds unknown names {unknown}. Known: {sorted(shapes)}.")
+        raise ValueError(f"params has unknown names {unknown}. Known: {sorted(shapes)}.")
     for name, shape in shapes.items():
         if name in ("coef", "intercept"):
             dtype = next(iter(weights.values())).dtype
@@ -247,7 +247,7 @@ def _check_shapes(weights: Params, network: Network) -> None:
 
 
 def _hold_out(batch: Batch, share: float, seed: int) -> tuple[Array, Array]:
-    """Return the places to fit and to score: some sequences are held out, or the end of each."""
+    """Return the targets to fit and to score: some sequences are held out, or the end of each."""
     every = np.arange(len(batch.targets))
     if share == 0.0:
         return every, every
@@ -261,7 +261,7 @@ def _hold_out(batch: Batch, share: float, seed: int) -> tuple[Array, Array]:
         held = step >= np.ceil(batch.lengths * (1 - share)).astype(int)[sequence]
     if held.sum() < 1 or (~held).sum() < 2:
         raise ValueError(
-            f"holdout={share:g} leaves {(~held).sum()} rows to fit and {held.sum()} to judge: at "
+            f"holdout={share:g} leaves {(~held).sum()} rows to fit and {held.sum()} to score; at "
             "least 2 and 1 are needed."
         )
     return every[~held], every[held]

@@ -1,7 +1,7 @@
-"""Learning from rows as they come: truncated BPTT, real-time recurrent learning, least squares.
+"""Online learning: truncated BPTT, real-time recurrent learning, least squares.
 
-Each way is a class in a file of its own, `_by_*.py`, and an entry of `LEARNERS`. `OnlineLearner`
-looks one up, cuts the rows to pieces and hands them on.
+Each method is a class in a separate file, `_by_*.py`, and an entry of `LEARNERS`. `OnlineLearner`
+selects one, cuts the rows into pieces and passes them to it.
 """
 
 from __future__ import annotations
@@ -28,24 +28,25 @@ LEARNERS: dict[str, type[Learner]] = {
     "least_squares": WindowedLeastSquares,
 }
 
-#: Names of ways to learn online.
+#: Names of online learning methods.
 METHODS = tuple(LEARNERS)
 
 
 @saved
 class OnlineLearner:
-    """A network that learns while it runs.
+    """A network that is trained online, while it runs.
 
-    - "bptt": after every `truncation` rows a step down the gradient of their loss, which looks back
-      as many rows; where fewer come at a time, to the rows before them.
+    - "bptt": after every `truncation` rows a step down the gradient of their loss, which covers
+      `truncation` rows; if fewer are passed at a time, it also covers earlier rows.
     - "rtrl": after every row a step down its exact gradient, from `reservoir.training.rtrl`.
     - "least_squares": after every `truncation` rows one relaxed step of least squares over the last
-      `window` rows, `reservoir.training.least_squares.ls_online_step` with ``shrink=1``. The
-      weights that take these steps are on trial: where there were rows to look back to
-      (`look_back`), those given at first are held, and `params` are the held ones until the trial
-      has predicted new rows better, by four standard errors of a paired comparison in which a row
-      fades over `window` rows. Then the trial is used, and held in its turn; where it falls behind,
-      it begins anew at the weights that are held.
+      `window` rows, `reservoir.training.least_squares.ls_online_step` with ``shrink=1``. The steps
+      change trial weights. If `look_back` provided earlier rows, the initial weights are kept as
+      reference weights, and `params` are the reference weights until the trial weights have
+      predicted new rows better by four standard errors, in a paired comparison in which the weight
+      of a row decays over `window` rows. From then on `params` are the trial weights; once their
+      lead is large enough they become the reference weights. If the trial weights fall behind, they
+      are reset to the reference weights.
 
     Parameters
     ----------
@@ -58,18 +59,18 @@ class OnlineLearner:
     learning_rate : float, default=1e-3
     truncation : int, default=50
     window : int, default=300
-        Rows that least squares looks at.
+        Rows used by least squares.
     clip_norm : float or None, default=1.0
     l1, l2 : float, default=0
     control : Control, optional
     seed : int, default=0
-        Draws the steps that are controlled.
+        Draws the steps to which gradient control is applied.
 
     Attributes
     ----------
     params : dict of arrays
     state : array of shape (state_size,)
-        Where the network stands.
+        Current state of the network.
 
     Examples
     --------
@@ -110,8 +111,8 @@ class OnlineLearner:
         check_count("window", window)
         if not network.cell.causal:
             raise ValueError(
-                f"{type(network.cell).__name__} reads rows to come, which are not there yet where "
-                "rows are learned from as they come. Use a cell that is causal."
+                f"{type(network.cell).__name__} uses future rows, which are not available in "
+                "online learning. Use a causal cell."
             )
         self.network, self.method, self.running = network, method, False
         self.params = flatten(params, network.shapes())[1]
@@ -120,12 +121,13 @@ class OnlineLearner:
         self.learner = LEARNERS[method](descent, truncation, window, seed)
 
     def restart(self, state: Array | None = None) -> None:
-        """Begin a sequence.
+        """Start a new sequence.
 
         Parameters
         ----------
         state : array of shape (state_size,), optional
-            Zeros by default. That of a `TimedLeakyCell` ends with the time of the row before.
+            Initial state, zeros by default. The last entry of the state of a `TimedLeakyCell` is
+            the time of the previous row.
         """
         dtype = self.network.cell.held_in(self.params["coef"].dtype)
         size = self.network.cell.state_size
@@ -134,39 +136,39 @@ class OnlineLearner:
         self.learner.restart(start)
 
     def look_back(self, X: Array, Y: Array, start: Array, skip: int = 0) -> None:
-        """Take rows that came before, and were learned from elsewhere, for those to look back to.
+        """Store earlier rows, which the weights were trained on before, in the window.
 
-        The network goes on from where it stands. Only "least_squares" looks back so far.
+        The state of the network does not change. Only "least_squares" uses the rows.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            The last of these rows is the one before the next row to come.
+            The last of these rows directly precedes the next row of `learn`.
         Y : array of shape (n_samples, n_outputs)
-            NaN in rows that are not learned from.
+            NaN in rows without a target.
         start : array of shape (state_size,)
-            The state before the first of them.
+            The state before the first row.
         skip : int, default=0
-            Rows at the start that are washout.
+            Washout rows at the start.
         """
         self.learner.past.fill(X, Y, start, skip)
 
     def learn(self, X: Array, Y: Array, skip: int = 0) -> float:
-        """Go through the next rows of the sequence.
+        """Run over the next rows of the sequence, and train on them.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         Y : array of shape (n_samples, n_outputs)
-            Rows with NaN are run through, not learned from.
+            Rows with NaN drive the network, but are not trained on.
         skip : int, default=0
-            Rows at the start that are run through, not learned from.
+            Washout: rows at the start that drive the network, but are not trained on.
 
         Returns
         -------
         float
-            The mean loss of the predictions made before learning from their targets; NaN if all
-            rows were skipped or have no target.
+            The mean loss of predictions made before training on their targets; NaN if all rows
+            were skipped or have no target.
         """
         losses: list[float] = []
         weights: list[int] = []
@@ -178,7 +180,7 @@ class OnlineLearner:
                 loss, self.params, self.state = self.learner.learn(
                     self.params, self.state, rows, targets, n_skipped
                 )
-                if not np.isfinite(self.state).all():  # nothing can follow from it
+                if not np.isfinite(self.state).all():  # cannot continue from this state
                     nothing = np.zeros_like(self.state)
                     self.restart(self.network.cell.before(rows[-1], nothing))
                 n_known = int(np.count_nonzero(~np.isnan(targets[n_skipped:]).any(axis=1)))

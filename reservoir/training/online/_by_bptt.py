@@ -1,4 +1,4 @@
-"""Truncated back-propagation through time, a piece of the sequence at a time."""
+"""Truncated back-propagation through time, piece by piece of the sequence."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from reservoir.training.params import Params
 
 @saved
 class TruncatedBPTT(Learner):
-    """After each `truncation` rows a step down the gradient of their loss."""
+    """Learner that takes a step down the gradient of the loss after each `truncation` rows."""
 
     def learn(
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
-        # the gradient looks back `rows_at_once` rows, to earlier ones where fewer come
+        # the gradient covers `rows_at_once` rows: earlier ones too, if fewer are passed
         self.past.forget(params, state, self.rows_at_once - len(rows))
         batch = self.past.add(rows, targets, n_skipped)
-        loss, state = self.past.play(params, batch)
+        loss, state = self.past.loss(params, batch)
         if len(batch.targets):
-            self.seed += 1  # the controlled steps are drawn anew for each update
+            self.seed += 1  # so that each update draws other steps for gradient control
             value, grads, _ = self.descent.objective.loss_and_gradient(
                 params, batch, self.past.start[None], np.random.default_rng(self.seed)
             )

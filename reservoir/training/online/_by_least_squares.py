@@ -1,4 +1,4 @@
-"""Least squares over a window of recent rows, taken over where it predicts better."""
+"""Least squares over a window of recent rows, adopted if it predicts better."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from reservoir.training.online._learner import Learner
 from reservoir.training.online._paired_errors import PairedErrors
 from reservoir.training.params import Params
 
-# Leads, in standard errors, chosen on systems that drift and systems that do not, with noise of 0
-# to 50 %: those of examples/benchmarks/trained_online.py at other seeds, and the slow sweep of the
-# tests. At 3 the trial is used sooner, but one constant system in twenty loses 4 %.
-_FOLLOW = 4.0  # from here on the trial is used
-_RETURN = 0.0  # below, the held weights are
-_RENEW = 5.0  # from here on the trial is what is held
-_DROP = -2.0  # below, the trial begins anew at the held weights
+# Thresholds of the trial's lead, in standard errors. They were chosen on systems with and without
+# drift, with noise of 0 to 50 %: the systems of examples/benchmarks/trained_online.py with other
+# seeds, and the slow sweep of the tests. With 3 instead of 4 the trial is used sooner, but one
+# constant system in twenty loses 4 %.
+_FOLLOW = 4.0  # at or above: use the trial weights
+_RETURN = 0.0  # below: use the held weights
+_RENEW = 5.0  # at or above: the trial weights replace the held ones
+_DROP = -2.0  # at or below: reset the trial weights to the held ones
 
 
 @saved
 class WindowedLeastSquares(Learner):
-    """After each `truncation` rows one step of least squares over the last `window`, on trial.
+    """Learner by least squares over the last `window` rows, one step after each `truncation` rows.
 
-    A step fits the noise of its window, too, and many of them add up. So there are two sets of
-    weights: those on trial, which take all steps, and those that are held. Both predict each row
-    before the trial learns from it; the trial is used while its errors on these rows are smaller
-    beyond doubt, and is then held in turn. Weights that no `fit` has made are not waited for.
+    A step also fits the noise of its window, and these errors accumulate over many steps. Therefore
+    there are two sets of weights: trial weights, which take all steps, and held weights, which stay
+    fixed. Both predict each row before the trial is trained on it. The trial weights are used if
+    their errors are significantly smaller, and with a larger lead they replace the held weights.
+    Without earlier rows, that is without a `fit`, the trial weights are used from the start.
     """
 
     held: Params | None = None  # until the first rows come
@@ -56,7 +58,7 @@ class WindowedLeastSquares(Learner):
             self.follows = not len(past.inputs)
         past.forget(self.trial, self.trial_state, max(self.window_length - len(rows), 0))
         new = past.add(rows, targets, n_skipped)
-        # both predict the new rows, then the trial learns from them
+        # both predict the new rows, then the trial is trained on them
         before, held_loss, self.held_state = self._run_over(self.held, self.held_state, len(rows))
         after, loss, self.trial_state = self._run_over(self.trial, self.trial_state, len(rows))
         loss = loss if self.follows else held_loss
@@ -79,15 +81,15 @@ class WindowedLeastSquares(Learner):
             return np.empty(0), np.nan, trace.end[0]
         loss = loss_of(scores, batch.targets, network.output, network.loss)
         residual = (apply_output(scores, network.output) - batch.targets).astype(np.float64)
-        if network.output == "identity":  # outputs in large units count no more than others
+        if network.output == "identity":  # so that outputs in large units do not count more
             spread = targets[known].std(axis=0, dtype=np.float64)
             residual /= np.where(spread > 0, spread, 1.0)
         return np.mean(residual**2, axis=1), loss, trace.end[0]
 
     def _compare(self, differences: Array) -> None:
-        """Decide which weights are used, by how much smaller the trial's errors were."""
+        """Determine which weights are used, from the differences between the squared errors."""
         if not np.isfinite(differences).all():
-            lead = -np.inf  # the trial has left what floating point can hold
+            lead = -np.inf  # the trial has overflowed
         else:
             self.errors.add(differences)
             lead = self.errors.lead()
@@ -104,10 +106,10 @@ class WindowedLeastSquares(Learner):
             self.errors.clear()
 
     def _step(self) -> None:
-        """Move the weights on trial."""
+        """Update the trial weights."""
         network, past = self.network, self.past
         known = past.known()
-        known[: past.n_skipped] = True  # the washout is left out in any case
+        known[: past.n_skipped] = True  # excluded by `washout` already
         done = ls_online_step(
             self.trial,
             past.inputs,

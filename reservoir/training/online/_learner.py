@@ -1,4 +1,4 @@
-"""What all ways to learn online have in common: their interface, and steps down a gradient."""
+"""Base class of online learners, and gradient steps that they share."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from reservoir.training.params import Params, all_finite
 
 
 class Learner(ABC):
-    """One way to learn online: it is handed the next rows, and moves the weights.
+    """Base class of online learners, which update the weights from the next rows.
 
-    What it remembers are attributes that can be saved: arrays, numbers, and objects of the classes
-    marked by `reservoir._saving.saved`.
+    All state is in attributes that can be saved: arrays, numbers, and objects of classes decorated
+    with `reservoir._saving.saved`.
 
     Parameters
     ----------
     descent : Descent
-        Takes steps down gradients, for the ways that have one.
+        Takes gradient steps, for learners that compute a gradient.
     truncation, window, seed : int
         As in `OnlineLearner`.
 
     Attributes
     ----------
     rows_at_once : int
-        Rows between two changes of the weights: `learn` gets as many, fewer at the end.
+        Rows between two updates of the weights: `learn` receives this many rows, or fewer at the
+        end.
     past : Window
         The last rows of the sequence.
     """
@@ -43,31 +44,31 @@ class Learner(ABC):
         self.rows_at_once, self.window_length, self.seed = truncation, window, seed
 
     def restart(self, state: Array) -> None:
-        """Begin a sequence at a state of shape (state_size,): forget the rows before."""
+        """Start a new sequence from a state of shape (state_size,); drop the earlier rows."""
         self.past = Window(self.network, state)
 
     @abstractmethod
     def learn(
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
-        """Run through the next rows of the sequence, and learn from them.
+        """Run over the next rows of the sequence, and train on them.
 
         Parameters
         ----------
         params : dict of arrays
-            Not to be written to.
+            Must not be changed in place.
         state : array of shape (state_size,)
             The state before the rows.
         rows : array of shape (n_rows, n_features)
         targets : array of shape (n_rows, n_outputs)
         n_skipped : int
-            How many rows at the start are run through, not learned from; n_rows at most.
+            Rows at the start that drive the network, but are not trained on; at most n_rows.
 
         Returns
         -------
         loss : float
-            The mean loss of the predictions of the other rows, made before learning from them;
-            any number if there are none.
+            The mean loss of the predictions of the other rows, made before training on them; any
+            number if there are no such rows.
         params : dict of arrays
         state : array of shape (state_size,)
             The state after the rows.
@@ -76,7 +77,7 @@ class Learner(ABC):
 
 @saved
 class Descent:
-    """Steps of an optimizer, one after another, down gradients that are handed to it."""
+    """Successive steps of an optimizer down given gradients."""
 
     def __init__(
         self, objective: Objective, params: Params, solver: str, learning_rate: float
@@ -85,15 +86,15 @@ class Descent:
         self.slots: tuple[Any, ...] = tuple(get_optimizer(solver, learning_rate).init(params))
 
     def step(self, params: Params, loss: float, grads: Params) -> Params | None:
-        """Return the weights after a step; None, and a warning, where something overflowed."""
-        # looked up each time: an optimizer cannot be saved, its name can
+        """Return the weights after a step; warn and return None if something overflowed."""
+        # create the optimizer from its name each time, because optimizers cannot be saved
         optimizer, state = get_optimizer(self.solver, self.learning_rate), self.slots
         done = self.objective.step(optimizer, OptimizerState(*state), params, loss, grads)
         if done is not None and all_finite(done[0]):
             self.slots = tuple(done[1])
             return done[0]
         warnings.warn(
-            "The loss, its gradient or the step overflowed: the weights stay as they are. Lower "
+            "The loss, its gradient or the step overflowed: the weights are unchanged. Lower "
             f"learning_rate={self.learning_rate:g}.",
             ConvergenceWarning,
             stacklevel=caller_level(),

@@ -1,4 +1,4 @@
-"""Which of two networks predicts better, judged by the rows that both have predicted."""
+"""Paired comparison of the errors of two networks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_FEWEST = 20  # rows before anything is said
+_FEWEST = 20  # rows before there is a lead
 
 
 @saved
 class PairedErrors:
-    """Differences between the squared errors of two networks on the same rows, older ones faded.
+    """Differences between the squared errors of two networks, with exponential forgetting.
 
     Parameters
     ----------
     memory : int
-        A row counts 1 / e of its weight after as many rows.
+        Number of rows after which the weight of a row has decayed to 1 / e.
     """
 
     def __init__(self, memory: int) -> None:
@@ -25,11 +25,11 @@ class PairedErrors:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Drop all rows."""
         self.n, self.total, self.squares = 0.0, 0.0, 0.0
 
     def add(self, differences: Array) -> None:
-        """Add rows, of which the last is the youngest."""
+        """Add rows, oldest first."""
         weights = np.exp(-np.arange(len(differences))[::-1] / self.memory)
         fade = float(np.exp(-len(differences) / self.memory))
         self.n = fade * self.n + float(weights.sum())

@@ -1,4 +1,4 @@
-"""The last rows of a sequence, for learners that look back."""
+"""The last rows of a sequence, for learners that use earlier rows."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from reservoir.training.params import Params
 
 @saved
 class Window:
-    """The last rows of a sequence, their targets, and the state before the first of them.
+    """The last rows of a sequence, their targets, and the state before the first row.
 
-    A row without a target, NaN, was run over and is not learned from.
+    Rows without a target (NaN) drive the network, but are not trained on.
 
     Parameters
     ----------
     network : Network
     state : array of shape (state_size,)
-        Where the sequence begins.
+        Initial state of the sequence.
     """
 
     def __init__(self, network: Network, state: Array) -> None:
         self.network, self.start = network, state
         self.inputs = np.zeros((0, network.n_columns), state.dtype)
-        self.targets = np.zeros((0, network.n_outputs), np.float32)  # until the first come
-        self.n_skipped = 0  # rows at its beginning that are not learned from
+        self.targets = np.zeros((0, network.n_outputs), np.float32)  # until rows are added
+        self.n_skipped = 0  # rows at the start of the window that are not trained on
 
     def forget(self, params: Params, state: Array, n_kept: int) -> None:
-        """Drop all but the last `n_kept` rows; `state` is the one after the last of them."""
-        gone = max(len(self.inputs) - n_kept, 0)
-        if gone == len(self.inputs):
+        """Drop all but the last `n_kept` rows; `state` is the state after the last row."""
+        n_dropped = max(len(self.inputs) - n_kept, 0)
+        if n_dropped == len(self.inputs):
             self.start = state
-        elif gone:
-            run = self.network.cell.forward(params, self.inputs[:gone, None], self.start[None])
+        elif n_dropped:
+            run = self.network.cell.forward(params, self.inputs[:n_dropped, None], self.start[None])
             self.start = run.end[0]
-        self.inputs, self.targets = self.inputs[gone:], self.targets[gone:]
-        self.n_skipped = max(self.n_skipped - gone, 0)
+        self.inputs, self.targets = self.inputs[n_dropped:], self.targets[n_dropped:]
+        self.n_skipped = max(self.n_skipped - n_dropped, 0)
 
     def fill(self, rows: Array, targets: Array, start: Array, n_skipped: int) -> None:
-        """Hold these rows and no others; `start` is the state before them."""
+        """Replace the rows of the window; `start` is the state before them."""
         self.inputs, self.targets = rows, targets
         self.start, self.n_skipped = start, n_skipped
 
     def add(self, rows: Array, targets: Array, n_skipped: int) -> Batch:
-        """Append rows; return the window as a batch whose targets are those of the new rows."""
+        """Append rows; return the window as a batch with the targets of the new rows only."""
         before = len(self.inputs)
         self.inputs = np.concatenate([self.inputs, rows])
         self.targets = np.concatenate([self.targets, targets])
@@ -58,17 +58,17 @@ class Window:
         return make_batch([self.inputs], [self.filled()], weights=[new], dtype=dtype)
 
     def known(self) -> Array:
-        """Return which rows can be learned from."""
+        """Return a mask of the rows that can be trained on."""
         known: Array = np.logical_not(np.isnan(self.targets).any(axis=1))
         known[: self.n_skipped] = False
         return known
 
     def filled(self) -> Array:
-        """Return the targets, with zeros where one is missing."""
+        """Return the targets, with zeros for missing ones."""
         return np.nan_to_num(self.targets, nan=0.0)
 
-    def play(self, params: Params, batch: Batch) -> tuple[float, Array]:
-        """Return the mean loss over the batch's targets, NaN if none, and the state after it."""
+    def loss(self, params: Params, batch: Batch) -> tuple[float, Array]:
+        """Return the mean loss over the batch's targets, NaN if none, and the end state."""
         trace, _, scores = forward(self.network, params, batch, self.start[None])
         if len(scores) == 0:
             return np.nan, trace.end[0]

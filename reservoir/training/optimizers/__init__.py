@@ -1,9 +1,9 @@
-"""First-order optimizers: what a gradient does to the weights.
+"""First-order optimizers, which turn gradients into updates of the weights.
 
-An `Optimizer` is data: a rule of a few lines for one flat vector, what the rule starts from, its
-numbers, and a learning rate. A new one is a rule and a constructor, in `_plain.py`, `_adaptive.py`
-or a file beside them, and a line in `OPTIMIZERS`. Where torch has the same optimizer, the same
-defaults give the same path.
+An `Optimizer` consists of a short rule for one flat vector, the initial slots of the rule, its
+options, and a learning rate. To add one, write a rule and a constructor in `_plain.py`,
+`_adaptive.py` or another file of the package, and add a line to `OPTIMIZERS`. Where torch has the
+same optimizer, the defaults and the updates are the same.
 
 Examples
 --------
@@ -43,7 +43,7 @@ __all__ = [
     "sgd",
 ]
 
-#: The optimizers that estimators know by name.
+#: The optimizers that estimators accept by name.
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     build.__name__: build
     for build in (sgd, momentum, nesterov, adagrad, adadelta, rmsprop, adam, nadam)
@@ -59,7 +59,7 @@ def get_optimizer(
     ----------
     name : str
     learning_rate : float, above 0, or callable of the number of updates done, optional
-        Default: the optimizer's own.
+        The optimizer's default if omitted.
     warmup : int, default=0
         Updates over which the step grows to its full length; see `Optimizer`.
 
@@ -70,7 +70,7 @@ def get_optimizer(
     Raises
     ------
     TypeError, ValueError
-        If the name is not known, or a number outside its range.
+        If the name is unknown, or a number is outside its range.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Optimizers whose steps adapt to the gradients seen, weight by weight.
+"""Optimizers whose steps adapt to previous gradients, separately for each weight.
 
 A rule takes the gradient g, the learning rate eta, the number n of the update, from 1, and its
-slots; it returns what to subtract from the weights, and the slots for the next update.
+slots; it returns the decrease of the weights, and the slots for the next update.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _adagrad(g: Array, eta: float, n: int, total: Array, *, epsilon: float) -> S
 
 
 def adagrad(learning_rate: LearningRate = 1e-2, epsilon: float = 1e-10) -> Optimizer:
-    """Adagrad: ``s += g^2; w -= eta g / (sqrt(s) + epsilon)``.
+    """Return the Adagrad optimizer: ``s += g^2; w -= eta g / (sqrt(s) + epsilon)``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def _adadelta(
 def adadelta(
     learning_rate: LearningRate = 1.0, rho: float = 0.9, epsilon: float = 1e-6
 ) -> Optimizer:
-    """Adadelta: the step has the running size of the steps before it.
+    """Return the Adadelta optimizer, whose steps are scaled by the running size of earlier steps.
 
     ``s = rho s + (1 - rho) g^2; c = g sqrt((d + epsilon) / (s + epsilon));
     d = rho d + (1 - rho) c^2; w -= eta c``
@@ -88,9 +88,9 @@ def adadelta(
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1.0
-        The method itself has none: 1.
+        The original method has no learning rate, which corresponds to 1.
     rho : float in [0, 1), default=0.9
-        What is kept of the mean squares.
+        Decay of the mean squares.
     epsilon : float, above 0, default=1e-6
         Its root is the size of the first step.
 
@@ -128,13 +128,15 @@ def _rmsprop(g: Array, eta: float, n: int, s: Array, *, rho: float, epsilon: flo
 def rmsprop(
     learning_rate: LearningRate = 1e-2, rho: float = 0.99, epsilon: float = 1e-8
 ) -> Optimizer:
-    """RMSprop: ``s = rho s + (1 - rho) g^2; w -= eta g / (sqrt(s) + epsilon)``.
+    """Return the RMSprop optimizer.
+
+    ``s = rho s + (1 - rho) g^2; w -= eta g / (sqrt(s) + epsilon)``
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-2
     rho : float in [0, 1), default=0.99
-        What is kept of the mean square.
+        Decay of the mean square.
     epsilon : float, above 0, default=1e-8
 
     Returns
@@ -181,17 +183,17 @@ def adam(
     *,
     warmup: int = 0,
 ) -> Optimizer:
-    """Adam: a running mean of the gradients over the root of their running mean square.
+    """Return the Adam optimizer: a mean of the gradients over the root of their mean square.
 
-    Both means start from 0 and are divided by ``1 - beta^n``, which makes them means over the
-    gradients seen.
+    Both are running means that start from 0. They are divided by ``1 - beta^n``, which makes them
+    weighted means of the gradients so far.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
         The length of the first step in every weight.
     beta1, beta2 : float in [0, 1), default=0.9 and 0.999
-        What is kept of the mean and of the mean square.
+        Decay of the mean and of the mean square.
     epsilon : float, above 0, default=1e-8
     warmup : int, default=0
         Updates over which the step grows to its full length; see `Optimizer`.
@@ -261,7 +263,7 @@ def nadam(
     *,
     warmup: int = 0,
 ) -> Optimizer:
-    """Nadam: Adam whose mean of the gradients looks one step ahead, as Nesterov's does.
+    """Return the Nadam optimizer: Adam with Nesterov momentum, one step ahead.
 
     The weight of the mean grows with the number n of the update, from about beta1 / 2 to beta1:
     ``mu_n = beta1 (1 - 0.96^(n momentum_decay) / 2)``.
@@ -270,10 +272,10 @@ def nadam(
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=2e-3
     beta1, beta2 : float in [0, 1), default=0.9 and 0.999
-        What is kept of the mean and of the mean square.
+        Decay of the mean and of the mean square.
     epsilon : float, above 0, default=1e-8
     momentum_decay : float, at least 0, default=4e-3
-        How fast mu_n grows.
+        Rate at which mu_n grows.
     warmup : int, default=0
         Updates over which the step grows to its full length; see `Optimizer`.
 

@@ -1,7 +1,7 @@
 """Plain gradient descent, with and without momentum.
 
 A rule takes the gradient g, the learning rate eta, the number n of the update, from 1, and its
-slots; it returns what to subtract from the weights, and the slots for the next update.
+slots; it returns the decrease of the weights, and the slots for the next update.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _sgd(g: Array, eta: float, n: int) -> Step:
 
 
 def sgd(learning_rate: LearningRate = 1e-3) -> Optimizer:
-    """Gradient descent: ``w -= eta g``.
+    """Return the optimizer of gradient descent: ``w -= eta g``.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def _momentum(g: Array, eta: float, n: int, v: Array, *, momentum: float) -> Ste
 
 
 def momentum(learning_rate: LearningRate = 1e-3, momentum: float = 0.9) -> Optimizer:
-    """Gradient descent with a heavy ball: ``v = mu v + g; w -= eta v``.
+    """Return the optimizer of gradient descent with momentum: ``v = mu v + g; w -= eta v``.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
-        Multiplies the velocity, so that a schedule acts at once.
+        Multiplies the velocity, so that a schedule takes effect immediately.
     momentum : float in [0, 1), default=0.9
-        What is kept of the velocity.
+        Decay of the velocity.
 
     Returns
     -------
@@ -104,16 +104,17 @@ def _nesterov(g: Array, eta: float, n: int, v: Array, *, momentum: float) -> Ste
 
 
 def nesterov(learning_rate: LearningRate = 1e-3, momentum: float = 0.9) -> Optimizer:
-    """Nesterov's accelerated gradient: ``v = mu v + g; w -= eta (g + mu v)``.
+    """Return Nesterov's accelerated gradient: ``v = mu v + g; w -= eta (g + mu v)``.
 
-    The gradient is to be taken where the velocity leads. Here w is that point, so that gradients
-    are asked for at the weights themselves: the same path in other coordinates.
+    In the original method the gradient is evaluated at a point ahead, along the velocity. Here w is
+    that point, so that gradients are evaluated at the weights themselves. This is the same method
+    in other coordinates.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
     momentum : float in [0, 1), default=0.9
-        What is kept of the velocity.
+        Decay of the velocity.
 
     Returns
     -------

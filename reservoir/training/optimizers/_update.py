@@ -1,4 +1,4 @@
-"""What all optimizers share: an `Optimizer` is a rule with its numbers, and applies it."""
+"""Class of all optimizers: an `Optimizer` is a rule with its options, and applies it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training.params import Params, flatten, unflatten
 
-_PART = 2**14
+_PART = 2**14  # weights per call of a rule
 
 LearningRate: TypeAlias = "float | Callable[[int], float]"
-Step: TypeAlias = tuple[Array, tuple[Any, ...]]  # what a rule returns
+Step: TypeAlias = tuple[Array, tuple[Any, ...]]  # result of a rule
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer remembers.
+    """State of an optimizer between updates.
 
     Attributes
     ----------
     n_updates : int
-        Updates done.
+        Number of updates so far.
     slots : tuple
-        Velocities, mean squares and the like: flat vectors in the order of the weights; or numbers.
+        Velocities, mean squares and similar: flat vectors in the order of the weights, or numbers.
     """
 
     n_updates: int
@@ -41,40 +41,40 @@ class Optimizer:
     ----------
     name : str
     rule : callable, ``rule(gradient, rate, n, *slots, **options) -> (decrease, slots)``
-        `gradient`, `decrease` and the slots that are arrays are vectors over the weights, of which
-        it may be given any part: each weight must go its own way. n counts updates from 1. It must
-        not write to what it is given.
+        `gradient`, `decrease` and the slots that are arrays are vectors over the weights. The rule
+        may be called with any part of these vectors, and must therefore treat each weight
+        independently. n counts updates from 1. The rule must not change its arguments in place.
     start : callable, ``start(weights) -> slots``
-        What the first update finds.
+        Returns the slots for the first update.
     learning_rate : float, above 0, or callable
-        A callable is given the number of updates done, 0 at first, and returns the rate.
+        A callable receives the number of updates so far, 0 at first, and returns the rate.
     options : mapping, optional
-        Numbers that go to the rule by name.
+        Keyword arguments of the rule.
     warmup : int, default=0
-        The k-th of the first `warmup` updates is ``k / (warmup + 1)`` of its size, while moments
-        are gathered as ever. See Notes.
+        The k-th of the first `warmup` updates is scaled by ``k / (warmup + 1)``, while moments are
+        accumulated as usual. See Notes.
 
     Raises
     ------
     TypeError, ValueError
-        If the learning rate is not positive, or `warmup` negative.
+        If the learning rate is not positive, or `warmup` is negative.
 
     Notes
     -----
-    The first steps of Adam are as long as the learning rate in every weight, however small the
-    gradient: its mean square is known from a few gradients only. Near a minimum, where a
-    least-squares start puts the network, they lead away. A linear ramp [1]_ keeps these steps
-    short until the moments are known. Gathering moments with the weights at rest does not do:
-    where each gradient is of the whole series, all are equal at rest, and the first step after is
-    again as long as the learning rate in every weight. Measured near the minimum of a quadratic
+    The first steps of Adam change every weight by the learning rate, however small the gradient,
+    because the mean square is estimated from only a few gradients. Near a minimum, such as after a
+    least-squares start, these steps lead away from it. A linear ramp [1]_ keeps the steps short
+    until the moments are well estimated. Accumulating moments at fixed weights is not sufficient:
+    if each gradient is of the whole series, all gradients at fixed weights are equal, and the next
+    step again changes every weight by the learning rate. Measured near the minimum of a quadratic
     (300 weights, curvatures 0.01 to 30, rate 1e-3, exact gradients; medians of 5 seeds), the loss
-    rises to 2.7 times its start without a warm-up, to 5.9 times after 50 updates at rest, and not
-    at all with a ramp of 50.
+    rises to 2.7 times its initial value without a warm-up, to 5.9 times after 50 updates at fixed
+    weights, and not at all with a ramp of 50.
 
     References
     ----------
     .. [1] J. Ma and D. Yarats, "On the adequacy of untuned warmup for adaptive optimization",
-       AAAI 2021; there over 2 / (1 - beta2) updates.
+       AAAI 2021, with a ramp over 2 / (1 - beta2) updates.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Optimizer:
         return OptimizerState(0, self.start(flatten(params)[0]))
 
     def rate(self, n_updates: int) -> float:
-        """Return the learning rate of the update that follows `n_updates` others."""
+        """Return the learning rate of the update after `n_updates` others."""
         rate = self.learning_rate
         if callable(rate):
             rate = check_number(f"learning_rate({n_updates})", rate(n_updates), low=0.0)
@@ -121,18 +121,18 @@ class Optimizer:
     def update(
         self, params: Params, grads: Params, state: OptimizerState
     ) -> tuple[Params, OptimizerState]:
-        """Return weights and state after one update; what is given stays as it is.
+        """Return weights and state after one update; the arguments are not changed.
 
-        A gradient with NaN or infinity in it would stay in the state for good. It is for the
-        caller to look first (`all_finite`), and to clip: in float32, squares overflow from 1.8e19.
+        NaN or infinity in a gradient would remain in the state permanently. The caller should check
+        gradients first (`all_finite`), and clip them: in float32, squares overflow from 1.8e19.
 
         Parameters
         ----------
         params : dict of arrays
         grads : dict of arrays
-            Of the same names and shapes.
+            With the same names and shapes.
         state : OptimizerState
-            Of `init`, or of the update before.
+            From `init`, or from the previous update.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class Optimizer:
         n, slots = state
         rate = self.rate(n)
         after = [np.empty_like(s) if isinstance(s, np.ndarray) else s for s in slots]
-        # in parts, so that what the rule computes in between stays in the cache
+        # in parts, so that intermediate arrays of the rule stay in the cache
         for start in range(0, len(weights), _PART):
             part = slice(start, start + _PART)
             parts = [s[part] if isinstance(s, np.ndarray) else s for s in slots]
@@ -176,7 +176,7 @@ class Optimizer:
 
 
 def no_slots(weights: Array) -> tuple[Array, ...]:
-    """Return what a rule without memory starts from."""
+    """Return no slots, for a rule without state."""
     return ()
 
 
@@ -191,10 +191,10 @@ def two_slots(weights: Array) -> tuple[Array, ...]:
 
 
 def fractions(**numbers: Any) -> dict[str, float]:
-    """Return numbers that must be in [0, 1)."""
+    """Return numbers; raise if one is not in [0, 1)."""
     return {k: check_number(k, v, low=0.0, high=1.0, high_open=True) for k, v in numbers.items()}
 
 
 def positives(**numbers: Any) -> dict[str, float]:
-    """Return numbers that must be above 0."""
+    """Return numbers; raise if one is not above 0."""
     return {k: check_number(k, v, low=0.0, low_open=True) for k, v in numbers.items()}

@@ -109,7 +109,7 @@ def test_outputs_of_regressors():
     with pytest.raises(TypeError, match="refit_readout must be True or False"):
         make(refit_readout=0).fit(X, y)
     for output, loss in (("identity", "bce"), ("tanh", "cross_entropy"), ("softmax", "hinge")):
-        with pytest.raises(ValueError, match=f"loss='{loss}' goes with output="):
+        with pytest.raises(ValueError, match=f"loss='{loss}' needs output="):
             make(output=output, loss=loss).fit(X, y)
 
 
@@ -117,8 +117,8 @@ def test_outputs_of_regressors():
 @pytest.mark.parametrize(
     "output, bad, message",
     [
-        ("tanh", 1.5, r"values in \[-1, 1\]; y holds 1.5 in row 7"),
-        ("logistic", -0.25, r"values in \[0, 1\]; y holds -0.25 in row 7"),
+        ("tanh", 1.5, r"values in \[-1, 1\]; y contains 1.5 in row 7"),
+        ("logistic", -0.25, r"values in \[0, 1\]; y contains -0.25 in row 7"),
         ("softmax", 0.5, "rows that sum to 1; row 7 of y sums to 1.5"),
     ],
 )
@@ -128,7 +128,7 @@ def test_targets_out_of_reach(act, output, bad, message):
     target = target if output == "softmax" else target[:, 1]
     with pytest.raises(ValueError, match=message):
         getattr(make(output=output), act)(X, target)
-    with pytest.raises(ValueError, match=r"hinge.* targets -1 and 1; y holds 0"):
+    with pytest.raises(ValueError, match=r"hinge.* targets -1 and 1; y contains 0"):
         getattr(make(loss="hinge"), act)(X, np.zeros(60))
 
 
