@@ -511,6 +511,8 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
 
 def _names(variable: str, division: Division) -> list[str]:
     """Return what messages call each series of a container."""
+    if division.kind == "one":
+        return [variable]
     alone = len(division.ids) == 1
     return [
         SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
