@@ -1,6 +1,6 @@
-"""Forecasts of series as they come: a bank of networks is tried, the best ones forecast.
+"""Forecasts of series in any container: reading, the search for models, and ESNForecaster.
 
-What is tried, and how it is judged, is in `reservoir.loops`; here is what users see of it.
+Candidates and their scores are in `reservoir.loops` and `reservoir.series_models`.
 """
 
 from reservoir.estimators.series.esn_forecaster import ESNForecaster

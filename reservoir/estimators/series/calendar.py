@@ -1,4 +1,4 @@
-"""Where the rows of a series are in time: its index, continued, compared, and its seasons."""
+"""Calendar of a series: its index, continued and compared, and its seasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reservoir._validation.order import Handling, check_order
 from reservoir._validation.written_dates import check_no_written_dates
 from reservoir.estimators.series.index_messages import (
     differing_kinds,
-    in_order_told,
+    in_order_advice,
     raise_not_continuable,
     raise_several_levels,
     raise_unknown_step,
@@ -37,7 +37,7 @@ from reservoir.estimators.series.names import changed, changed_index, without_in
 from reservoir.estimators.series.tables import Division, plain_name
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
-_FEW = 40  # from so many rows on a frequency is certain
+_FEW = 40  # from this many rows on a frequency is certain
 _ROWS = "rows"
 _PERIODS = "period["
 # frequencies that three dates or more always show
@@ -48,27 +48,27 @@ _MOST_DUE = 4  # times as many stamps as there are rows, at most
 @saved
 @dataclass(frozen=True)
 class Calendar:
-    """The index of one series as numbers and text, so that it can be saved, and continued.
+    """Index of one series as numbers and text, so that it can be saved and continued.
 
     Attributes
     ----------
     kind : str
-        What the stamps are: "rows" for data without an index, else "datetime", "datetime with a
+        Kind of the stamps: "rows" for data without an index, else "datetime", "datetime with a
         zone", the dtype of periods ("period[M]", say), or "number".
     n_rows : int
     first, last : number
         The first and the last stamp: datetimes in units of the index since 1970, ordinals of
         periods, or numbers.
     step : number or str
-        From one stamp to the next; the frequency, as text, if they are datetimes.
+        Step from one stamp to the next; for datetimes their frequency as text.
     plain : bool
         Whether rows are merely numbered from 0.
     dtype : str
-        Of the index; "range" for a RangeIndex.
+        Dtype of the index; "range" for a RangeIndex.
     zone : str or None
-        Of datetimes that have one.
+        Time zone of datetimes that have one.
     name : str, number, tuple or None
-        Of the index.
+        Name of the index.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Calendar:
         *,
         handling: Handling | None = None,
     ) -> Calendar:
-        """Return the calendar of a table, checked; `name` is what messages call the table.
+        """Return the calendar of a table, checked; `name` is the name of the table in messages.
 
         Parameters
         ----------
@@ -98,15 +98,16 @@ class Calendar:
         table : Series, DataFrame, array, or any other table
             With one index: of a MultiIndex, the rows of one series at a time.
         like : Calendar, optional
-            Of other rows of the same series: one or two rows have its frequency, if they fit it.
+            Calendar of other rows of the same series: one or two rows have its frequency, if they
+            fit it.
         handling : Handling, optional
-            How the user changes what the table came in; by default `name` is a variable.
+            How users change the container of the table; by default `name` is a variable.
 
         Raises
         ------
         ValueError, TypeError
-            If stamps are missing, not in order, double, irregular, labels, or too few to tell the
-            frequency.
+            If stamps are missing, not in order, duplicated, irregular, labels, or too few to infer
+            the frequency.
         """
         index = stamps_of(name, table)
         if index is None:
@@ -157,7 +158,7 @@ class Calendar:
 
     @property
     def numbered(self) -> bool:
-        """Whether there is no index, or one that says nothing about time."""
+        """Whether there is no index, or one that merely numbers the rows."""
         return self.kind == _ROWS or self.plain
 
     @property
@@ -174,13 +175,13 @@ class Calendar:
     def following(self, n_steps: int) -> Any:
         """Return the index of the rows that follow, None if there is no index.
 
-        Dates go on by the calendar: month ends, work days, days by the clock on the wall and hours
-        by time where clocks are set forward or back.
+        Dates continue by the calendar: month ends, working days, days by wall-clock time, and hours
+        by elapsed time where clocks are set forward or back.
 
         Raises
         ------
         OverflowError
-            If the unit of the dates does not reach so far.
+            If the unit of the dates cannot represent them.
         """
         if self.kind == _ROWS:
             return None
@@ -197,11 +198,11 @@ class Calendar:
         return replace(self, n_rows=self.n_rows + n_rows, last=last)
 
     def seasons(self, n_rows: int | None = None) -> tuple[float, ...]:
-        """Return the rows in each cycle of the calendar that the frequency tells, shortest first.
+        """Return the rows in each cycle of the calendar by the frequency, shortest first.
 
-        Of the cycles of `seasons_of` those that the rows hold: two periods of the shortest, and
-        three of a longer one: that has to be told from a trend as well, also by a model that is
-        judged by rows left out at the end.
+        Of the cycles of `seasons_of` only those that the rows contain: two periods of the shortest,
+        and three of a longer one, which must be distinguished from a trend as well, also by a
+        model whose last rows are held out.
 
         Parameters
         ----------
@@ -222,13 +223,13 @@ class Calendar:
     def check_follows(self, name: str, table: Any, *, handling: Handling | None = None) -> Calendar:
         """Return the calendar after the rows of a later table, which must begin right after.
 
-        Rows without an index, or merely numbered from 0, are taken to follow. Parameters as in
+        Rows without an index, or merely numbered from 0, are assumed to follow. Parameters as in
         `of`.
 
         Raises
         ------
         ValueError
-            If the table begins at another time, or its own stamps are refused.
+            If the table begins at another time, or its stamps are rejected.
         """
         index = stamps_of(name, table)
         n_rows = len(table)
@@ -249,33 +250,34 @@ class Calendar:
             raise ValueError(
                 f"The index of {name} has {show(index[stray])} in row {stray}, where "
                 f"{show(due[stray])} is due by the frequency of the rows before it. Give all rows "
-                "in between, with NaN where nothing is known of them."
+                "in between, with NaN for unknown values."
             )
-        remedy = "Give the rows in between as well, with NaN where nothing is known of them."
+        remedy = "Give the rows in between as well, with NaN for unknown values."
         if index[0] <= self._last:
             known = int((index <= self._last).sum())
             remedy = f"Its first {known} rows are known already."
             if known < n_rows and without_index(name):  # the series has a table of its own
                 later = code(changed(name, f"rows.iloc[{known}:]"))
-                remedy = f"Leave out what is known already, {later}."
+                remedy = f"Drop the rows that are known already, {later}."
         raise ValueError(
             f"{name} begins at {show(index[0])}. The rows before it ended at {show(self._last)}, "
             f"so that {show(due[0])} is due. {remedy}"
         )
 
     def check_matches(self, name: str, table: Any, what: str, *, following: bool = False) -> None:
-        """Refuse a table that is not row by row at the times of this calendar.
+        """Check that a table is at the times of this calendar, row by row.
 
-        Where lengths differ the common rows are compared, beyond the end with those that follow.
+        Where lengths differ the common rows are compared; rows beyond the end with the following
+        stamps.
         Rows that are merely numbered from 0, or have no index, are taken in their order.
 
         Parameters
         ----------
         name, what : str
-            What messages call the table, and the rows of this calendar.
+            Names of the table, and of the rows of this calendar, in messages.
         table : Series, DataFrame or array
         following : bool, default=False
-            Whether it must be at the times of the rows that follow.
+            Whether the table must be at the times of the rows that follow.
 
         Raises
         ------
@@ -299,7 +301,7 @@ class Calendar:
                 align = f" Take the rows of y, {code(changed(name, 'rows.loc[y.index]'))}."
             raise ValueError(
                 f"The index of {name} does not go with {what}: row {row} is {show(index[row])}, "
-                f"and {show(due[row])} is due.{align}{in_order_told(name)}"
+                f"and {show(due[row])} is due.{align}{in_order_advice(name)}"
             )
 
     @property
@@ -321,7 +323,7 @@ class Calendar:
     def _joined(self, later: Any) -> Calendar | None:
         """Return the calendar of few rows and later ones together, if that has a frequency.
 
-        Work days look daily up to the first weekend.
+        Working days look daily up to the first weekend.
         """
         if self.n_rows >= _FEW or not self.kind.startswith("datetime"):
             return None
@@ -351,7 +353,7 @@ def stamps_of(name: str, table: Any) -> Any:
 
 
 def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
-    """Return how many rows after the earliest series each one begins.
+    """Return the number of rows after the earliest series at which each one begins.
 
     Zeros where series have no index, or not all the same frequency; 0 for one that begins between
     the rows of the earliest.
@@ -432,7 +434,7 @@ def check_ordered(name: str, index: Any, handling: Handling | None) -> None:
 
 
 def _step(index: Any) -> Any:
-    """Return the step between stamps, None if it cannot be told, or is none: text for dates."""
+    """Return the step between stamps, for dates as text; None if it is unknown."""
     if index.dtype.kind == "M":
         return frequency_text(index)
     numbers = numbers_of(index)
@@ -461,7 +463,7 @@ def _zone(name: str, index: Any) -> str:
     text, utc = str(index.tz), 'index.tz_convert("UTC")'
     try:
         pd.DatetimeTZDtype(tz=text)
-    except Exception as error:  # zones come from several libraries, each with errors of its own
+    except Exception as error:  # zones are from several libraries with different errors
         raise ValueError(
             f"The time zone {text} of the index of {name} has no name. Use one that has, "
             f"{code(changed_index(name, utc))}."

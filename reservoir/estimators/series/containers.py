@@ -1,4 +1,4 @@
-"""How a series came, and forecasts in the same container."""
+"""Containers of series, and forecasts in the same container."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from reservoir.estimators.series.tables import (
 @saved
 @dataclass(frozen=True)
 class SeriesContainer:
-    """The container of one series, of which forecasts are made.
+    """Container of one series, in which its forecasts are returned.
 
     Attributes
     ----------
@@ -35,14 +35,13 @@ class SeriesContainer:
     n_outputs : int
         Number of columns; 1 if there is no such axis.
     names : tuple
-        Of the columns, that of a Series alone; empty for arrays. Text, numbers, None, or tuples.
+        Names of the columns, or of a Series; empty for arrays. Text, numbers, None, or tuples.
     levels : tuple
         The names of the levels of the columns of a DataFrame.
     dtype : str
-        "float32" where all data are, else "float64".
+        "float32" if all data are, else "float64".
     spelled : bool
-        Whether the name of a column and what it is of that become one text, as in polars, rather
-        than two levels.
+        Whether columns of intervals are named by one text, as in polars, rather than by two levels.
     """
 
     kind: str
@@ -73,7 +72,7 @@ class SeriesContainer:
         )
 
     def check_same(self, name: str, table: Any) -> None:
-        """Refuse a later table with other columns, by number, or by name where both have names."""
+        """Check that a later table has as many columns, and the same names if both have names."""
         other = SeriesContainer.of(table)
         if other.n_outputs != self.n_outputs:
             raise ValueError(
@@ -91,9 +90,9 @@ class SeriesContainer:
             )
 
     def wrap(self, rows: Array, calendar: Calendar) -> Any:
-        """Return forecasts of shape (n_steps, n_outputs) as the series came.
+        """Return forecasts of shape (n_steps, n_outputs) in the container of the series.
 
-        Their index goes on from `calendar`, that of the rows before them.
+        Their index continues `calendar`, the calendar of the rows before them.
         """
         if self.flat:
             return self._vector(rows[:, 0], calendar)
@@ -102,7 +101,7 @@ class SeriesContainer:
     def wrap_bands(
         self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar
     ) -> Any:
-        """Return forecasts with the lower and upper ends of intervals beside them.
+        """Return forecasts with the lower and upper ends of intervals.
 
         Parameters
         ----------
@@ -111,14 +110,14 @@ class SeriesContainer:
             Lower and upper ends.
         coverages : sequence of floats
         calendar : Calendar
-            Of the rows before.
+            Calendar of the rows before.
 
         Returns
         -------
         DataFrame or array
-            Of a Series a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on;
-            of a DataFrame one whose columns have these as their last level, and of polars one with
-            "name forecast", "name lower 90%". Of arrays an array with them along a last axis,
+            For a Series a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so
+            on; for a DataFrame one whose columns have these as their last level; for polars one with
+            "name forecast", "name lower 90%". For arrays an array with them along a last axis,
             (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
         """
         n_steps, n_outputs = point.shape
@@ -139,8 +138,8 @@ class SeriesContainer:
         Returns
         -------
         DataFrame or array
-            Of a Series a DataFrame with a column for each path, 0 and up; of a DataFrame one whose
-            columns have the path as their first level; of polars "0", or "0 name", and so on. Of
+            For a Series a DataFrame with a column for each path, 0 and up; for a DataFrame one
+            whose columns have the path as their first level; for polars "0", or "0 name", and so on. For
             arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
         """
         if self.kind == "array":
@@ -186,7 +185,7 @@ class SeriesContainer:
         return pd.DataFrame(rows, calendar.following(len(rows)), columns)
 
     def _both(self, first: Any, second: Any) -> Any:
-        """Return the name of a column that two names make, each of one level or of several."""
+        """Return the name of a column from two names, each of one level or several."""
         if self.spelled:
             return f"{first} {second}"
         if len(self.levels) > 1:
@@ -196,6 +195,6 @@ class SeriesContainer:
 
 
 def band_labels(coverages: Sequence[float]) -> list[str]:
-    """Return what the columns of a forecast with intervals are called, in their order."""
+    """Return the names of the columns of a forecast with intervals, in order."""
     shares = [f"{100 * coverage:.10g}%" for coverage in coverages]
     return ["forecast", *(f"{end} {share}" for share in shares for end in ("lower", "upper"))]

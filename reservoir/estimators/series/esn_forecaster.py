@@ -1,4 +1,4 @@
-"""A forecaster that chooses its models by itself."""
+"""A forecaster that chooses its models."""
 
 from __future__ import annotations
 
@@ -84,16 +84,16 @@ def _check_missing(name: str, value: Any) -> None:
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
 class ESNForecaster(Described, BaseEstimator):
-    """Forecasts a series, or several variables together, with models that it finds by itself.
+    """Forecasts of a series, or of several variables together, with models that it chooses.
 
-    `fit` looks at the data. Series that follow a rule of their own, flows and maps, chaotic or not,
-    get networks that learn the rule: a bank of echo state networks and ridge penalties is tried by
-    closed loops from places within the data [1]_, and the best is kept under several seeds. All
-    others, with trends, seasons and noise, get an average of models that are compared by forecasts
-    of rows they have not seen: networks in closed loop and for all horizons at once, linear
-    autoregression, Theta [2]_, and the last season again with drift, on logarithms and as the
-    values are. `summary` says what was chosen. `forecast` returns what y was: a Series or DataFrame
-    with its dates continued, or an array.
+    `fit` chooses by the data. For series that follow a deterministic rule, flows and maps, chaotic
+    or not, networks learn the rule: candidate echo state networks and ridge penalties are compared
+    by closed loops within the data [1]_, and the best is fitted with several seeds. All other
+    series, with trends, seasons and noise, are forecast by an average of models that are compared
+    on held-out rows: networks in closed loop and for all horizons at once, linear autoregression,
+    Theta [2]_, and the last season with drift, of logarithms and of the values. `summary` shows
+    the choice. `forecast` returns the type of y: a Series or DataFrame with its dates continued, or
+    an array.
 
     Parameters
     ----------
@@ -102,29 +102,29 @@ class ESNForecaster(Described, BaseEstimator):
     Attributes
     ----------
     kind_ : {"dynamics", "series"}
-        Which of the two ways suits the data.
+        Which of the two kinds of models was chosen.
     seasons_ : tuple of float
         Rows per period, ascending; empty for none.
     search_results_ : dict of arrays, for pandas.DataFrame
         For "series" a row for each model and series: `series` (its id; "all" for a panel that is
         "shared", with one row for each model), `model`, `scale` ("log" or
-        "plain"), `error` (mean absolute error of forecasts of rows that were not fitted, relative
+        "plain"), `error` (mean absolute error of forecasts of held-out rows, relative
         to the best model's) and `share` (in the average).
         For "dynamics" a row for each network and penalty: the network's parameters, `alpha` (per
         row), `score` (minus the mean decimal logarithm of the error of loops within the data, in
-        standard deviations; greater is better), `score_left_out` (of loops in blocks of the data
-        that the fit had not seen), either NaN where such loops were not run, and `rank`. Radial
-        units [3]_ have `n_units` (the most there may be), `width` (of their bells, in standard
-        deviations), `memory` (steps after which a row counts 1 / e times as much), `n_lags` and
-        `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row tells the
-        next one, else "some", and `noise` the error of one step, in standard deviations, that
-        remains in rows that were not fitted.
+        standard deviations; greater is better), `score_left_out` (the score of loops in held-out
+        blocks of the data), either NaN where such loops were not run, and `rank`. Radial
+        units [3]_ have `n_units` (at most), `width` (of their bells, in standard
+        deviations), `memory` (steps after which the weight of a row is 1 / e), `n_lags` and
+        `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row determines
+        the next one, else "some", and `noise` is the error of one step in held-out rows, in
+        standard deviations.
     best_params_ : dict
-        For "dynamics" the parameters of the best network, grown to its final size (those of radial
+        For "dynamics" the parameters of the best network at its final size (parameters of radial
         units cannot be given in `search`); for "series" name and scale of the best model.
     best_score_ : float
         For "dynamics" the score of the best network; for "series" minus the error of the average
-        relative to that of the best naive forecast, the mean over series.
+        relative to the error of the best naive forecast, the mean over series.
     n_features_in_ : int
         Variables that are forecast; series of a panel.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -132,20 +132,20 @@ class ESNForecaster(Described, BaseEstimator):
 
     See Also
     --------
-    ESNRegressor : One network with parameters of your own.
-    reservoir.model_selection.backtest : Errors of forecasts from many places in a series.
-    reservoir.model_selection.ClosedLoopSearchCV : The choice among networks of your own.
-    NVARRegressor : Polynomials of lagged values in the place of a network.
+    ESNRegressor : One network with given parameters.
+    reservoir.model_selection.backtest : Errors of forecasts from many origins in a series.
+    reservoir.model_selection.ClosedLoopSearchCV : The choice among given networks.
+    NVARRegressor : Polynomials of lagged values instead of a network.
     reservoir.plotting.forecast : Draws history, forecast and intervals.
     reservoir.plotting.closed_loop_search : Draws `search_results_` of "dynamics".
 
     Notes
     -----
     Networks and penalties were chosen by resampling: those for "dynamics" over the systems of
-    Gilpin (2021 [4]_), those for "series" over real and generated series. The two ways are told
-    apart by one step: where networks on the values do much better than a linear autoregression of
-    differences there is a rule. In between, both forecast the end of the series.
-    Forecasts are held within the range of the training data, widened by `clip` times its width.
+    Gilpin (2021 [4]_), those for "series" over real and generated series. The choice
+    between the two is made by one-step errors: where networks are much better than a linear
+    autoregression of differences, there is a rule. In between, both forecast the end of the series.
+    Forecasts are clipped to the range of the training data, widened by `clip` times its width.
 
     References
     ----------
@@ -171,59 +171,59 @@ class ESNForecaster(Described, BaseEstimator):
     search: Any = parameter(
         "auto",
         '"auto", "dynamics", "series" or list of dicts',
-        """What is tried: what suits the data; networks for series that follow a rule; models for
-        series with trends and seasons; or your own networks, each a dict with
-        `n_units` and, if you like, `spectral_radius` (default 0.05), `input_scaling` (0.3, of
+        """Candidates: those that suit the data; networks for series that follow a rule; models for
+        series with trends and seasons; or given networks, each a dict with
+        `n_units` and optionally `spectral_radius` (default 0.05), `input_scaling` (0.3, of
         standardised rows), `bias_scaling` (1), `leak_rate` (1), `augment` (None, "square" or
-        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Your
-        own networks keep their size, also on long series.""",
+        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Given
+        networks keep their size, also on long series.""",
         check_search,
     )
     season: Any = parameter(
         None,
         "float or list of floats",
-        """Rows per period, of one season or of several: 12, or [24, 168]. 1 means none. None reads
-        the frequency of the index: months have 12, hours 24 and 168, and so on, as far as the rows
-        hold two whole periods of the shortest, three of the others. Of "dynamics" no season is
-        known.""",
+        """Rows per period, of one season or of several: 12, or [24, 168]. 1 means none. None uses
+        the frequency of the index: months have 12, hours 24 and 168, and so on, if the rows
+        contain two whole periods of the shortest, three of the others. "dynamics" uses no
+        seasons.""",
         _check_season,
     )
     panel: Any = parameter(
         None,
         '"each" or "shared"',
-        """None: columns are variables of one system. Else they are series that are forecast one by
-        one, as are those of a list, of a MultiIndex, or of a column of ids. "each" finds models
-        for each alone. "shared" learns from all of them together: networks in closed loop and
-        autoregressions have one readout for all series, each of which is standardised by itself,
-        and models are compared by the forecasts of all, so that they have the same shares in each
-        average (the other models more where a series is too short for one). The last season,
-        Theta and the direct network are fitted to each series, and its intervals are its own. All
-        series have the seasons of the longest. This helps where series are short and alike.
-        Both are "series".""",
+        """None: columns are variables of one system. Otherwise columns are series that are forecast
+        one by one, as are the series of a list, of a MultiIndex, or of a column of ids. "each"
+        finds models for each series alone. "shared" learns from all series together: networks in
+        closed loop and autoregressions have one readout for all series, each of which is
+        standardised separately, and models are compared by the forecasts of all, so that they have
+        the same shares in each average (other models have more where a series is too short for
+        one). The last season, Theta, the direct network and the intervals are fitted to each
+        series. All series have the seasons of the longest. This helps where series are short and
+        similar. Both are of the kind "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """With `panel`: the column of y, and of exog, that holds the ids of series.""",
+        """With `panel`: the column of y, and of exog, that contains the ids of series.""",
     )
     n_networks: int = parameter(
         3,
         "int",
-        """Networks whose median is taken, or fed back.""",
+        """Number of networks whose median is the forecast, and is fed back in closed loop.""",
         check_count,
     )
     clip: Any = parameter(
         "auto",
         '"auto" or float',
-        """Widths of the range of the training data that a forecast may leave it by; "auto" is
-        1. For "series" forecasts of data that were never negative are not, either.""",
+        """By how many widths of the range of the training data a forecast may leave it; "auto" is
+        1. For "series" forecasts of nonnegative data are nonnegative, too.""",
         _check_clip,
     )
     horizon: Any = parameter(
         "auto",
         'int or "auto"',
-        """Steps of the forecasts that models are chosen by. "auto" is, for "dynamics", a fifth of
+        """Steps of the forecasts by which models are chosen. "auto" is, for "dynamics", a fifth of
         the series, at most 100, from 1500 rows on 150; for "series" a season, 8 to 60, and at most
         a fifth of the rows.""",
         _check_horizon,
@@ -231,15 +231,15 @@ class ESNForecaster(Described, BaseEstimator):
     missing_values: str = parameter(
         "raise",
         '{"raise", "hold", "interpolate"}',
-        """What becomes of missing values in `exog`: refused, the value before them again, or a
-        straight line. Those in y are never filled in for good: models do not learn them.""",
+        """How missing values in `exog` are treated: an error, the value before them, or a straight
+        line. Missing values in y need no treatment: models do not learn them.""",
         _check_missing,
     )
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Workers for the networks of the bank, or for the series of a panel (joblib). The result
-        does not depend on it, to the bit: each network is fitted on one BLAS thread.""",
+        """Workers for the candidate networks, or for the series of a panel (joblib). The result
+        is the same to the bit: each network is fitted on one BLAS thread.""",
         lambda name, value: check_n_jobs(value),
     )
     verbose: int = parameter(
@@ -251,17 +251,17 @@ class ESNForecaster(Described, BaseEstimator):
     random_state: Any = parameter(None, "int, Generator, RandomState or None")
 
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
-        """Find models that go on as the series does.
+        """Find models of the series.
 
         Parameters
         ----------
         y : array of shape (n_samples,) or (n_samples, n_outputs), Series, DataFrame, or a list
             Rows at equal steps of time, 5 or more, for "dynamics" 30; missing values are NaN, and
-            make a series none of "dynamics". Columns are variables of one system that are forecast
-            together, and a list holds trajectories of it, where forecasts go on from the last one;
-            `panel` makes separate series of them.
+            exclude "dynamics". Columns are variables of one system that are forecast together, and
+            a list contains trajectories of it, the last of which is forecast; with `panel` columns
+            and the items of a list are separate series.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
-            What is known beforehand of each row of y, row by row: a force, a price, a holiday.
+            Known inputs of each row of y: a force, a price, a holiday.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class ESNForecaster(Described, BaseEstimator):
         ------
         ValueError, TypeError
             If the series is too short, the index has gaps or no frequency, a value is infinite, y
-            and exog differ in rows, or a parameter is refused.
+            and exog differ in rows, or a parameter is invalid.
 
         Warns
         -----
@@ -342,35 +342,34 @@ class ESNForecaster(Described, BaseEstimator):
         ----------
         n_steps : int
         exog : array of shape (n_steps, n_exog), DataFrame, or one for each series, optional
-            Of the rows that are forecast; with a context (n_context + n_steps, n_exog), its rows
-            first.
+            Known inputs of the forecast rows; with a context (n_context + n_steps, n_exog), rows of
+            the context first.
         context : array of shape (n_context, n_outputs), Series or DataFrame, optional
-            For "dynamics": rows of the same system to go on from. Its first rows serve networks to
-            forget where they started.
+            For "dynamics": rows of the same system, after which to forecast. In the first of them
+            networks forget their initial states.
         coverage : float or list of floats, optional
-            Shares of the values to come, such as 0.9, that intervals are to hold, each step by
-            itself.
+            Probabilities, such as 0.9, with which intervals are to contain the value of each step.
 
         Returns
         -------
         array, Series, DataFrame, or list
-            As y was, with its index continued, within the range of the training data, widened by
-            `clip`; its first rows are the same however many follow. With `coverage` a DataFrame
-            with the columns "forecast", "lower 90%", "upper 90%" and so on (of a DataFrame as the
-            last level of its columns); of arrays an array with these along its last axis, (n_steps,
-            1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+            In the container of y, with its index continued, within the range of the training data,
+            widened by `clip`; its first rows do not depend on `n_steps`. With `coverage` a
+            DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on (for a DataFrame as the
+            last level of its columns); for arrays an array with these along its last axis,
+            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
 
         Raises
         ------
         ValueError
-            If n_steps < 1, a coverage is not between 0 and 1, the context is shorter than what a
-            network sees at once, or shapes, names or dates do not fit.
+            If n_steps < 1, a coverage is not between 0 and 1, the context is shorter than the
+            past that a network uses, or shapes, names or dates do not fit.
 
         Warns
         -----
         RuntimeWarning
-            If the forecast, or most of the average that it is, reaches the bounds of `clip`. The
-            message names the step; nothing after it is to be trusted.
+            If the forecast, or most models of its average, reach the bounds of `clip`. The message
+            names the step; the forecast is unreliable from there on.
         UserWarning
             If the context is shorter than the washout.
         """
@@ -393,10 +392,10 @@ class ESNForecaster(Described, BaseEstimator):
     def simulate(
         self, n_steps: int, n_paths: int = 100, exog: Any = None, random_state: Any = None
     ) -> Any:
-        """Draw ways in which the series may go on, around its forecast.
+        """Draw sample paths of the series around its forecast.
 
-        Errors of forecasts from places in the data are mixed and added, so that each path wanders
-        as these errors do, and all together spread as the intervals of `forecast`.
+        Errors of forecasts within the data are mixed and added, so that each path varies as these
+        errors do, and all paths together spread as the intervals of `forecast`.
 
         Parameters
         ----------
@@ -404,14 +403,14 @@ class ESNForecaster(Described, BaseEstimator):
         n_paths : int, default=100
         exog : as in `forecast`
         random_state : int, Generator, RandomState or None
-            None: that of the estimator.
+            None: the `random_state` of the estimator.
 
         Returns
         -------
         array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs), DataFrame, or list
-            Of a Series a DataFrame with a column for each path; of a DataFrame one whose columns
-            have the path as their first level. With the same seed the first steps are the same
-            however many follow.
+            For a Series a DataFrame with a column for each path; for a DataFrame one whose columns
+            have the path as their first level. With the same seed the first steps do not depend on
+            `n_steps`.
 
         Raises
         ------
@@ -425,7 +424,7 @@ class ESNForecaster(Described, BaseEstimator):
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
-            # of each series its own: what one draws does not depend on how far another goes
+            # a generator for each series: its paths do not depend on the length of others
             generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))
             paths = [
                 fit.intervals(settings).paths(point, n_paths, own)
@@ -434,15 +433,15 @@ class ESNForecaster(Described, BaseEstimator):
         return panel.wrap_paths(paths)
 
     def update(self, y: Any, exog: Any = None) -> ESNForecaster:
-        """Go on behind later rows, without learning anew.
+        """Continue after later rows, without learning from them.
 
         Parameters
         ----------
         y : as in `fit`
-            The rows that follow those of `fit` and of earlier updates. In the place of missing
-            values models get what was forecast for them.
+            The rows that follow the rows of `fit` and of earlier updates. Missing values are
+            replaced by their forecasts.
         exog : as in `fit`
-            Of the same rows.
+            Known inputs of the same rows.
 
         Returns
         -------
@@ -465,7 +464,7 @@ class ESNForecaster(Described, BaseEstimator):
         return self
 
     def summary(self) -> str:
-        """Return what was found in the data, and what was chosen by how much, as text.
+        """Return the kind of the data, and the chosen models with their scores, as text.
 
         Returns
         -------

@@ -29,7 +29,7 @@ _READINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (r"\d{4}-?Q[1-4]", "PeriodIndex", {"freq": "Q"}),
 )
 _MOST_MISSING = 100_000  # rows; a longer gap is an irregular step
-# seconds, the period, and how `resample` dates it by its start
+# seconds, the period, and the bins with which `resample` dates it by its start
 _PERIODS = (
     (31e6, "Y", '"YS"'),
     (7.7e6, "Q", '"QS"'),
@@ -61,28 +61,28 @@ def raise_not_continuable(name: str, index: Any) -> NoReturn:
     if index.dtype.kind == "m":
         seconds = code(changed_index(name, "index.total_seconds()"))
         raise TypeError(
-            f"The index of {name} holds durations ({index.dtype}). Use numbers, {seconds}."
+            f"The index of {name} contains durations ({index.dtype}). Use numbers, {seconds}."
         )
     if index.dtype.kind in "fc" and index.dtype.kind != "c":
         row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
         raise ValueError(
-            f"The index of {name} is {index[row]} in row {row}. {_number_told(name)}, or drop that "
-            "row."
+            f"The index of {name} is {index[row]} in row {row}. {_numbering_advice(name)}, or drop "
+            "that row."
         )
     dates = dates_in_labels(index)
     falling = dates_in_labels(index[::-1]) if dates is None else None
-    told = "" if dates is None else f"Make dates of them, {code(changed_index(name, dates))}. "
-    told += f"{_number_told(name)}."
+    advice = "" if dates is None else f"Make dates of them, {code(changed_index(name, dates))}. "
+    advice += f"{_numbering_advice(name)}."
     if falling is not None:  # numbers would let time run backwards
         made = f"rows.set_axis({put('index', 'rows.index', falling)}).sort_index()"
-        told = f"Make dates of them, and sort the rows: {code(changed(name, made))}."
+        advice = f"Make dates of them, and sort the rows: {code(changed(name, made))}."
     raise TypeError(
-        f"The index of {name} holds labels ({index.dtype}, the first is {index[0]!r}), which "
-        f"cannot be continued. {told}"
+        f"The index of {name} contains labels ({index.dtype}, the first is {index[0]!r}), which "
+        f"cannot be continued. {advice}"
     )
 
 
-def _number_told(name: str) -> str:
+def _numbering_advice(name: str) -> str:
     """Return the advice to number rows instead."""
     return f"If each row is one step, number them, {code(numbered(name))}"
 
@@ -90,19 +90,20 @@ def _number_told(name: str) -> str:
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
     """Return the message for stamps that cannot be compared."""
     return (
-        f"The index of {name} holds {_told(kind)}, that of {what} {_told(other)}. Make them alike, "
-        "as pandas' to_period, to_timestamp, tz_localize and tz_convert do."
-        f"{in_order_told(name)}"
+        f"The index of {name} contains {_kind_in_words(kind)}, and the index of {what} "
+        f"{_kind_in_words(other)}. Give "
+        "both the same kind, as pandas' to_period, to_timestamp, tz_localize and tz_convert do."
+        f"{in_order_advice(name)}"
     )
 
 
-def in_order_told(name: str) -> str:
-    """Return the advice for rows that are in the right order, whatever their index says."""
+def in_order_advice(name: str) -> str:
+    """Return the advice for rows that are in the right order, whatever their index."""
     made = without_index(name)
-    return f" If its rows are in the right order, leave it out: {code(made)}." if made else ""
+    return f" If its rows are in the right order, drop it: {code(made)}." if made else ""
 
 
-def _told(kind: str) -> str:
+def _kind_in_words(kind: str) -> str:
     plain = {
         "datetime": "dates without a time zone",
         "datetime with a zone": "dates with a time zone",
@@ -119,55 +120,56 @@ def raise_unknown_step(name: str, index: Any) -> NoReturn:
         raise ValueError(
             f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
             f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows"
-            f"{_two_told(name, index) if dated else ', or a RangeIndex'}.{in_order_told(name)}"
+            f"{_two_dates_advice(name, index) if dated else ', or a RangeIndex'}."
+            f"{in_order_advice(name)}"
         )
-    raise ValueError(_dates_told(name, index) if dated else _numbers_told(name, index))
+    raise ValueError(_dates_message(name, index) if dated else _numbers_message(name, index))
 
 
-def _numbers_told(name: str, index: Any) -> str:
+def _numbers_message(name: str, index: Any) -> str:
     """Return the message for periods or numbers at unequal steps."""
     steps = np.diff(numbers_of(index))
     usual = commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
-    number = _number_told(name)
+    number = _numbering_advice(name)
     if is_time(kind_of(index) or ""):
         what = f"rows are missing between {index[row - 1]} (row {row - 1}) and {index[row]}"
         fill = f'pd.period_range(rows.index[0], rows.index[-1], freq="{index.freqstr}")'
     else:
         what = (
             f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
-            f"and the usual one {usual:g}"
+            f"and the commonest one {usual:g}"
         )
         if index.dtype.kind == "f":
             return f"The index of {name} is irregular: {what}. Interpolate it. {number}."
         fill = f"range(rows.index[0], rows.index[-1] + 1, {usual})"
     return (
-        f"The index of {name} has a gap: {what}. Put NaN in place of what is missing, "
+        f"The index of {name} has a gap: {what}. Put NaN for the missing rows, "
         f"{code(changed(name, f'rows.reindex({fill})'))}. {number}."
     )
 
 
-def _dates_told(name: str, index: Any) -> str:
+def _dates_message(name: str, index: Any) -> str:
     """Return the message for dates without a frequency: the first gap, or irregular step."""
     row, text = first_misfit(index)
-    before, behind = show(index[row - 1]), show(index[row])
-    number = _number_told(name)
+    before, after = show(index[row - 1]), show(index[row])
+    number = _numbering_advice(name)
     missing = 0
     if text is not None:
         missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
     if text is not None and 0 < missing <= _MOST_MISSING:
         are = "rows are" if missing > 1 else "row is"
         return (
-            f"The index of {name} has a gap: between {before} (row {row - 1}) and {behind} "
+            f"The index of {name} has a gap: between {before} (row {row - 1}) and {after} "
             f"{missing} {are} missing by the frequency {_offset(text)} of the other rows. Put NaN "
             f"in their place, {code(changed(name, f'rows.asfreq({_offset(text)})'))}. {number}."
         )
     steps = np.diff(numbers_of(index))
     return (
         f"The index of {name} is irregular: no frequency has the step from {before} (row "
-        f"{row - 1}) to {behind}, {index[row] - index[row - 1]}, and those before it"
-        f"{'' if row > 1 else ' or behind it'}; {len(np.unique(steps))} different steps in all. "
-        f"{_regular_told(name, index)} {number}."
+        f"{row - 1}) to {after}, {index[row] - index[row - 1]}, and those before it"
+        f"{'' if row > 1 else ' or after it'}; {len(np.unique(steps))} different steps in total. "
+        f"{_regular_advice(name, index)} {number}."
     )
 
 
@@ -181,13 +183,13 @@ def _offset(text: str) -> str:
     return f'"{text}"'
 
 
-def _two_told(name: str, index: Any) -> str:
-    """Return the code that says which frequency two dates have, if these are of two periods."""
+def _two_dates_advice(name: str, index: Any) -> str:
+    """Return the advice to state the frequency of two dates, if they are in two periods."""
     made = _as_periods(name, index) if len(index) == 2 else None
-    return f", or say which it is, for instance by {made}" if made else ""
+    return f", or state the frequency, for instance by {made}" if made else ""
 
 
-def _regular_told(name: str, index: Any) -> str:
+def _regular_advice(name: str, index: Any) -> str:
     """Return the advice for dates at no regular steps: periods if each has one, else means."""
     made = _as_periods(name, index)
     if made is not None:
@@ -197,7 +199,7 @@ def _regular_told(name: str, index: Any) -> str:
 
 
 def _as_periods(name: str, index: Any) -> str | None:
-    """Return the code that makes periods of dates; None where these are not one after the other."""
+    """Return the code that makes periods of dates; None if the periods are not consecutive."""
     wall = "index" if index.tz is None else "index.tz_localize(None)"
     for _, period, _ in _PERIODS:
         if (np.diff(index.tz_localize(None).to_period(period).asi8) == 1).all():
@@ -206,17 +208,17 @@ def _as_periods(name: str, index: Any) -> str | None:
 
 
 def _usual(index: Any) -> tuple[str, str]:
-    """Return the longest period up to the usual step, and how rows are put together by it."""
+    """Return the longest period up to the usual step, and the bins of `resample` for it."""
     unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
     step = np.median(np.diff(numbers_of(index))) / unit
     return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
 
 
 def dates_in_labels(index: Any) -> str | None:
-    """Return an expression of `index` that makes dates of labels; None if it cannot be told.
+    """Return an expression of `index` that makes dates of labels; None without exactly one.
 
-    Text must say the year first, or be read by one format alone so that dates increase: of other
-    text pandas guesses which is the day and which the month.
+    Text must begin with the year, or have one format only in which dates increase: in other text
+    pandas guesses which number is the day and which the month.
     """
     labels = index.tolist()
     if all(hasattr(label, "strftime") and hasattr(label, "year") for label in labels):

@@ -100,7 +100,7 @@ class Panel:
 
     @property
     def columns(self) -> tuple[int, tuple[Any, ...]]:
-        """Number and names of the variables; of a panel that of its series, if they are columns."""
+        """Number and names of the variables, or of the series if these are columns of a panel."""
         if self.kind == "one":
             return self.containers[0].n_outputs, self.containers[0].names
         return (len(self), self.ids) if self.kind == "columns" else (1, ())
@@ -407,9 +407,9 @@ class Panel:
     # ------------------------------------------------------------------ the way back
 
     def wrap(self, rows: Sequence[Array]) -> Any:
-        """Return forecasts, one array of shape (n_steps, n_outputs) per series, as the panel came.
+        """Return forecasts, (n_steps, n_outputs) for each series, in the container of y.
 
-        Dates go on from those of each series, a MultiIndex and a column of ids are as they were.
+        Dates continue the calendar of each series; a MultiIndex and a column of ids are kept.
         """
         if self.kind == "columns":
             return self.whole.wrap(np.hstack(rows), self.calendars[0])
@@ -425,9 +425,9 @@ class Panel:
     def wrap_bands(
         self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
     ) -> Any:
-        """Return forecasts with intervals; of each series as `SeriesContainer.wrap_bands`.
+        """Return forecasts with intervals, each series as in `SeriesContainer.wrap_bands`.
 
-        Arrays with a column of ids get the quantities of each output side by side.
+        In arrays with a column of ids the columns of each output are side by side.
         """
         if self.kind == "columns":
             every = np.concatenate(bands, axis=-1)
@@ -456,7 +456,7 @@ class Panel:
         )
 
     def _assembled(self, made: list[Any]) -> Any:
-        """Return what was made of each series in one container."""
+        """Return the results of all series in one container."""
         if self.kind == "one":
             return made[0]
         if self.kind == "stack":
@@ -510,7 +510,7 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
 
 
 def _names(variable: str, division: Division) -> list[str]:
-    """Return what messages call each series of a container."""
+    """Return the name of each series of a container in messages."""
     if division.kind == "one":
         return [variable]
     alone = len(division.ids) == 1

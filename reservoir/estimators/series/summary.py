@@ -1,4 +1,4 @@
-"""What was found in a series and what was chosen, as text and as HTML."""
+"""Summary of a fitted ESNForecaster, as text and as HTML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_MODELS = 8  # that are listed for each series
-_SERIES = 5  # of a panel that are listed
+_MODELS = 8  # listed for each series
+_SERIES = 5  # listed of a panel
 
 
 def summary_of(forecaster: Any) -> str:
@@ -36,15 +36,15 @@ def _head(forecaster: Any) -> str:
 
 def _networks(forecaster: Any) -> list[str]:
     results = forecaster.search_results_
-    seen = "a row tells the next" if results["observed"] == "all" else "rows of the past tell"
+    seen = "a row determines the next" if results["observed"] == "all" else "past rows do"
     params = ", ".join(f"{key}={value}" for key, value in forecaster.best_params_.items())
     return [
-        f'kind_ = "dynamics": the rows follow a rule that networks find; {seen}',
+        f'kind_ = "dynamics": the rows follow a rule that networks learn; {seen}',
         f"error of one step: {float(results['noise']):.2g} standard deviations",
         f"tried: {len(results['score'])} pairs of network and penalty, by closed loops",
         f"chosen: {params}",
         f"best_score_ = {forecaster.best_score_:.3f}: "
-        f"errors of loops of 10^-{forecaster.best_score_:.2f} standard deviations in the mean",
+        f"errors of loops of 10^-{forecaster.best_score_:.2f} standard deviations on average",
     ]
 
 

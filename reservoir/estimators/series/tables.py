@@ -18,7 +18,7 @@ from reservoir._validation.sequences import as_finite
 from reservoir._validation.wording import replaced, variable_of
 from reservoir.estimators.series.names import SeriesName, changed
 
-_FEW_TEXTS = 3  # different texts that may mean a missing value
+_FEW_TEXTS = 3  # different texts that may mean a missing value, at most
 
 
 @dataclass(frozen=True)
@@ -282,12 +282,12 @@ def n_levels(table: Any) -> int:
 def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     """Return a series as an array of shape (n_samples, n_columns), float64, a copy.
 
-    What is missing (NaN, NA, None, null) is NaN.
+    Missing values (NaN, NA, None, null) are NaN.
 
     Parameters
     ----------
     name : str
-        What messages call the table; its last word is taken for the variable.
+        Name of the table in messages; its last word is taken for the variable.
     table : array of shape (n_samples,) or (n_samples, n_columns), Series, DataFrame, polars
         Without a column of ids.
     allow_nan : bool, default=True
@@ -298,7 +298,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     ValueError
         If the shape is none of these, empty, or a value is infinite.
     TypeError
-        If values are dates, durations, text, complex, or behind a mask.
+        If values are dates, durations, text, complex or masked.
     """
     _check_shape(name, table)
     check_real_numbers(name, table)
@@ -337,7 +337,7 @@ def n_dimensions(table: Any) -> int | None:
 
 
 def _check_shape(name: str, table: Any) -> None:
-    """Refuse what has not one or two axes, or is empty."""
+    """Check that a table has one or two axes, and is not empty."""
     n_axes = n_dimensions(table)
     if n_axes is None:
         raise ValueError(
@@ -356,7 +356,7 @@ def _check_shape(name: str, table: Any) -> None:
 
 
 def check_real_numbers(name: str, table: Any) -> None:
-    """Refuse values that are no real numbers."""
+    """Check that values are real numbers."""
     if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
         raise TypeError(
             f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
@@ -372,19 +372,19 @@ def check_real_numbers(name: str, table: Any) -> None:
     for label, column in columns:
         which = name if label is None else f"column {label!r} of {name}"
         if column.dtype.kind == "c":
-            raise TypeError(_complex_told(which))
+            raise TypeError(_complex_message(which))
         if column.dtype.kind not in "biuf":
             _from_objects(name, column.to_numpy(object, na_value=None), label, frame=True)
     if not is_pandas(table) and np.iscomplexobj(table):
-        raise TypeError(_complex_told(name))
+        raise TypeError(_complex_message(name))
     if not is_pandas(table):
         check_dense(variable_of(name), table)
     if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
 
 
-def _complex_told(which: str) -> str:
-    return f"{which} holds complex numbers. Give real and imaginary parts as columns of their own."
+def _complex_message(which: str) -> str:
+    return f"{which} contains complex numbers. Give real and imaginary parts as separate columns."
 
 
 def _check_polars_kinds(name: str, table: Any) -> None:
@@ -395,20 +395,20 @@ def _check_polars_kinds(name: str, table: Any) -> None:
             indexed = code(changed(name, f"rows.to_pandas().set_index({column.name!r})"))
             raise TypeError(
                 f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
-                f"which are no numbers. Leave it out: {drop}"
+                f"which are not numbers. Drop it: {drop}"
                 f"{'' if one else f', or make it an index: {indexed}'}."
             )
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
             raise TypeError(
-                f"{name} has the column {column.name!r} of {column.dtype}, which are no numbers. "
-                f"Leave it out: {drop}, or cast it to pl.Float64."
+                f"{name} has the column {column.name!r} of {column.dtype}, which are not numbers. "
+                f"Drop it: {drop}, or cast it to pl.Float64."
             )
 
 
 def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = False) -> Array:
-    """Return Python objects as floats, None and NA as NaN; refuse what is no number.
+    """Return Python objects as floats, None and NA as NaN; raise if one is no number.
 
-    `label` is the name of the column of a table that they are, `frame` says that they are pandas'.
+    `label` is the name of their column in a table; `frame` is true for tables of pandas.
     """
     found = np.empty(values.shape, dtype=np.float64)
     for place, value in np.ndenumerate(values):
@@ -418,21 +418,24 @@ def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = 
             text = "text" if isinstance(value, str) else type(value).__name__
             column = place[1] if values.ndim == 2 else 0
             given = values.reshape(len(values), -1)[:, column].tolist()
-            told = _frame_told(name, given, label) if frame else _array_told(name, given, column)
+            advice = (
+                _frame_advice(name, given, label) if frame else _array_advice(name, given, column)
+            )
             raise TypeError(
-                f"{which} holds {text} ({value!r} in row {place[0]}), and numbers are needed.{told}"
+                f"{which} contains {text} ({value!r} in row {place[0]}), and numbers are needed."
+                f"{advice}"
             )
         found[place] = np.nan if missing else float(value)
     return found
 
 
-def _frame_told(name: str, given: list[Any], label: Any) -> str:
-    """Return the advice for values of pandas that are no numbers: read them, or encode them."""
+def _frame_advice(name: str, given: list[Any], label: Any) -> str:
+    """Return the advice for values of pandas that are not numbers: convert or encode them."""
     holder = variable_of(name)
     if isinstance(name, SeriesName) and name.kind == "columns":
         label = name.key
     column = holder if label is None else f"{holder}[{label!r}]"
-    strange = _no_numbers(given)
+    strange = _texts_of_missing(given)
     if strange is not None:
         known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
         return f" Make numbers of it, {code(f'{column} = {known}.astype(float)')}."
@@ -440,14 +443,14 @@ def _frame_told(name: str, given: list[Any], label: Any) -> str:
         columns = "" if label is None else f"columns=[{label!r}], "
         made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
         return f" Make a column of each category, {made}."
-    drop = f" Leave it out, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
+    drop = f" Drop it, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
     return "" if label is None else drop
 
 
-def _array_told(name: str, given: list[Any], column: int) -> str:
-    """Return the advice for values of arrays that are no numbers."""
+def _array_advice(name: str, given: list[Any], column: int) -> str:
+    """Return the advice for values of arrays that are not numbers."""
     holder = variable_of(name)
-    strange = _no_numbers(given)
+    strange = _texts_of_missing(given)
     if strange is not None:
         known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
         return f" Make numbers of it, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
@@ -457,8 +460,8 @@ def _array_told(name: str, given: list[Any], column: int) -> str:
     return f" Make a column of each category, {code(replaced(holder, made))}."
 
 
-def _no_numbers(given: list[Any]) -> list[Any] | None:
-    """Return the different values that no number can be read from; None if these are not few."""
+def _texts_of_missing(given: list[Any]) -> list[Any] | None:
+    """Return the few different texts among numbers that may mean a missing value, else None."""
     there = [value for value in given if value is not None and value == value]
     strange = list(dict.fromkeys(str(value) for value in there if not _is_number(value)))
     few = len(strange) <= _FEW_TEXTS and 2 * len(strange) < len(set(map(str, there)))
@@ -466,7 +469,7 @@ def _no_numbers(given: list[Any]) -> list[Any] | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value, or what a text says, is a real number."""
+    """Whether a value is a real number, or the text of one."""
     try:
         float(value)
     except (TypeError, ValueError):
