@@ -25,7 +25,7 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
     for i, n_samples in enumerate(lengths):
         if washout >= n_samples and len(lengths) == 1:
             raise ValueError(
-                f"washout={washout} leaves no rows to fit: X has n_samples={n_samples}. "
+                f"washout={washout} leaves nothing to fit: X has n_samples={n_samples}. "
                 'Lower it or use washout="auto".'
             )
         if washout >= n_samples:
