@@ -557,7 +557,7 @@ def test_one_hole_is_told_from_other_irregularities(kind):
     assert len(texts) == 3
     assert all("This is correct if a cross-validator removed them" in t for t in texts)
     assert "between row 59 (" in texts[0]
-    assert "row 60 follows row 59" in texts[0]
+    assert "row 60 as the step after row 59" in texts[0]
     two_holes = np.r_[0:50, 60:100, 120:N]
     for rows in (two_holes, np.r_[0:50, 60:N:2], np.r_[0:50, 51, 53, 57:60]):
         with pytest.warns(UserWarning, match="is the first that does not fit.*events"):

@@ -398,7 +398,7 @@ def test_series_have_the_same_words():
         part = good[0] if isinstance(good, list) else good
         rows = np.r_[order, 40 : len(part)]
         bad = [part.iloc[rows], part] if isinstance(good, list) else part.iloc[rows]
-        with pytest.raises(ValueError, match=r"not increasing: row 14 .* behind row 13") as told:
+        with pytest.raises(ValueError, match=r"not increasing: row 14 .* after row 13") as told:
             call(bad)
         _, mended = pasted(str(told.value), None, bad)
         both = zip(mended, good, strict=True) if isinstance(good, list) else [(mended, good)]
