@@ -33,7 +33,7 @@ def run_jobs(
     Parameters
     ----------
     function : callable
-        It and its arguments must be picklable if workers are processes.
+        It and its arguments are pickled if workers are processes, so it must be importable.
     jobs : iterable of tuples
         Arguments of the function. Workers may receive read-only arrays.
     n_jobs : int or None

@@ -198,7 +198,7 @@ def test_targets_of_the_wrong_shape(cls):
         make(cls, target="last").fit(Xs, per_row)
     with pytest.raises(ValueError, match="X contains 40 sequence"):
         make(cls, target="last").fit(Xs, y, sample_weight=np.ones(39))
-    with pytest.raises(ValueError, match=r'one for each of its rows.*target="last"'):
+    with pytest.raises(ValueError, match=r'one for each row.*target="last"'):
         make(cls).fit(Xs, y)
     with pytest.raises(ValueError, match=r"requires y to be passed"):
         make(cls, target="last").fit(Xs, None)

@@ -271,7 +271,7 @@ def test_stacked_arrays_and_regression():
             0,
             lambda rows: np.c_[[1, 2, 5, 5, 6], rows[:5, 1:]],
             ValueError,
-            "column 0 has 5 behind 5 at step 3 of sequence 0",
+            "column 0 has 5 after 5 at step 3 of sequence 0",
         ),
     ],
 )
