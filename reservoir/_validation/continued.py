@@ -87,7 +87,7 @@ def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "ran
     Parameters
     ----------
     kind : str
-        The dtype of periods ("period[M]", say), or "number".
+        The dtype of periods (such as "period[M]"), or "number".
     first, step : number
         Ordinals, for periods.
     n_rows : int

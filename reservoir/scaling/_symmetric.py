@@ -151,17 +151,17 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
     return None
 
 
-def _largest_end(diagonal: Array, beside: Array) -> float:
+def _largest_end(diagonal: Array, off_diagonal: Array) -> float:
     """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix.
 
-    `beside` is the diagonal next to the main one.
+    `off_diagonal` is the diagonal next to the main one.
     """
     if diagonal.size == 1:  # older SciPy rejects an empty off-diagonal
         return float(abs(diagonal[0]))
     ends = ((0, 0), (diagonal.size - 1, diagonal.size - 1))
     return float(
         max(
-            abs(la.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=end)[0])
+            abs(la.eigvalsh_tridiagonal(diagonal, off_diagonal, select="i", select_range=end)[0])
             for end in ends
         )
     )
