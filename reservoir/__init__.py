@@ -1,4 +1,4 @@
-"""Echo state networks for people who use scikit-learn.
+"""Echo state networks with the interface of scikit-learn.
 
 The distribution is called ``reservoir-esn``, the import ``reservoir``.
 """

@@ -1,15 +1,15 @@
-"""Array aliases, and the glossary of symbols that the package uses.
+"""Array aliases, and the glossary of symbols in the package.
 
-Public parameters are words; inside functions on arrays stand the symbols of the literature. Rows
-are time steps.
+Public parameters are words; functions on arrays use the symbols of the literature. Rows are time
+steps.
 
 ======================  ======  ===========================  =======================================
 word                    symbol  shape                        meaning
 ======================  ======  ===========================  =======================================
 series                  X, U    (n_samples, n_features)      inputs, one row per time step
-targets                 Y       (n_samples, n_outputs)       what the readout is to produce
+targets                 Y       (n_samples, n_outputs)       values for the readout to predict
 states                  H       (n_samples, n_units)         x[t], one row per time step
-recurrent weights       W       (n_units, n_units)           row i holds what unit i receives
+recurrent weights       W       (n_units, n_units)           row i: weights of inputs to unit i
 input weights           W_in    (n_units, n_features)
 bias                    b       (n_units,)
 feedback weights        W_fb    (n_units, n_outputs)

@@ -1,4 +1,4 @@
-"""What topologies and input weights share: random weights, and a random choice of connections."""
+"""Random weights and random connections, for topologies and input weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_number, code
 
-# largest number of random keys that `_by_keys` holds at a time: 2**24 doubles are 128 MiB
+# largest number of random keys in memory at a time in `_by_keys`: 2**24 doubles are 128 MiB
 _BLOCK_ENTRIES = 2**24
 
 LAWS: dict[str, Callable[[np.random.Generator, Any], Array]] = {
@@ -63,12 +63,12 @@ def draw(
             f"distribution such as {code('scipy.stats.uniform(-1, 2)')}; got {law!r} of type "
             f"{type(law).__name__}."
         )
-    # a distribution of the user's: its draws are checked
+    # a user's distribution: check its draws
     values = np.asarray(law.rvs(size=size, random_state=generator), dtype=np.float64)
     shape = size if isinstance(size, tuple) else (size,)
     if values.shape != shape:
         raise ValueError(
-            f"{name}: {law!r} gave an array of shape {values.shape} where {shape} was asked for. "
+            f"{name}: {law!r} returned an array of shape {values.shape} instead of {shape}. "
             "Use a univariate distribution."
         )
     n_bad = int(values.size - np.count_nonzero(np.isfinite(values)))
@@ -81,10 +81,10 @@ def draw(
 
 
 def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
-    """Return the number of connections per row that `degree` asks for.
+    """Return the number of connections per row, given as a number or a density.
 
-    An integer is that number, capped at `n_columns`; another real number in (0, 1] is a density:
-    ``max(1, round(degree * n_columns))``. So 1 is one connection and 1.0 is all of them.
+    An integer is the number, capped at `n_columns`; another real number in (0, 1] is a density:
+    ``max(1, round(degree * n_columns))``. So 1 is one connection, and 1.0 is all of them.
 
     Examples
     --------
@@ -136,14 +136,14 @@ def fill_distinct(
 
     The first distinct values of a sequence of independent draws are a uniform sample without
     replacement, so redrawing duplicates, and not whole rows, gives every set of columns the same
-    probability. A few rounds suffice while a row holds at most an eighth of the columns.
+    probability. A few rounds suffice if a row has at most an eighth of the columns.
 
     Parameters
     ----------
     columns : array of shape (n_rows, degree), int
         First draws, from 0 to ``n_columns - 1``.
     fixed : array of shape (n_rows, degree), bool
-        Entries to be kept; those of a row must be distinct.
+        Entries to keep; they must be distinct within each row.
     n_columns : int
     generator : numpy.random.Generator
 
@@ -152,8 +152,8 @@ def fill_distinct(
     ndarray of shape (n_rows, degree), int32
         Sorted within rows.
     """
-    # sorting brings duplicates together; the last bit tells which of two may be redrawn
-    codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry sorts before its equal
+    # sorting makes duplicates neighbours; the last bit is 1 for entries that may be redrawn
+    codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry comes before its duplicate
     codes.sort(axis=1)
     pending = np.arange(len(codes))
     while pending.size:
@@ -169,11 +169,11 @@ def fill_distinct(
 
 
 def _by_keys(n_rows: int, n_columns: int, degree: int, generator: np.random.Generator) -> Array:
-    """Return `degree` different columns for each row, as `distinct_columns`, for dense rows.
+    """Return `degree` different columns for each row, like `distinct_columns`, for dense rows.
 
-    Every column of a row gets a random key, and those with the smallest keys are taken.
+    Every column of a row gets a random key, and the columns with the smallest keys are chosen.
     """
-    # some rows at a time, because there are n_columns keys per row
+    # in blocks of rows, because there are n_columns keys per row
     out = np.empty((n_rows, degree), dtype=np.int32)
     step = max(1, _BLOCK_ENTRIES // n_columns)
     for start in range(0, n_rows, step):

@@ -1,4 +1,4 @@
-"""Jobs shared out to joblib's workers, whatever the backend; one thread for linear algebra."""
+"""Run jobs on joblib's workers, with any backend; limit linear algebra to one thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def n_workers(n_jobs: int | None) -> int:
-    """Return how many workers the parameter `n_jobs` means under the active backend."""
+    """Return the number of workers for the parameter `n_jobs` under the active backend."""
     return int(effective_n_jobs(n_jobs))
 
 
@@ -25,21 +25,21 @@ def run_jobs(
     *,
     in_threads: bool = False,
 ) -> Iterator[Any]:
-    """Return an iterator over what a function makes of each job, in the order of the jobs.
+    """Return an iterator over the results of a function for each job, in the order of the jobs.
 
-    A single worker, or a single job, runs here, each job as its result is asked for. Workers see
-    scikit-learn's configuration as it is here.
+    With a single worker, or a single job, each job runs in this thread when its result is
+    requested. Workers use the current configuration of scikit-learn.
 
     Parameters
     ----------
     function : callable
-        Importable, as are its arguments, where workers are processes.
+        It and its arguments are pickled if workers are processes, so it must be importable.
     jobs : iterable of tuples
-        Arguments of the function. Workers may get arrays that are read-only.
+        Arguments of the function. Workers may receive read-only arrays.
     n_jobs : int or None
         As in joblib.
     in_threads : bool, default=False
-        Whether the function writes what others read: no backend of processes will do.
+        Whether the function writes to memory that others read, which excludes processes.
     """
     jobs = list(jobs)
     if len(jobs) < 2 or n_workers(n_jobs) < 2:
@@ -47,16 +47,16 @@ def run_jobs(
     options = {"n_jobs": n_jobs, "require": "sharedmem" if in_threads else None}
     try:
         parallel = Parallel(return_as="generator", **options)
-    except (TypeError, ValueError):  # joblib before 1.3; multiprocessing, which passes on a list
+    except (TypeError, ValueError):  # joblib before 1.3; multiprocessing, which returns a list
         parallel = Parallel(**options)
     return iter(parallel(delayed(function)(*job) for job in jobs))
 
 
-_FEW_UNITS = 500  # up to so many, products of matrices take no time that is worth a second thread
+_FEW_UNITS = 500  # up to this number a second thread does not speed up products of matrices
 
 
 class _Limit:
-    """The limit that `one_blas_thread` sets, and how many ask for it at present."""
+    """The limit set by `one_blas_thread`, and the number of its current users."""
 
     lock = threading.Lock()
     n_holders = 0
@@ -65,16 +65,16 @@ class _Limit:
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Return what holds the threads of BLAS libraries; to find these takes long."""
+    """Return the controller of BLAS threads; cached, because finding the libraries is slow."""
     return ThreadpoolController()
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Run linear algebra on one thread: how many there are changes the last bits of a sum.
+    """Run linear algebra on one thread, because the number of threads changes rounding.
 
-    The limit is one for the whole process. Whoever comes first sets it, and whoever leaves last
-    takes it away: if each restored what it had found, overlapping threads would leave it behind.
+    The limit is global to the process. The first user sets it, and the last one removes it: if each
+    user restored the limit it had found, overlapping threads could leave it set.
     """
     with _Limit.lock:
         if _Limit.n_holders == 0:
@@ -90,9 +90,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def threads_for(n_units: int) -> contextlib.AbstractContextManager[None]:
-    """Return one thread for linear algebra of so few units, or else leave the threads as they are.
+    """Return a context with one thread for linear algebra if `n_units` is small, else a null one.
 
-    Threads that wait for one another in many small products cost more than they gain, and beside
-    other work on the same cores a hundred times as much.
+    Threads that wait for one another in many small products cost more time than they save, and a
+    hundred times as much if other work runs on the same cores.
     """
     return one_blas_thread() if n_units <= _FEW_UNITS else contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""The whole recipe: topology, scaling, input weights, bias, feedback -> a frozen `Reservoir`."""
+"""Build a frozen `Reservoir` from topology, scaling, input weights, bias and feedback weights."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def build_reservoir(
 ) -> Reservoir:
     """Build a reservoir.
 
-    W at spectral radius 1 is kept for named topologies with integer seeds (`clear_cache`): another
-    radius, scaling or leak rate costs next to nothing.
+    W at spectral radius 1 is cached for named topologies with integer seeds (`clear_cache`):
+    another radius, scaling or leak rate costs almost nothing.
 
     One generator per matrix is spawned from `random_state`, so that a change of `input_scaling`,
-    say, leaves W as it is.
+    for instance, does not change W.
 
     Parameters
     ----------
@@ -63,33 +63,33 @@ def build_reservoir(
     weights : str or frozen scipy.stats distribution, default="normal"
         Law of the recurrent weights; ignored by topologies that have no such parameter.
     input_weights : str, frozen scipy.stats distribution, callable or array, default="uniform"
-        Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, taken as given.
+        Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, used unchanged.
     spectral_radius : float or None, default=0.9
-        What W is scaled to, an array W included; None leaves W as it is. The radius is that of W,
-        not of the leaky matrix.
+        The spectral radius to which W is scaled, also if W is given as an array; None leaves W
+        unchanged. It is the radius of W, not of the leaky matrix.
     leak_rate : float in (0, 1], tuple of a few, or array of shape (n_units,), per step, default=1.0
-        A tuple of more than one rate and fewer than n_units: one for each group of neighbouring
-        units, whose sizes differ by one at most; all units hear each other.
+        A tuple of more than one rate and fewer than n_units has one rate for each group of
+        neighbouring units. The sizes of groups differ by at most one; all units may be connected.
     activation : str or Activation, default="tanh"
     input_scaling : float or array of shape (n_features,), default=1.0
         Factor of each column of W_in.
     bias : str, frozen scipy.stats distribution or array of shape (n_units,), default="uniform"
-        Law of the bias, or the bias itself, taken as given. "stable": with which the reservoir is
-        certified to have the echo state property for every drive within `drive_bounds`: the uniform
-        one where it is, else that of `reservoir.stability.stable_bias`; a warning says so where
-        this costs memory, and names weights that need no bias, such as ``topology="orthogonal"``
-        with ``spectral_radius=0.99``.
+        Law of the bias, or the bias itself, used unchanged. "stable": a bias for which the
+        reservoir is certified to have the echo state property for every drive within
+        `drive_bounds`: a uniform bias if it can be certified, else the result of
+        `reservoir.stability.stable_bias`. A warning is given if this costs memory; it names weights
+        that need no such bias, such as ``topology="orthogonal"`` with ``spectral_radius=0.99``.
     bias_scaling : float, default=0.1
     drive_bounds : (drive_min, drive_max) or callable, optional
         Bounds of p = W_in u [+ W_fb y], numbers or arrays of shape (n_units,), for
         ``bias="stable"``; or a function of the reservoir that returns them, such as
         ``lambda res: drive_range(res, -1, 1)`` for inputs within 1.
     step_range : (shortest, longest), optional
-        Lengths of steps, for ``bias="stable"``: what is certified then holds for steps of any
-        lengths between, as in ``dynamics.run(..., dt=)``; see `reservoir.stability.certify`. By
-        default for steps of length 1.
+        Range of the lengths of steps, for ``bias="stable"``: the certificate then holds for steps
+        of any lengths in it, as in ``dynamics.run(..., dt=)``; see `reservoir.stability.certify`.
+        By default it holds for steps of length 1.
     n_outputs : int, default=0
-        Number of outputs that are fed back; 0 makes no feedback weights.
+        Number of outputs that are fed back; with 0 there are no feedback weights.
     feedback_scaling : float or array of shape (n_outputs,), default=1.0
     dtype : {"float64", "float32"}, default="float64"
     random_state : int, Generator, RandomState or None, default=None
@@ -101,10 +101,10 @@ def build_reservoir(
     Raises
     ------
     ValueError
-        If a name is not known (the close matches are named), a value is out of range, or a shape
-        does not fit; if W has radius 0 and is to be scaled to a positive one; if
-        ``bias="stable"`` comes without drive_bounds, or with an activation that is not bounded, or
-        drive_bounds or step_range with another bias.
+        If a name is not known (the message lists close matches), a value is out of range, or a
+        shape does not match; if W has radius 0 and a positive one is requested; if
+        ``bias="stable"`` is given without drive_bounds, or with an activation that is not bounded,
+        or drive_bounds or step_range with another bias.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def build_reservoir(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recipe(Drawing):
-    """All that describes a reservoir, apart from its sizes and its seed.
+    """Description of a reservoir, apart from its sizes and its seed.
 
     The fields are the parameters of `build_reservoir` of the same names; `build` checks them.
     """
@@ -149,12 +149,12 @@ class Recipe(Drawing):
 
     @classmethod
     def from_attributes(cls, owner: Any, **others: Any) -> Recipe:
-        """Return the recipe whose fields are the `others`, and attributes of `owner`.
+        """Return a recipe with fields from `others` and from attributes of `owner`.
 
-        A field that has a default is not looked for in `owner`.
+        Fields with a default are not taken from `owner`.
         """
-        asked = [field.name for field in fields(cls) if field.default is MISSING]
-        names = [name for name in asked if name not in others]
+        required = [field.name for field in fields(cls) if field.default is MISSING]
+        names = [name for name in required if name not in others]
         return cls(**{name: getattr(owner, name) for name in names}, **others)
 
     def build(
@@ -166,15 +166,15 @@ class Recipe(Drawing):
         *,
         repeatable: bool,
     ) -> Reservoir:
-        """Return a reservoir of these sizes, certified if its bias is to be "stable".
+        """Return a reservoir of these sizes, certified if its bias is "stable".
 
-        The parameters are those of `draw`.
+        Parameters as in `draw`.
         """
         law, stable = _bias_law(self)
         drawn, of_bias = replace(self, bias=law).draw(
             n_units, n_features, n_outputs, generator, repeatable=repeatable
         )
-        # a certificate, where one is wanted, holds for the rounded weights
+        # certified after the conversion to `dtype`, so that the proof holds for rounded weights
         return _stabilised(drawn, self, of_bias) if stable else drawn
 
     def build_groups(
@@ -186,19 +186,19 @@ class Recipe(Drawing):
         repeatable: bool,
         kinds: Sequence[Array] | None = None,
     ) -> Reservoir:
-        """Return a reservoir with groups of units that differ in leak rate and in what they hear.
+        """Return a reservoir with groups of units that differ in leak rate and in their inputs.
 
-        Fewer leak rates than units, but more than one, make a group for each, and `kinds`, columns
-        of the inputs, a group for each that hears these alone; both together a group for each pair,
-        those of the first kind before those of the second. The sizes of groups differ by one at
-        most. They do not hear each other: W is block-diagonal, each block scaled to the spectral
-        radius by itself. A W that is given as an array stays whole, and so do input weights.
+        There is a group for each leak rate, if there is more than one and fewer than units, and for
+        each item of `kinds`, the columns of the inputs that it receives; with both, for each pair,
+        ordered by kind. The sizes of groups differ by at most one. Groups are not connected: W is
+        block-diagonal, and each block is scaled to the spectral radius separately. W or input
+        weights given as arrays are used whole.
         """
         n_units = check_count("n_units", n_units)
         rates = np.atleast_1d(check_numbers("leak_rate", self.leak_rate))
         if rates.ndim != 1 or not 1 <= len(rates) <= n_units:
             raise ValueError(
-                f"leak_rate has shape {rates.shape}, and n_units={n_units}: give a number, one per "
+                f"leak_rate has shape {rates.shape}, but n_units={n_units}: give a number, one per "
                 "unit, or a few, one for each group of units."
             )
         kinds = [np.arange(n_features)] if kinds is None else list(kinds)
@@ -220,7 +220,7 @@ class Recipe(Drawing):
             return self._build_blocks(groups, n_features, generator, repeatable)
         whole = replace(self, leak_rate=rates if len(np.unique(rates)) > 1 else rates[0])
         built = whole.build(n_units, n_features, 0, generator, repeatable=repeatable)
-        return built if len(_rows_of(self.input_weights)) else _hearing(built, groups)
+        return built if len(_rows_of(self.input_weights)) else _with_own_inputs(built, groups)
 
     def _build_blocks(
         self,
@@ -229,7 +229,7 @@ class Recipe(Drawing):
         generator: np.random.Generator,
         repeatable: bool,
     ) -> Reservoir:
-        """Build one reservoir per group and join them; given arrays are shared out."""
+        """Build one reservoir per group and join them; given arrays are split between groups."""
         n_units = groups[-1].end
         for name in ("input_weights", "bias"):
             rows = len(_rows_of(getattr(self, name)))
@@ -237,22 +237,22 @@ class Recipe(Drawing):
                 raise ValueError(f"{name} has {rows} rows, not one per unit: n_units={n_units}.")
         blocks = []
         for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
-            own = {
+            changed = {
                 name: given[group.begin : group.end]
                 for name in ("input_weights", "bias")
                 if len(given := _rows_of(getattr(self, name))) == n_units
             }
             rates = group.leak_rates
-            own["leak_rate"] = rates if len(np.unique(rates)) > 1 else float(rates[0])
+            changed["leak_rate"] = rates if len(np.unique(rates)) > 1 else float(rates[0])
             size = group.end - group.begin
-            block = replace(self, **own)
+            block = replace(self, **changed)
             blocks.append(block.build(size, n_features, 0, child, repeatable=repeatable))
         joined = join_reservoirs(blocks)
-        return joined if len(_rows_of(self.input_weights)) else _hearing(joined, groups)
+        return joined if len(_rows_of(self.input_weights)) else _with_own_inputs(joined, groups)
 
 
 class Group(NamedTuple):
-    """Units of a reservoir from `begin` to `end`: the inputs that they hear, their leak rates."""
+    """Units of a reservoir from `begin` to `end`: the inputs they receive, their leak rates."""
 
     begin: int
     end: int
@@ -260,19 +260,19 @@ class Group(NamedTuple):
     leak_rates: Array
 
 
-def _hearing(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir:
-    """Return a reservoir whose groups hear their own inputs alone."""
+def _with_own_inputs(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir:
+    """Return a reservoir in which each group receives only its inputs."""
     if all(len(group.columns) == reservoir.n_features for group in groups):
         return reservoir
-    heard = np.zeros((reservoir.n_units, reservoir.n_features), bool)
+    received = np.zeros((reservoir.n_units, reservoir.n_features), bool)
     for group in groups:
-        heard[group.begin : group.end, group.columns] = True
+        received[group.begin : group.end, group.columns] = True
     W_in = dense(reservoir.W_in, "W_in")
-    return replace(reservoir, W_in=np.where(heard, W_in, W_in.dtype.type(0)))
+    return replace(reservoir, W_in=np.where(received, W_in, W_in.dtype.type(0)))
 
 
 def _rows_of(given: Any) -> Any:
-    """Return weights that are given as an array, or as rows; nothing for laws and functions."""
+    """Return weights given as an array or as rows; an empty array for laws and functions."""
     known = sp.issparse(given) or isinstance(given, (np.ndarray, list, tuple))
     return (given if sp.issparse(given) else np.asarray(given)) if known else np.empty(0)
 
@@ -284,19 +284,19 @@ def _bias_law(recipe: Recipe) -> tuple[Any, bool]:
         return "uniform", True
     for name in ("drive_bounds", "step_range"):
         if getattr(recipe, name) is not None:
-            raise ValueError(f'{name} is for bias="stable" alone; leave one of them out.')
+            raise ValueError(f'{name} is only for bias="stable"; omit it, or use this bias.')
     if isinstance(law, str):
         check_choice("bias", law, ("uniform", "normal", "bernoulli", "stable"))
     return law, False
 
 
 def _stabilised(reservoir: Reservoir, recipe: Recipe, generator: np.random.Generator) -> Reservoir:
-    """Return a reservoir that is certified, with the bias it has or another."""
+    """Return a certified reservoir, with the same bias or another."""
     bounds = recipe.drive_bounds
     if bounds is None:
         raise ValueError(
-            'bias="stable" needs drive_bounds, the range of the drive p = W_in u that it is to be '
-            "certified for: a pair (drive_min, drive_max), or a function of the reservoir."
+            'bias="stable" needs drive_bounds, the range of the drive p = W_in u to certify it '
+            "for: a pair (drive_min, drive_max), or a function of the reservoir."
         )
     low, high = bounds(reservoir) if callable(bounds) else bounds
     return certified_reservoir(reservoir, low, high, generator, recipe.step_range)

@@ -1,7 +1,7 @@
-"""Draw a reservoir: topology, scaling, input weights, bias, feedback, each with a seed of its own.
+"""Draw a reservoir: topology, scaling, input weights, bias, feedback, each with a separate seed.
 
-`reservoir.building` puts certificates on top; `reservoir.stability` compares what is drawn here.
-Matrices at spectral radius 1 are kept.
+`reservoir.building` adds certificates; `reservoir.stability` compares reservoirs drawn here.
+Matrices at spectral radius 1 are cached.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reservoir.topologies import TOPOLOGIES
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drawing:
-    """What the weights of a reservoir are drawn from, apart from its sizes and its seed.
+    """Laws and scalings of the weights of a reservoir, apart from its sizes and its seed.
 
     The fields are the parameters of `build_reservoir` of the same names; `draw` checks them.
     """
@@ -67,11 +67,11 @@ class Drawing:
     ) -> tuple[Reservoir, np.random.Generator]:
         """Return a reservoir of these sizes, and the generator that drew its bias.
 
-        Four generators are spawned from `generator`, which the caller may go on to use. `n_outputs`
-        outputs are fed back. `repeatable` says that the generator comes from an integer seed: W may
-        be wanted again, and is kept.
+        Four generators are spawned from `generator`, which the caller may continue to use.
+        `n_outputs` is the number of outputs fed back. `repeatable` means that the generator is from
+        an integer seed, so that the same W may be needed again and is cached.
         """
-        # what can be refused before W is generated, which may take long
+        # all checks come before W is generated, which may take long
         n_units = check_count("n_units", n_units)
         n_features = check_count("n_features", n_features)
         n_outputs = check_count("n_outputs", n_outputs, minimum=0)
@@ -79,7 +79,7 @@ class Drawing:
         factors = check_scaling("input_scaling", self.input_scaling, n_features)
         bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
         leak = _leak_of_each(self.leak_rate, n_units)
-        # one generator per matrix: another input scaling, say, leaves W as it is
+        # one generator per matrix, so that another input scaling, for instance, does not change W
         of_W, of_input, of_bias, of_feedback = generator.spawn(4)
         with advising(f"Lower n_units={n_units}, or use a sparse topology and a low in_degree."):
             W = _scaled_weights(self, n_units, of_W, repeatable)
@@ -96,14 +96,15 @@ class Drawing:
 
 
 def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
-    """Return leak rates as a reservoir takes them: a tuple of a few is one for each group of units.
+    """Return leak rates in the form of `Reservoir`; a short tuple is repeated within groups.
 
-    Groups are neighbouring units, and their sizes differ by one at most. One unit has the first.
+    Groups are neighbouring units, and their sizes differ by at most one. A single unit has the
+    first rate.
     """
     if not isinstance(leak_rate, tuple) or len(leak_rate) < 2:
         return leak_rate
     if n_units == 1:
-        return leak_rate[0]  # the default, a few rates, must not refuse a single unit
+        return leak_rate[0]  # a default of several rates must be valid for a single unit, too
     if len(leak_rate) >= n_units:
         return leak_rate
     sizes = [len(part) for part in np.array_split(np.arange(n_units), len(leak_rate))]
@@ -112,7 +113,7 @@ def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
 
 def _dtype_name(dtype: Any) -> str:
     if not isinstance(dtype, str):
-        with contextlib.suppress(TypeError):  # no dtype at all: refused by name
+        with contextlib.suppress(TypeError):  # not a dtype: check_choice raises
             dtype = np.dtype(dtype).name
     return check_choice("dtype", dtype, ("float64", "float32"))
 
@@ -120,11 +121,11 @@ def _dtype_name(dtype: Any) -> str:
 def _scaled_weights(
     drawing: Drawing, n_units: int, generator: np.random.Generator, repeatable: bool
 ) -> Matrix:
-    """Return W; a repeatable one is kept at radius 1, and another radius is one product away."""
+    """Return W; if repeatable, W at radius 1 is cached, so that another radius is one product."""
     if drawing.spectral_radius is None:
         return _recurrent_weights(drawing, n_units, generator)
     radius = check_number("spectral_radius", drawing.spectral_radius, low=0.0)
-    if radius == 0.0:  # no radius need be known
+    if radius == 0.0:  # skip the computation of the radius
         return scale_to_spectral_radius(_recurrent_weights(drawing, n_units, generator), 0.0)
     key = _cache_key(drawing, n_units, generator) if repeatable else None
     unit = None if key is None else _unit_radius.get(key)
@@ -133,12 +134,12 @@ def _scaled_weights(
         unit = _to_unit_radius(W, drawing.topology, radius)
         if key is not None:
             _unit_radius.put(key, unit)
-    with np.errstate(over="ignore"):  # what overflows is refused by name
+    with np.errstate(over="ignore"):  # `Reservoir` raises for entries that overflow
         return unit * radius
 
 
 def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
-    """Return W at radius 1; what cannot be is refused in terms of what was asked for."""
+    """Return W at radius 1; the error for a W of radius 0 names the requested radius."""
     try:
         return scale_to_spectral_radius(W, 1.0)
     except SpectralRadiusError:
@@ -158,19 +159,19 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
 
 
 def _cache_key(drawing: Drawing, n_units: int, generator: np.random.Generator) -> Any:
-    """Return all that shapes W at radius 1; None where it is not all names and numbers."""
+    """Return all that determines W at radius 1; None unless it is only names and numbers."""
     topology, weights, in_degree = drawing.topology, drawing.weights, drawing.in_degree
     plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
     if not plain:
         return None
     seed: Any = generator.bit_generator.seed_seq
-    fraction = not isinstance(in_degree, Integral)  # 1 connection is not a density of 1.0
-    generate = TOPOLOGIES.get(topology)  # a name may be given to another function
+    fraction = not isinstance(in_degree, Integral)  # 1 connection differs from a density of 1.0
+    generate = TOPOLOGIES.get(topology)  # users may assign a name to another function
     return n_units, generate, weights, in_degree, fraction, seed.entropy, seed.spawn_key
 
 
 class _MatrixCache:
-    """Matrices by key: those used last, as many as fit a bound on their memory."""
+    """Cache of the matrices used last, by key, with a bound on their memory."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -209,11 +210,11 @@ _unit_radius = _MatrixCache(2**27)  # each W at spectral radius 1
 
 
 def clear_cache() -> None:
-    """Forget the matrices that `build_reservoir` keeps.
+    """Clear the cache of matrices of `build_reservoir`.
 
-    Recurrent weights of named topologies with integer seeds are kept at spectral radius 1: up to
-    128 MiB of those used last, none above 64 MiB. A search over radius, scalings, leak rate or
-    penalty generates each W, and computes its radius, once.
+    Recurrent weights of named topologies with integer seeds are cached at spectral radius 1: the
+    last used ones, up to 128 MiB in total, none above 64 MiB. A search over radius, scalings, leak
+    rate or penalty generates each W, and computes its radius, once.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
             "Set n_units to the size of W."
         )
     if sp.issparse(W):
-        W = sp.csr_array(W)  # not all formats have their entries as an array
+        W = sp.csr_array(W)  # in some formats `data` is not an array of the entries
     n_bad = int(np.count_nonzero(~np.isfinite(W.data if sp.issparse(W) else W)))
     if n_bad:
         raise ValueError(f"{name} gives a W with {n_bad} NaN or infinite values. Replace them.")

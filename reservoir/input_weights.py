@@ -1,7 +1,7 @@
 """Input weights, biases and feedback weights.
 
 Weights are drawn from a `law`: a name in `INPUT_WEIGHTS`, a frozen scipy.stats distribution, or a
-callable ``f(n_units, n_features, random_state=...)``. An array in its place is used as it is.
+callable ``f(n_units, n_features, random_state=...)``. An array instead of a law is used as it is.
 
 Examples
 --------
@@ -68,14 +68,14 @@ def input_weights(
         "uniform": U(-1, 1), "normal": N(0, 1), "bernoulli": -1 or +1 with equal probability,
         "irrational_signs": see `irrational_signs`; a distribution; a callable
         ``f(n_units, n_features, random_state=...)`` that returns the unscaled weights; or an
-        array of shape (n_units, n_features) that is returned as it is, neither scaled nor thinned.
+        array of shape (n_units, n_features) that is returned unchanged: `scaling` and
+        `connections` are ignored.
     scaling : float or array_like of shape (n_features,), default=1.0
-        Factor of each feature's column, not negative. One float serves all features, which
-        suits standardised inputs.
+        Factor of each feature's column, not negative. One float is used for all features, which
+        is right for standardised inputs.
     connections : int, float in (0, 1] or None, default=None
-        Features that each unit reads, exactly: an integer is their number, capped at
-        `n_features`; a real number is a density, ``max(1, round(connections * n_features))``.
-        None stands for all of them.
+        Exact number of features that each unit receives: an integer, capped at `n_features`, or
+        a real number as a density, ``max(1, round(connections * n_features))``. None means all.
     sparse : bool, default=False
         Whether to return a csr_array, which saves time when most weights are zero.
     random_state : None, int, Generator or RandomState, default=None
@@ -91,7 +91,7 @@ def input_weights(
     ------
     TypeError, ValueError
         If the law is of no known kind; if an array or a callable's result has the wrong shape or
-        holds NaN or infinity; if the scaling is negative, not finite or of the wrong length.
+        contains NaN or infinity; if the scaling is negative, not finite or of the wrong length.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def input_weights(
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
-        # two streams of random numbers, so that the choice of connections does not change weights
+        # two streams of random numbers, so that `connections` does not change the weights
         places, values = as_generator(random_state).spawn(2)
         what = f"{name} of n_units x n_features = {n_units} x {n_features} numbers"
         remedy = "Use fewer units, or fewer columns."
@@ -177,7 +177,7 @@ def feedback_weights(
     n_units, n_outputs : int
         Shape of the result.
     law, scaling, connections, random_state
-        As in `input_weights`, with outputs in place of features.
+        As in `input_weights`, with outputs instead of features.
 
     Returns
     -------
@@ -205,9 +205,9 @@ def irrational_signs(
 ) -> Array:
     """Weights -1 and +1, by the decimal digits of an irrational number.
 
-    A digit of 0 to 4 gives -1, one of 5 to 9 gives +1 [1]_. The digits after the decimal point are
-    used one after the other, column by column; the first column equals that of [1]_ for one input.
-    Together with the topology `ring` this makes a fully deterministic reservoir.
+    A digit from 0 to 4 gives -1, a digit from 5 to 9 gives +1 [1]_. The digits after the decimal
+    point are used in order, column by column; for one input the weights are those of [1]_.
+    Together with the topology `ring` the reservoir is fully deterministic.
 
     Parameters
     ----------
@@ -242,12 +242,12 @@ def irrational_signs(
 
 
 def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
-    """Decimal digits of pi or e, those after the decimal point.
+    """Decimal digits of pi or e after the decimal point.
 
     Parameters
     ----------
     n_digits : int
-        Number of digits, from the first one after the decimal point.
+        Number of digits, beginning with the first after the decimal point.
     number : {"pi", "e"}, default="pi"
         The number whose digits are returned.
 
@@ -269,7 +269,7 @@ def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
     """
     n_digits = check_count("n_digits", n_digits)
     compute = {"pi": _pi, "e": _e}[check_choice("number", number, ("pi", "e"))]
-    # with 20 guard digits the result is exact unless 20 zeros or nines in a row follow it
+    # with 20 guard digits the result is exact unless it is followed by 20 zeros or nines
     with decimal.localcontext(decimal.Context(prec=n_digits + 20, Emax=decimal.MAX_EMAX)):
         text = str(compute(n_digits))
     return np.frombuffer(text[2 : 2 + n_digits].encode(), dtype=np.uint8) - ord("0")
@@ -285,8 +285,7 @@ def _pi(n_digits: int) -> decimal.Decimal:
 def _square_root(number: int) -> decimal.Decimal:
     """Return a square root in the precision of the current decimal context.
 
-    Newton's iteration for 1 / sqrt(number), because the root of the module decimal takes quadratic
-    time.
+    Newton's iteration for 1 / sqrt(number), because ``Decimal.sqrt`` takes quadratic time.
     """
     wanted = decimal.getcontext().prec
     inverse, correct = decimal.Decimal(number**-0.5), 15
@@ -323,7 +322,7 @@ def _exponential_term(k: int) -> tuple[int, int, int]:
 def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> Any:
     """Return P, Q, T of the terms low to high - 1 of a series, by binary splitting.
 
-    Q is the product of the terms' q, P that of their p, and T / Q the sum of the terms.
+    P and Q are the products of all p and q of the terms, and T / Q is the sum of the terms.
     """
     if high - low == 1:
         return term(low)
@@ -331,7 +330,7 @@ def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> 
     P1, Q1, T1 = _split(term, low, middle)
     P2, Q2, T2 = _split(term, middle, high)
     parts = P1 * P2, Q1 * Q2, T1 * Q2 + P1 * T2
-    # short numbers are faster as int, long ones as Decimal
+    # short numbers multiply faster as int, long ones as Decimal
     if isinstance(P1, int) and high - low >= 32:
         return tuple(map(decimal.Decimal, parts))
     return parts
@@ -346,7 +345,7 @@ def _law(name: str) -> Callable[..., Array]:
     return function
 
 
-#: The laws that estimators know by name: ``f(n_units, n_features, *, random_state=None)``.
+#: The laws that estimators accept by name: ``f(n_units, n_features, *, random_state=None)``.
 INPUT_WEIGHTS: dict[str, Callable[..., Array]] = {
     "uniform": _law("uniform"),
     "normal": _law("normal"),
@@ -359,7 +358,7 @@ def _drawn(
     law: Any, n_units: int, n_features: int, generator: np.random.Generator, name: str
 ) -> Array:
     """Return unscaled weights, (n_units, n_features), from a law that is not an array."""
-    # a name and a callable give a function, whose result is checked; a distribution draws itself
+    # names and callables are functions, whose result is checked; `draw` checks distributions
     shape = (n_units, n_features)
     if isinstance(law, str):
         function = INPUT_WEIGHTS[check_choice(name, law, INPUT_WEIGHTS)]
@@ -377,7 +376,7 @@ def _drawn(
 
 
 def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return a user's weights as a dense float64 array; refuse other shapes, NaN and infinity."""
+    """Return a user's weights as a dense float64 array; raise for other shapes, NaN, infinity."""
     array = check_numbers(name, values.toarray() if sp.issparse(values) else values, kinds="biuf")
     if array.shape != shape:
         raise ValueError(
@@ -387,5 +386,5 @@ def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
         )
     if not np.isfinite(array).all():
         n_bad = int(np.count_nonzero(~np.isfinite(array)))
-        raise ValueError(f"{name} holds {n_bad} NaN or infinite values. Replace them.")
+        raise ValueError(f"{name} contains {n_bad} NaN or infinite values. Replace them.")
     return array

@@ -1,7 +1,7 @@
 """Compiled loops over time (kernels). numba is imported when a kernel is first needed.
 
-The functions take and return NumPy arrays and do not check their arguments. Callers ask `usable`
-first: it is False without numba, and where numba is told not to compile (``NUMBA_DISABLE_JIT``).
+The functions take and return NumPy arrays and do not check their arguments. Callers check `usable`
+first: it is False without numba, and if numba is disabled (``NUMBA_DISABLE_JIT``).
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ __all__ = [
     "usable",
 ]
 
-# steps whose states are kept before they are pooled, and the bytes that they may take: half of the
-# second cache of most processors
+# largest number of steps whose states are kept before they are pooled, and their largest size in
+# bytes: half of the L2 cache of most processors
 _POOLED_STEPS, _POOLED = 32, 2**19
-_CHUNK = 64  # units whose products and activations are computed in one go, within the L1 cache
+_CHUNK = 64  # units whose products and activations are computed together, within the L1 cache
 Leaks = tuple[Array, Array]  # leak rates a and 1 - a, one per unit; both empty if all a are 1
 _failure: list[BaseException] = []  # why the import of numba failed, if it did
 
@@ -89,21 +89,21 @@ def installed() -> bool:
 
 @cache
 def _found() -> bool:
-    """Whether Python finds numba; to look for it takes as long as a hundred steps."""
+    """Whether Python finds numba; cached, because the search takes as long as a hundred steps."""
     return importlib.util.find_spec("numba") is not None
 
 
 def disabled() -> bool:
-    """Whether numba is told not to compile (``NUMBA_DISABLE_JIT``)."""
+    """Whether compilation by numba is disabled (``NUMBA_DISABLE_JIT``)."""
     if "numba" in sys.modules:
         return bool(sys.modules["numba"].config.DISABLE_JIT)
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def usable() -> bool:
-    """Whether kernels can be compiled, as far as is known without importing numba.
+    """Whether kernels can be compiled, checked without importing numba.
 
-    numba must be installed and allowed to compile, and no earlier import of it may have failed.
+    numba must be installed and not disabled, and no earlier import of it may have failed.
     """
     return not _failure and installed() and not disabled()
 
@@ -111,20 +111,20 @@ def usable() -> bool:
 def load() -> bool:
     """Import the kernels and return whether they can be used.
 
-    If numba cannot be imported, the first call warns and all return False.
+    If numba cannot be imported, all calls return False, and the first one warns.
     """
     if not usable():
         return False
     try:
         _compiled()
-        return not disabled()  # numba also reads that setting from its configuration file
+        return not disabled()  # once imported, numba has also read its configuration file
     except FilesChanged:
         raise
-    except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways
+    except Exception as error:  # numba raises various errors for unsupported versions of NumPy
         _failure.append(error)
         warnings.warn(
             f"numba is installed but cannot be imported ({error}); the NumPy engine is used. "
-            "Install a version that fits NumPy's, or none.",
+            "Install a version that supports this NumPy, or uninstall numba.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )
@@ -132,7 +132,7 @@ def load() -> bool:
 
 
 def keeps_code() -> bool:
-    """Whether compiled kernels are kept on disk for the next process. Call `load` first."""
+    """Whether compiled kernels are cached on disk for later processes. Call `load` first."""
     return type(_compiled().advance._cache).__name__ != "NullCache"
 
 
@@ -145,7 +145,7 @@ def _call(name: str, *args: Any) -> Any:
 
 
 def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
-    """Return the leak rates a and 1 - a, one per unit, as the kernels read them.
+    """Return the leak rates a and 1 - a, one per unit, in the layout of the kernels.
 
     Each is repeated `lanes` times: arrays of shape (lanes n_units,). If every leak rate is 1, both
     are empty, and the kernels skip the leak.
@@ -162,7 +162,7 @@ def _padded(n_units: int) -> int:
 
 
 def activate(z: Array, code: int) -> Array:
-    """Return f(z) of an array of any shape; `code` is the activation's number in `CODES`."""
+    """Return f(z) for an array of any shape; `code` is the number of the activation in `CODES`."""
     out = np.zeros(_padded(z.size), z.dtype)
     out[: z.size] = z.ravel()
     _call("activate", out, code, slope_below(z.dtype))
@@ -191,8 +191,8 @@ def advance(
     Parameters
     ----------
     buffer : array of shape (n_steps, at least n_units)
-        Written, C-ordered. Without `inputs` it holds the drive, W_in u[t] + bias + W_fb y[t-1],
-        when the kernel starts.
+        Written, C-ordered. Without `inputs` it must contain the drive,
+        W_in u[t] + bias + W_fb y[t-1], when the kernel starts.
     state : array of shape (n_units,)
         The state before the first step.
     inputs : array of shape (n_steps, n_inputs) or None
@@ -239,12 +239,12 @@ def advance_lanes(
     Parameters
     ----------
     block : array of shape (8, n_steps, n_units)
-        Written: the states of each sequence. Its rows follow each other in memory; sequences may
-        lie apart.
+        Written: the states of each sequence. The rows of a sequence are contiguous in memory; there
+        may be gaps between sequences.
     state : array of shape (n_units, 8)
         The states before the first step.
     inputs : array of shape (n_steps, n_inputs, 8)
-        Inputs, outputs that are fed back, and ones for the bias.
+        Inputs, outputs that are fed back, and a column of ones for the bias.
     W : Rows
         [W, W_in, W_fb, bias] side by side, n_units + n_inputs columns.
     code : int
@@ -252,12 +252,12 @@ def advance_lanes(
     leaks : pair of arrays of shape (8 n_units,)
         From ``repeat_leaks(..., lanes=8)``.
     """
-    # two vectors that take turns as the old and the new state, with the inputs behind the state
+    # two vectors that are the old and the new state in turn; the inputs are stored after the state
     n_units = state.shape[0]
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
     chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
-    # the block as one flat array: the kernel finds a sequence by its distance from the one before
+    # the block as one flat array, in which sequences are `stride` numbers apart
     stride = block.strides[0] // block.itemsize
     flat = np.lib.stride_tricks.as_strided(
         block, (stride * (LANES - 1) + block.shape[1] * n_units,), (block.itemsize,)
@@ -275,9 +275,9 @@ def lane_sums(
     ----------
     n_units, n_thresholds : int
     dtype : dtype
-        Of the states.
+        The dtype of the states.
     moments, ends, last : bool
-        Whether means and squared deviations, largest and smallest states, last states are wanted.
+        Whether to compute means and squared deviations, largest and smallest states, last states.
     """
     size = n_units * LANES
     mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
@@ -290,7 +290,8 @@ def lane_work(n_units: int, n_inputs: int, n_steps: int, dtype: Any) -> LaneWork
     """Return memory for `pool_lanes`, for up to `n_steps` steps at a time."""
     x, y = (aligned(((n_units + n_inputs) * LANES,), dtype) for _ in range(2))
     chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), dtype)
-    # an odd number of cache lines from step to step: the states of a unit share no set of the cache
+    # an odd number of cache lines from step to step, so that the states of a unit at different
+    # steps are in different sets of the cache
     item = np.dtype(dtype).itemsize
     line = CACHE_LINE // item
     stride = (-(-n_units * LANES // line) | 1) * line
@@ -300,14 +301,14 @@ def lane_work(n_units: int, n_inputs: int, n_steps: int, dtype: Any) -> LaneWork
 
 
 def begin_lanes(sums: LaneSums, work: LaneWork, states: Array) -> None:
-    """Make sums and memory ready for the next sequences.
+    """Prepare sums and memory for the next sequences.
 
     Parameters
     ----------
     sums : LaneSums
     work : LaneWork
     states : array of shape (n_sequences, n_units)
-        Those before the first step, of up to eight sequences; lanes without one begin with zeros.
+        States before the first step, of up to eight sequences; unused lanes begin with zeros.
     """
     for each in (sums.mean, sums.squares, sums.counts):
         each[:] = 0.0
@@ -332,16 +333,16 @@ def pool_lanes(
     Parameters
     ----------
     sums : LaneSums
-        From `lane_sums`, by way of `begin_lanes`; what is pooled is added.
+        From `lane_sums`, prepared by `begin_lanes`; updated.
     thresholds : array of shape (n_units, n_thresholds)
-        Their number a multiple of four; infinity where there are fewer.
+        n_thresholds is a multiple of four; unused thresholds are infinity.
     done : array of shape (8,), float64
-        How many steps of each sequence have been pooled; added to.
+        Number of steps of each sequence that have been pooled; updated.
     lengths : array of shape (8,), int64
-        How many of these steps each sequence has; may be negative, or more than there are.
+        Number of these steps in each sequence; may be negative, or larger than their number.
     work : LaneWork
-        From `lane_work`, by way of `begin_lanes`. A call that goes on from the last one needs an
-        even number of steps in that.
+        From `lane_work`, prepared by `begin_lanes`. To continue from the last call, that call must
+        have had an even number of steps.
     inputs, W, code, leaks
         As in `advance_lanes`.
     """
@@ -371,7 +372,7 @@ def closed_loop(
     code: int,
     leaks: Leaks,
 ) -> tuple[int, Array]:
-    """Run a reservoir on its own outputs; return how many steps stayed finite, and the state there.
+    """Run a closed loop; return the number of steps that stayed within the limit, and the state.
 
     Parameters
     ----------
@@ -380,26 +381,26 @@ def closed_loop(
     state : array of shape (n_units,)
         The state before the first step.
     output : array of shape (n_outputs,)
-        y[-1], what the first step receives.
+        y[-1], the output fed back in the first step.
     drive : array of shape (n_steps, n_units) or (1, n_units)
-        What does not depend on the outputs: the bias and the exogenous inputs times their weights.
+        The drive except for the outputs: the bias and the exogenous inputs times their weights.
     from_output : array of shape (n_units, n_outputs)
-        The weights by which an output enters the units.
+        Weights from the outputs to the units.
     exog : array of shape (n_steps, n_exog)
-        Exogenous inputs, for a readout that sees them.
+        Exogenous inputs, if the readout uses them.
     coef, intercept : arrays
-        The readout: ``coef`` has n_units columns and, if the readout sees the input too, `n_fed`
+        The readout: ``coef`` has n_units columns and, if the readout also uses the input, `n_fed`
         columns for the outputs that are fed back as inputs and n_exog for `exog`.
     squares : array of shape (n_outputs, n_units) or None
         The readout's weights of the squares of the states.
     n_fed : int
-        How many outputs are fed back as inputs: 0 if they enter through feedback weights.
+        Number of outputs that are fed back as inputs: 0 if feedback weights are used.
     clip : (low, high) or None
-        Bounds of outputs where they are fed back.
+        Bounds to which outputs are clipped before they are fed back.
     bounded : bool
         Whether the activation is bounded: then states are not compared with the limit.
     limit : float
-        The run ends where a state or an output reaches this size.
+        The run ends when the modulus of a state or an output reaches this value.
     W, code, leaks
         As in `advance`.
     """

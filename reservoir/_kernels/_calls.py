@@ -1,4 +1,4 @@
-"""How kernels are called: the codes of the activations, and arguments as kernels expect them."""
+"""Call kernels: codes of activations, and arguments in the form that kernels need."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.activations.table import ACTIVATIONS, LEAKY_SLOPE
 
-#: Numbers by which loops know activations, by name.
+#: Numbers of activations in loops, by name.
 CODES = {name: f.kernel for name, f in ACTIVATIONS.items() if f.kernel is not None}
 
 
 def sources() -> str:
-    """Return a digest of the source text of all files in this package, which kernels depend on."""
+    """Return a digest of the source of all files in this package: kernels depend on all of them."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -28,7 +28,7 @@ MADE_OF = sources()
 
 
 class FilesChanged(RuntimeError):
-    """The package's files were changed on disk after they had been imported."""
+    """The files of the package have changed on disk since they were imported."""
 
 
 @functools.cache
@@ -50,7 +50,7 @@ def compiled(module: str) -> ModuleType:
     imported = importlib.import_module(f"reservoir._kernels.{module}")
     if sources() != MADE_OF:
         raise FilesChanged(
-            "the files of reservoir have changed since it was imported: start Python anew."
+            "the files of reservoir have changed since it was imported: restart Python."
         )
     return imported
 
@@ -60,7 +60,7 @@ def call(kernel: Any, *args: Any) -> Any:
     args = tuple(_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
     try:
         return kernel(*args)
-    except OSError:  # compiled, but the disk did not take the copy: it is here all the same
+    except OSError:  # compiled, but not saved on disk: call it again, the code is in memory
         return kernel(*args)
 
 
@@ -70,9 +70,9 @@ def slope_below(dtype: Any) -> Any:
 
 
 def _ready(array: Array) -> Array:
-    """Return an array that is C-contiguous and writeable, copied if need be.
+    """Return an array that is C-contiguous and writeable, a copy if necessary.
 
-    numba compiles a kernel anew for every layout and for read-only arrays; this keeps it to one.
+    numba compiles a kernel again for each layout and for read-only arrays; this avoids it.
     """
     ready = array.flags.c_contiguous and array.flags.writeable
     return array if ready else np.array(array, order="C")

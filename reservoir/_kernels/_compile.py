@@ -1,4 +1,4 @@
-"""The decorators that compile kernels with numba, and the disk cache of the compiled code."""
+"""Decorators that compile kernels with numba, and the disk cache of the compiled code."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from reservoir._kernels._calls import MADE_OF
 from reservoir._kernels._vector import gathers_fast
 
-# contraction alone: anything that reorders sums would undo the rounding tricks
+# only contraction: anything that reorders sums would undo the corrections of rounding errors
 OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 
 class _Files(IndexDataCacheFile):
-    """Files of numba's disk cache that store their key beside the code, and a checksum behind it.
+    """Files of numba's disk cache that contain their key next to the code, and a checksum.
 
     Processes that compile at the same time may choose the same file name. The index of one then
-    points to the code of another, of another version or for other types; `load` returns None where
-    the key in the file is not the one asked for, and the kernel is compiled anew.
+    points to the code of another, of another version or for other types; `load` returns None if
+    the key in the file is not the requested one, and the kernel is compiled again.
 
-    A file that was cut short or damaged is as good as none. numba would refuse it at each call, or
-    run machine code in which a bit is wrong. The checksum ends the file, where unpickling does not
-    look: earlier versions of this package read the files as their own.
+    A truncated or damaged file is treated as missing. numba would fail to read it at each call, or
+    run machine code with a wrong bit. The checksum is at the end of the file, where unpickling
+    ignores it, so that earlier versions of this package can read the file.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -43,7 +43,7 @@ class _Files(IndexDataCacheFile):
         try:
             _check_sum(self._index_path)
             index = super()._load_index()
-        except Exception:  # whatever the file is, the next `save` replaces it
+        except Exception:  # an unreadable file of any kind: the next `save` replaces it
             return {}
         return index if isinstance(index, dict) else {}
 
@@ -56,13 +56,13 @@ class _Files(IndexDataCacheFile):
     def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
         yield (text := io.BytesIO())
         with contextlib.suppress(OSError):
-            os.rmdir(filepath)  # an empty directory in the file's place
+            os.rmdir(filepath)  # an empty directory with the name of the file
         with super()._open_for_write(filepath) as file:
             file.write(text.getvalue() + sha256(text.getvalue()).digest())
 
 
 def _check_sum(path: str) -> None:
-    """Raise OSError unless a file ends in the checksum of what stands before."""
+    """Raise OSError unless a file ends in the checksum of its other bytes."""
     text = Path(path).read_bytes()
     if sha256(text[:-_SUM_SIZE]).digest() != text[-_SUM_SIZE:]:
         raise OSError(f"{path} is damaged")
@@ -74,8 +74,8 @@ _SUM_SIZE = sha256().digest_size
 class Cache(FunctionCache):
     """numba's disk cache, whose entries also depend on all files of this package and the processor.
 
-    numba itself only looks at the file that holds the kernel. Kernels call functions of other
-    files, and emit different code where the processor's gather instruction is slow.
+    numba itself checks only the file of the kernel. But kernels call functions of other files, and
+    emit different code if the processor's gather instruction is slow.
     """
 
     made_of = MADE_OF
@@ -86,31 +86,31 @@ class Cache(FunctionCache):
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the code for a signature, or None where the disk has none that is sound."""
+        """Return the code for a signature, or None if there is no valid code on disk."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # of a file: nearly all that unpickling may raise
+        except Exception:  # unpickling a damaged file may raise almost any exception
             return None
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        machine = gathers_fast(*codegen.magic_tuple())  # not among what numba knows of it
+        machine = gathers_fast(*codegen.magic_tuple())  # not part of numba's own key
         return (*super()._index_key(sig, codegen), machine, self.made_of)
 
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, or refuse it where another one may have the same symbol when compiled.
+    """Return the function; raise if another one could have the same symbol when compiled.
 
     numba builds the symbol from the module, the qualified name, the types of the arguments and a
-    counter of what the process has compiled. Code that comes from the disk carries the counter of
+    counter of the functions that the process has compiled. Code from the disk has the counter of
     the process that compiled it, so counters of different functions may be equal. Two functions
-    that agree in all the rest would then share a symbol, and one would be called in place of the
-    other. Closures, lambdas and second definitions of a name are therefore refused.
+    that agree in everything else would then share a symbol, and one would be called instead of the
+    other. Closures, lambdas and second definitions of a name therefore raise an error.
     """
     qualified = f"{function.__module__}.{function.__qualname__}"
     if "<" in qualified or function.__closure__:
         raise TypeError(
-            f"{qualified} is made by a function or a lambda: two of them would bear one name in "
-            "compiled code. Write it at the top level of its module, or as an intrinsic."
+            f"{qualified} is made by a function or a lambda: two of these would have the same name "
+            "in compiled code. Define it at the top level of its module, or as an intrinsic."
         )
     if _NAMED.setdefault(qualified, function.__code__) != function.__code__:
         raise TypeError(f"{qualified} is defined twice. Give one of the two another name.")
@@ -121,17 +121,17 @@ _NAMED: dict[str, Any] = {}
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels call (a decorator)."""
+    """Compile a function that is called only by kernels (a decorator)."""
     return njit(**OPTIONS)(named(function))
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls (a decorator).
+    """Compile a function that is called from Python (a decorator).
 
-    It is compiled at its first call, and its code is kept on disk if possible. It runs without the
-    GIL.
+    It is compiled at its first call, and its code is cached on disk if possible. It runs without
+    the GIL.
     """
     dispatcher = njit(nogil=True, **OPTIONS)(named(function))
-    with contextlib.suppress(RuntimeError):  # no directory that may be written
+    with contextlib.suppress(RuntimeError):  # no writeable directory
         dispatcher._cache = Cache(function)
     return dispatcher

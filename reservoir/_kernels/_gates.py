@@ -1,15 +1,15 @@
-"""The arithmetic that a step of a trained network does unit by unit, for eight units at a time.
+"""Elementwise arithmetic of a step of a trained network, for eight units at a time.
 
 A function under ``@_unitwise`` is written like a formula for scalars and becomes a numba intrinsic
-for vectors of eight. Its arrays are flat, and its other arguments are indices: ``A[k]`` stands for
-the eight numbers that begin at index k. Arguments that are not described in the functions:
+for vectors of eight. Its arrays are flat, and its other arguments are indices: ``A[k]`` means the
+eight numbers that begin at index k. Arguments that are not described in the functions:
 
 ======================  ===========================================================================
 H, C, TC, G, R, D, V    states, LSTM cells, tanh of these, gates, the GRU's recurrent products,
                         gradients, activations: one value per unit (or gate) of every step
-z, dh, dc, slopes       the same of the current step alone: pre-activations, gradients, f'(z)
-k, g                    index of the units in the arrays of all steps (g: in those of the gates)
-i, at, r, u             index of the units in the arrays of one step (u: in those of one sequence)
+z, dh, dc, slopes       of the current step only: pre-activations, gradients, f'(z)
+k, g                    index of the units in arrays of all steps (g: in arrays of the gates)
+i, at, r, u             index of the units in arrays of one step (u: in arrays of one sequence)
 n, size                 distance from a gate to the next, and from a step to the next
 ======================  ===========================================================================
 """
@@ -56,7 +56,7 @@ class _Numbers:
 
 
 class _Place:
-    """An index into a flat array; its value is only known when the kernel runs."""
+    """An index into a flat array, whose value is known only when the kernel runs."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
@@ -84,7 +84,7 @@ class _Flat:
 def _tanh(x: _Numbers) -> _Numbers:
     """Return tanh(x) from tanh|x| = e / (e + 2), e = exp(2|x|) - 1.
 
-    As `tanh8` without its last correction: faster, and right to a few units in the last place.
+    As `tanh8` without its last correction: faster, and accurate to a few units in the last place.
     """
     v = x.vectors
     sign, size = sign_and_size(v, x.value, FORMATS[v.bits].tanh_is_one)
@@ -152,26 +152,26 @@ def copy(out: Any, at: Any, x: Any, k: Any) -> None:
 def leak_forward(
     H: Any, k: Any, before: Any, V: Any, v: Any, z: Any, i: Any, leak: Any, u: Any
 ) -> None:
-    """Store the activation z in V, and the leaky mean of it and the state before in H."""
+    """Store the activation z in V, and its leaky mean with the previous state in H."""
     V[v] = z[i]
     H[k] = (1 - leak[u]) * H[before] + leak[u] * z[i]
 
 
 @_unitwise
 def simple_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any) -> None:
-    """Replace in D the gradient at the state by that at the pre-activation, without a leak.
+    """Replace in D the gradient at the state by the one at the pre-activation, without a leak.
 
-    `dh` holds the part that comes back from the step after.
+    `dh` contains the part from the next step.
     """
     D[k] = (D[k] + dh[i]) * slopes[i]
 
 
 @_unitwise
 def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: Any) -> None:
-    """Replace in D the gradient at the state by that at the pre-activation, with a leak.
+    """Replace in D the gradient at the state by the one at the pre-activation, with a leak.
 
-    `dh` holds the part that comes back from the step after, and receives what the leak passes
-    directly to the step before.
+    `dh` contains the part from the next step, and receives the part that the leak passes directly
+    to the previous step.
     """
     d = D[k] + dh[i]
     D[k] = d * slopes[i] * leak[u]
@@ -180,7 +180,7 @@ def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: A
 
 @_unitwise
 def add(x: Any, i: Any, y: Any, k: Any) -> None:
-    """Add the eight numbers at ``y[k]`` to those at ``x[i]``."""
+    """Add the eight numbers at ``y[k]`` to the eight at ``x[i]``."""
     x[i] = x[i] + y[k]
 
 
@@ -191,8 +191,8 @@ def lstm_forward(
 ) -> None:  # fmt: skip
     """Compute gates, cell and output of an LSTM step.
 
-    G holds W_in x + b when the step begins, and the gates when it ends; z holds W h. C and H have a
-    row more than there are steps: ``C[k]`` is the cell before the step, ``C[k + size]`` after it.
+    G contains W_in x + b when the step begins, and the gates when it ends; z contains W h. C and H
+    have one row more than steps: ``C[k]`` is the cell before the step, ``C[k + size]`` after it.
     """
     before = C[k]
     gate_i = _logistic(G[g] + z[i] + peephole[u] * before)
@@ -212,7 +212,7 @@ def lstm_backward(
 ) -> None:  # fmt: skip
     """Replace the gates of an LSTM step, G, by the gradient at their pre-activations.
 
-    `dc` holds the gradient at the cell after the step, and receives that at the cell before.
+    `dc` contains the gradient at the cell after the step, and receives the one at the cell before.
     """
     i, f, candidate, o = G[g], G[g + n], G[g + 2 * n], G[g + 3 * n]
     d, tanh_c = D[k] + dh[r], TC[k]
@@ -231,8 +231,8 @@ def gru_forward(
 ) -> None:
     """Compute gates and state of a GRU step.
 
-    G holds W_in x + b when the step begins, and the gates when it ends; z holds W h. R receives the
-    recurrent part of the candidate, W_n h + b_r, before the reset gate.
+    G contains W_in x + b when the step begins, and the gates when it ends; z contains W h. R
+    receives the recurrent part of the candidate, W_n h + b_r, before the reset gate.
     """
     reset, update = _logistic(G[g] + z[i]), _logistic(G[g + n] + z[i + n])
     recurrent = z[i + 2 * n] + bias[u]
@@ -245,8 +245,8 @@ def gru_forward(
 def gru_backward(D: Any, k: Any, dh: Any, r: Any, G: Any, g: Any, n: Any, H: Any, R: Any) -> None:
     """Replace the gates of a GRU step, G, and R by the gradients at their pre-activations.
 
-    `dh` holds the part of the gradient that comes back from the step after, and receives what the
-    update gate passes directly to the step before.
+    `dh` contains the part of the gradient from the next step, and receives the part that the
+    update gate passes directly to the previous step.
     """
     reset, update, candidate = G[g], G[g + n], G[g + 2 * n]
     d = D[k] + dh[r]

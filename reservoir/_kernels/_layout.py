@@ -1,4 +1,4 @@
-"""The layouts in memory in which kernels read recurrent weights."""
+"""Memory layouts of recurrent weights for kernels."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reservoir._typing import Array, Matrix
 
 LANES = 8  # numbers per vector: one register of 512 bits, two of 256
 CACHE_LINE = 64  # bytes
-_SHORT = 2**16  # indices below fit 16 bits: less to read per connection
+_SHORT = 2**16  # smaller indices need only 16 bits: less to read per connection
 
 
 class Sell(NamedTuple):
     """A sparse W in slices of eight rows (sliced ELLPACK format), for products with one vector.
 
-    Rows are sorted by their number of entries, so that the eight rows of a slice are about equally
-    long; shorter ones are padded with weights of zero. Indices are unsigned: for signed ones the
-    compiled code would test each for being negative.
+    Rows are sorted by their number of entries, so that the eight rows of a slice have about the
+    same length; shorter ones are padded with zero weights. Indices are unsigned: compiled code
+    would test each signed one for being negative.
 
     Attributes
     ----------
     offsets : array of shape (n_slices + 1,)
-        Slice s holds the rows ``offsets[s] : offsets[s + 1]`` of `indices` and `data`.
+        Slice s is the rows ``offsets[s] : offsets[s + 1]`` of `indices` and `data`.
     indices, data : arrays of shape (n_entries, 8)
         Columns and weights; lane l (the last axis) belongs to one row of W.
     rows : array of shape (n_slices, 8)
-        The row of W in each lane; n_units in lanes of the last slice that hold no row.
+        The row of W in each lane; n_units in unused lanes of the last slice.
     """
 
     offsets: Array
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 class LaneSums(NamedTuple):
-    """What is pooled of eight sequences, unit by unit, eight lanes each; empty where not wanted.
+    """Sums for pooling eight sequences, eight lanes for each unit; empty if not needed.
 
     Attributes
     ----------
@@ -79,14 +79,14 @@ class LaneSums(NamedTuple):
 
 
 class LaneWork(NamedTuple):
-    """Memory that pooling eight sequences takes, used again for the next eight.
+    """Working memory for pooling eight sequences, reused for the next eight.
 
     Attributes
     ----------
     x, y : arrays of shape (8 n_units + 8 n_inputs,)
-        The old and the new state, which take turns, with room for the inputs behind them.
+        The old and the new state, which alternate, followed by room for the inputs.
     chunk : array
-        The sums that some of the units receive.
+        Pre-activations of some of the units.
     block : array
         The states of some steps, `stride` numbers for each.
     stride : int
@@ -129,7 +129,7 @@ def pack(W: Matrix) -> Sell | Dense:
             rows = W[lane::LANES]
             data[: len(rows), :, lane] = rows
         return Dense(data)
-    # rows by falling length, eight to a slice
+    # rows by decreasing length, eight per slice
     n_units = W.shape[0]
     lengths = np.diff(W.indptr)
     order = np.argsort(-lengths, kind="stable")
@@ -138,7 +138,7 @@ def pack(W: Matrix) -> Sell | Dense:
     rows[:n_units] = order
     widths = lengths[order[::LANES]]  # the longest row comes first in its slice
     offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    # where each entry of the sorted rows goes: its slice's offset plus its place in the row
+    # the destination of each entry of the sorted rows: offset of its slice + position in its row
     sorted_lengths = lengths[order]
     lane_of_row = np.arange(n_units)
     place_in_row = np.arange(W.nnz) - np.repeat(
@@ -148,7 +148,7 @@ def pack(W: Matrix) -> Sell | Dense:
     lane_of_entry = np.repeat(lane_of_row % LANES, sorted_lengths)
     source = np.repeat(W.indptr[order], sorted_lengths) + place_in_row
     row_of_entry = offsets[slice_of_entry] + place_in_row
-    # fill: what is not written stays a weight of zero on column 0
+    # fill; entries not written remain zero weights in column 0
     indices = np.zeros((offsets[-1], LANES), unsigned(n_units))
     data = aligned((int(offsets[-1]), LANES), W.dtype)
     indices[row_of_entry, lane_of_entry] = W.indices[source]

@@ -1,9 +1,9 @@
 """Compiled forward and backward passes of trained networks (simple cells, LSTM, GRU).
 
-Each function has the signature and the effect of the one of the same name in
+Each function has the signature and the effect of the function of the same name in
 `reservoir.training.cells`, where the parameters and their shapes are described. The kernels
-read flat arrays in which every gate takes whole vectors of eight units: where the number of units
-is not a multiple of eight, they work on padded copies.
+read flat arrays in which every gate consists of whole vectors of eight units: if the number of
+units is not a multiple of eight, they use padded copies.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def _width(n_units: int) -> int:
 def _padded(A: Array, n_gates: int = 1, *, read: bool = True) -> Array:
     """Return A, or a copy in which each gate is padded to a multiple of eight units.
 
-    The last axis of A holds `n_gates` gates of n_units each. A itself is returned if nothing needs
-    padding and the kernels can write to it; ``read=False`` leaves a copy at zero, for arrays that
-    are only written.
+    The last axis of A consists of `n_gates` gates of n_units each. A itself is returned if it needs
+    no padding and the kernels can write to it; with ``read=False`` a copy is filled with zeros, for
+    arrays that are only written.
     """
     n = A.shape[-1] // n_gates
     width = _width(n)
@@ -44,7 +44,7 @@ def _padded(A: Array, n_gates: int = 1, *, read: bool = True) -> Array:
 
 
 def _give_back(A: Array, padded: Array, n_gates: int = 1) -> None:
-    """Copy what the kernels wrote from the padded copy back into A, if there is a copy."""
+    """Copy the results of a kernel from the padded copy back into A, if there is a copy."""
     if padded is A:
         return
     n, width = A.shape[-1] // n_gates, padded.shape[-1] // n_gates
@@ -69,7 +69,7 @@ def _by_columns(W: Array, n_gates: int) -> Array:
 
 
 def _per_unit(values: Array | None, dtype: Any) -> Array:
-    """Return one number per unit as a padded vector; an empty array stands for None."""
+    """Return one number per unit as a padded vector; an empty array for None."""
     if values is None:
         return np.empty(0, dtype)
     return _padded(np.array(values, dtype)).ravel()
@@ -87,23 +87,23 @@ def _room(n_columns: int, width: int, dtype: Any) -> tuple[Array, Array]:
 
 
 def _next(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of an array that also holds the value before the first step."""
+    """Return the shape of an array that also contains the value before the first step."""
     return (shape[0] + 1, *shape[1:])
 
 
 def _wide(shape: tuple[int, ...], n_gates: int) -> tuple[int, ...]:
-    """Return the shape of an array with `n_gates` values per unit, given that with one."""
+    """Return the shape of an array with `n_gates` values per unit, given the shape with one."""
     return (*shape[:-1], n_gates * shape[-1])
 
 
 def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
-    """Refuse an array whose shape is not the one paired with it.
+    """Raise if an array does not have the shape paired with it.
 
     With wrong shapes the kernels would read and write past the ends of arrays.
     """
     for array, shape in pairs:
         if array is not None and array.shape != shape:
-            raise ValueError(f"an array of shape {array.shape} where {shape} is due.")
+            raise ValueError(f"an array has shape {array.shape}; it must be {shape}.")
 
 
 def simple_forward(
@@ -127,7 +127,7 @@ def simple_forward(
 def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Replace the gradient at the states, D, by that at the pre-activations.
+    """Replace the gradient at the states, D, by the one at the pre-activations.
 
     Returns the gradient at the state before the first step.
     """
@@ -150,7 +150,7 @@ def simple_backward(
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
     """Run the forward pass of an LSTM into H, C, TC and G.
 
-    Gates stand in the order input, forget, candidate, output.
+    The order of the gates is input, forget, candidate, output.
     """
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(TC.shape)), (C, H.shape), (G, _wide(TC.shape, 4)))
@@ -204,7 +204,7 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 
 
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
-    """Replace the gates of a GRU, G, and the recurrent products, R, by the gradients there.
+    """Replace the gates of a GRU, G, and the recurrent products, R, by their gradients.
 
     Returns the gradient at the state before the first step.
     """

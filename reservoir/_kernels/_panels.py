@@ -1,8 +1,8 @@
 """Products of packed weights with several columns (sequences) at once, in vectors of eight.
 
 A panel is the product of a few slices of W, of eight rows each, with a few columns. Its sums stay
-in registers while the weights are read, so that the processor multiplies at full speed whatever the
-size. A BLAS would copy both factors into its own layout at each call, which for few columns costs
+in registers while the weights are read, so that the processor multiplies at full speed for any
+size. A BLAS would copy both factors into its own layout at each call, which for a few columns costs
 more than the product.
 """
 
@@ -21,13 +21,13 @@ from reservoir._kernels._vector import LONG, Vectors, unrolled
 
 
 def _sums_in_registers(bits: int, features: str) -> int:
-    """Return how many sums of eight numbers fit into registers beside the factors.
+    """Return how many sums of eight numbers fit into registers together with the factors.
 
-    `bits` is the precision, `features` LLVM's list of what the processor can do.
+    `bits` is the precision, `features` LLVM's list of the features of the processor.
     """
     if "+avx512f" in features.split(","):
         return 16
-    return 4 if bits == 64 else 8  # half of sixteen registers, four numbers or eight in each
+    return 4 if bits == 64 else 8  # half of 16 registers, each with four or eight numbers
 
 
 class _Columns(NamedTuple):
@@ -36,11 +36,11 @@ class _Columns(NamedTuple):
     Attributes
     ----------
     base : pointer
-        The array's first number.
+        The first number of the array.
     at : index
-        Where the first column begins.
+        First number of the first column.
     stride : int
-        Distance from the begin of a column to that of the next.
+        Distance from one column to the next.
     """
 
     base: Any
@@ -48,7 +48,7 @@ class _Columns(NamedTuple):
     stride: Any
 
     def places(self, builder: Any, first: Any, n: int) -> list[Any]:
-        """Return the indices at which n columns begin, the first of them number `first`."""
+        """Return the indices at which n columns begin, beginning with column `first`."""
         numbers = (builder.add(first, LONG(c)) for c in range(n))
         return [builder.add(self.at, builder.mul(self.stride, number)) for number in numbers]
 
@@ -77,16 +77,16 @@ def _panel(
 ) -> None:  # fmt: skip
     """Emit ``out = begin + W x`` for the slices `which` of W and a few columns.
 
-    Each vector of the result has `n_chains` accumulators, which the terms are added to in turn.
+    Each vector of the result has `n_chains` accumulators, to which the terms are added in turn.
     """
     builder = v.builder
-    # accumulators in registers; the first of each begins with what the product is added to
+    # accumulators in registers; the first of each begins with the value from `begin`
     sums = [[v.sums(n_chains) for _ in which] for _ in range(n_columns)]
     for totals, place in zip(sums, begin.places(builder, column, n_columns), strict=True):
         for s, chains in zip(which, totals, strict=True):
             begun = v.load(begin.base, builder.add(place, LONG(LANES * s)))
             builder.store(begun, chains[0])
-    # where the slices of W and the columns of x begin
+    # the first indices of the slices of W and of the columns of x
     size = builder.mul(W.n, LONG(LANES))
     slices = [builder.mul(builder.add(W.first, LONG(s)), size) for s in which]
     numbers = x.places(builder, column, n_columns)
@@ -110,9 +110,9 @@ def _panel(
 def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
     """Return an intrinsic for the product of `n_slices` slices of W with any number of columns.
 
-    The columns are cut into panels of 4, and at the end of 2 and of 1; `chains_of` says how many
-    accumulators each vector of such a panel has. This is an intrinsic, whose code is inlined where
-    it is called, because compiled functions made here would all have the same symbol.
+    The columns are split into panels of 4, and at the end of 2 and of 1; `chains_of` gives the
+    number of accumulators of each vector of such a panel. This is an intrinsic, whose code is
+    inlined by the caller, because compiled functions made here would all have the same symbol.
     """
 
     @intrinsic
@@ -130,7 +130,7 @@ def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
             W = _Slices(v.data(signature.args[6], args[6]), args[7], args[8])
             room = _sums_in_registers(v.bits, context.codegen().magic_tuple()[2])
 
-            # all slices times some columns, as many slices at once as the registers hold
+            # all slices times some columns, as many slices at once as fit into the registers
             def panels(column: Any, n_columns: int) -> None:
                 chains = min(chains_of[n_columns], room // n_columns)
                 at_once = min(n_slices, room // (n_columns * chains))
@@ -138,7 +138,7 @@ def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
                     which = range(first, first + at_once)
                     _panel(v, to, start, source, W, which, column, n_columns, chains)
 
-            # the columns by fours, then the two or three or one that are left
+            # groups of four columns, then two and one of the remaining columns
             fours = builder.and_(args[12], LONG(-4))
             with cgutils.for_range_slice(builder, LONG(0), fours, LONG(4), LONG) as (column, _):
                 panels(column, 4)
@@ -158,7 +158,7 @@ def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
     return strip
 
 
-# where there are few sums, several chains for each hide the latency of an addition
+# if there are few sums, several accumulators for each hide the latency of an addition
 _four_slices = _strip(4, {4: 1, 2: 1, 1: 2})
 _one_slice = _strip(1, {4: 2, 2: 4, 1: 8})
 
@@ -171,8 +171,8 @@ def add_product(
     """Write ``out = begin + W x`` for each of several columns.
 
     `out`, `begin` and `x` are flat, each with the index at which its first column begins (`at`) and
-    the distance to the next (`stride`; 0 repeats one column). `data` holds W in slices of eight
-    rows of n numbers; the slices ``first : last`` are used.
+    the distance to the next (`stride`; 0 repeats one column). `data` is W in slices of eight rows
+    of n numbers; the slices ``first : last`` are used.
     """
     whole = first + (last - first) // 4 * 4
     for s in range(first, whole, 4):

@@ -1,8 +1,8 @@
-"""The kernel that runs sequences side by side and pools their states while these are in the cache.
+"""Kernel that runs sequences side by side and pools their states while they are in the cache.
 
-The states of some steps are kept, the eight sequences of a unit side by side. Then each unit's
-states are read once per kind of sum, with the sums in registers, and merged into those of the steps
-before: counts and squared deviations in double precision, whatever the states are in.
+The states of some steps are stored, the eight sequences of a unit side by side. Then the states of
+each unit are read once per kind of sum, with the sums in registers, and merged into the sums of the
+earlier steps: counts and squared deviations in double precision for states of any precision.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from reservoir._kernels._vector import LONG, Vectors
 
 
 def _over_steps(v: Vectors, block: Any, args: Sequence[Any], body: Callable[[Any], None]) -> None:
-    """Emit a loop over steps; `body` gets the vector of one unit's states after each.
+    """Emit a loop over steps; `body` receives the vector of the states of one unit after each.
 
-    `args` are where the unit begins in the block, the distance to the next step, and their number.
+    `args` are the index of the unit in the block, the distance between steps, and their number.
     """
     start, stride, n_steps = args
     with cgutils.for_range_slice(v.builder, LONG(0), n_steps, LONG(1), LONG) as (t, _):
@@ -32,7 +32,7 @@ def _over_steps(v: Vectors, block: Any, args: Sequence[Any], body: Callable[[Any
 
 
 def _register(v: Vectors, value: Any) -> Any:
-    """Return a place for a vector, which becomes a register, with a value in it."""
+    """Return a variable for a vector, which becomes a register, with an initial value."""
     place = cgutils.alloca_once(v.builder, value.type)
     v.builder.store(value, place)
     return place
@@ -44,8 +44,8 @@ def _sum_deviations(
 ) -> Any:
     """Write ``sum(d)`` and ``sum(d * d)`` into ``work[0:8]`` and ``work[8:16]``, d = x[t] - x[0].
 
-    One of the states is as good as the mean to be taken off: with n steps, the squares about it
-    are at most n + 1 times those about the mean.
+    Any of the states can be subtracted instead of the mean, which is not known yet: with n steps,
+    the squares about it are at most n + 1 times the squares about the mean.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -96,7 +96,7 @@ def _count_above(
     typingctx: Any, work: Any, thresholds: Any, first: Any, block: Any, start: Any, stride: Any,
     n_steps: Any,
 ) -> Any:  # fmt: skip
-    """Write how many states of each lane lie above four thresholds into ``work[0:32]``."""
+    """Count the states of each lane above four thresholds, into ``work[0:32]``."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[3])
@@ -123,8 +123,8 @@ def _count_above(
 def _merge_deviations(sums: Any, at: int, block: Any, work: Any, shares: Any) -> None:
     """Merge a block's deviations from its first state into means and squared deviations.
 
-    The formula of Chan, Golub and LeVeque (1983), lane by lane; in `shares` a lane without steps in
-    the block has zeros.
+    The formula of Chan, Golub and LeVeque (1983), lane by lane; a lane without steps in the block
+    has zeros in `shares`.
     """
     for lane in range(8):
         k = np.uint64(at) + np.uint64(lane)
@@ -148,7 +148,7 @@ def _merge_ends(sums: Any, at: int, work: Any, shares: Any) -> None:
 def _merge_counts(
     sums: Any, first: int, at: int, thresholds: Any, block: Any, work: Any, shares: Any
 ) -> None:
-    """Add the counts of four thresholds, less those of the steps that repeat the first state."""
+    """Add the counts of four thresholds, less the counts of steps that repeat the first state."""
     for j in range(4):
         for lane in range(8):
             k = (np.uint64(first) + np.uint64(j)) * np.uint64(8) + np.uint64(lane)
@@ -178,10 +178,10 @@ def _pool_units(
 
 @inner
 def _share_out(shares: Any, done: Any, lengths: Any, begin: int, n_steps: int) -> None:
-    """Say, lane by lane, what the next steps weigh; add those that the sequence has to `done`.
+    """Compute the weights of the next steps of each lane, and add their number to `done`.
 
     Rows of `shares`: 1 / new steps, new steps / all steps so far, old steps * new steps / all, the
-    number of steps behind the end of the sequence, and whether there is any before it.
+    number of steps after the end of the sequence, and whether there is any step before it.
     """
     for lane in range(8):
         new = np.float64(min(max(lengths[lane] - begin, 0), n_steps))
@@ -197,7 +197,7 @@ def _share_out(shares: Any, done: Any, lengths: Any, begin: int, n_steps: int) -
 
 @inner
 def _end_lanes(sums: Any, block: Any, at: int, n_units: int, t: int, lengths: Any) -> None:
-    """Keep the last states of sequences that end; behind the end repeat the first of the block."""
+    """Store the last states of sequences; after the end, repeat the first state of the block."""
     for lane in range(8):
         if t == lengths[lane] - 1 and sums.last.shape[0] > 0:
             for i in range(n_units):
@@ -229,13 +229,16 @@ def pool_lanes(
 ) -> None:  # fmt: skip
     """Run eight sequences side by side and pool their states.
 
-    `sums` and `done`, the number of steps so far of each lane, go on from what they hold. `lengths`
-    says at which step of `inputs` each sequence ends, and may be negative or beyond the last.
+    `sums` and `done`, the number of steps so far of each lane, are updated. `lengths` gives the
+    step of `inputs` at which each sequence ends; it may be negative or beyond the last step.
     `thresholds` is flat, unit by unit, their number a multiple of four. `block` has room for the
     states of some steps, `stride` numbers each, of which the first are used, eight lanes per unit.
-    `work` holds four vectors, `shares` five rows of eight. The others are those of `advance_lanes`;
-    the states behind the last step are in `x` after an even number of them.
+    `work` has room for four vectors, `shares` for five rows of eight. Other parameters as in
+    `advance_lanes`; the states after the last step are in `x` if the number of steps is even.
     """
+    # a sequence that has ended repeats the first state of the block, so that the inner loops need
+    # no branch per lane: this changes neither extremes nor deviations from that state, and
+    # `_merge_counts` subtracts it
     n_rows = block.shape[0] // stride
     shortest = lengths.min()
     old, new = x, y

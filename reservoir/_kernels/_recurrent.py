@@ -1,12 +1,12 @@
 """Kernels of trained networks: forward and backward passes over time (simple cells, LSTM, GRU).
 
 Arrays are flat. Their order is step, sequence, gate, unit, the last varying fastest. `width` is the
-number of units padded to a multiple of eight, as every gate is padded; `n_columns` is the number of
-sequences that run side by side. Numbers in the padding are finite, and no weight reads them.
+number of units padded to a multiple of eight, as in every gate; `n_columns` is the number of
+sequences that run side by side. Numbers in the padding are finite, and their weights are zero.
 
 A product W h starts from zero, and the inputs are added to it afterwards. Starting from the inputs
-would save the addition but read them panel by panel, jumping from sequence to sequence, which is
-slow for arrays that exceed the cache.
+would save the addition but read them panel by panel, alternating between sequences, which is slow
+for arrays larger than the cache.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def simple_forward(
 ) -> None:  # fmt: skip
     """Run a simple cell forwards: write states into H and, with a leak, activations into V.
 
-    U holds the projected inputs of every step, `data` W in slices of eight rows, `z` is working
+    U contains the projected inputs of every step, `data` is W in slices of eight rows, `z` working
     memory for the pre-activations of a step, `zeros` a column of zeros. An empty `leak` means none.
     """
     size = width * n_columns
@@ -78,7 +78,7 @@ def simple_forward(
 
 @inner
 def _slopes(out: Any, V: Any, k: int, code: int, slope: Any) -> None:
-    """Write f'(z) of one step into `out`; V holds the values f(z), from index k on."""
+    """Write f'(z) of one step into `out`; V contains the values f(z), from index k on."""
     one, zero = out.dtype.type(1), out.dtype.type(0)
     for i in range(out.shape[0]):
         value = V[np.uint64(k) + np.uint64(i)]
@@ -101,11 +101,11 @@ def simple_backward(
     D: Any, V: Any, data: Any, width: int, n_columns: int, code: int, slope: Any, leak: Any,
     extra: Any, dh: Any, slopes: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Run a simple cell backwards: D holds the gradient at the states, then at pre-activations.
+    """Run a simple cell backwards: D is the gradient at the states, then at pre-activations.
 
-    `data` holds the transpose of W in slices of eight rows, V the activations, `extra`, if not
-    empty, a gradient at the pre-activations that is added. `dh` carries the gradient from step to
-    step, and holds that at the initial state when the kernel ends.
+    `data` is the transpose of W in slices of eight rows, V contains the activations, and `extra`,
+    if not empty, is a gradient at the pre-activations to add. `dh` is the gradient passed from step
+    to step, and finally the gradient at the initial state.
     """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):
@@ -119,7 +119,7 @@ def simple_backward(
         if extra.shape[0] > 0:
             for i in range(0, size, 8):
                 _gates.add(D, k + i, extra, k + i)
-        # to the step before: through W, and past it through the leak, which is in dh already
+        # to the previous step: through W, and directly through the leak, which is in dh already
         begin, stride = (zeros, 0) if leak.shape[0] == 0 else (dh, width)
         add_product(
             dh, 0, width, begin, 0, stride,
@@ -132,10 +132,10 @@ def lstm_forward(
     H: Any, C: Any, TC: Any, G: Any, data: Any, peephole: Any, n_units: int, width: int,
     n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Run an LSTM forwards: G holds the projected inputs, then the gates.
+    """Run an LSTM forwards: G contains the projected inputs, then the gates.
 
-    Outputs go to H, cells to C, both with the values before the first step in front, and the tanh
-    of the cells to TC. `data` holds W in slices of eight rows; `z` and `zeros` are working memory.
+    Outputs are written to H, cells to C, both after the values before the first step, and the tanh
+    of the cells to TC. `data` is W in slices of eight rows; `z` and `zeros` are working memory.
     """
     size = width * n_columns
     for k in range(0, TC.shape[0], size):
@@ -156,11 +156,11 @@ def lstm_backward(
     D: Any, dh: Any, dc: Any, G: Any, C: Any, TC: Any, data: Any, peephole: Any, width: int,
     n_columns: int, zeros: Any,
 ) -> None:  # fmt: skip
-    """Run an LSTM backwards: G holds the gates, then the gradients at their pre-activations.
+    """Run an LSTM backwards: G contains the gates, then the gradients at their pre-activations.
 
-    D holds the gradient at the outputs, `data` the transpose of W in slices of eight rows. `dh` and
-    `dc` carry the gradients at state and cell from step to step, and hold those at the start when
-    the kernel ends.
+    D is the gradient at the outputs, `data` the transpose of W in slices of eight rows. `dh` and
+    `dc` are the gradients at state and cell passed from step to step, and finally those at the
+    initial state and cell.
     """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):
@@ -179,10 +179,10 @@ def gru_forward(
     H: Any, G: Any, R: Any, data: Any, bias_recurrent: Any, n_units: int, width: int,
     n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Run a GRU forwards: G holds the projected inputs, then the gates.
+    """Run a GRU forwards: G contains the projected inputs, then the gates.
 
-    States go to H, with the one before the first step in front; the recurrent part of the
-    candidate, before the reset gate, goes to R. `z` and `zeros` are working memory.
+    States are written to H, after the initial state; the recurrent part of the candidate, before
+    the reset gate, is written to R. `z` and `zeros` are working memory.
     """
     size = width * n_columns
     for k in range(0, R.shape[0], size):
@@ -203,12 +203,12 @@ def gru_backward(
     D: Any, dh: Any, G: Any, H: Any, R: Any, gates: Any, candidate: Any, width: int,
     n_columns: int,
 ) -> None:  # fmt: skip
-    """Run a GRU backwards: G and R hold gates and recurrent products, then the gradients there.
+    """Run a GRU backwards: G and R contain gates and recurrent products, then their gradients.
 
-    D holds the gradient at the states, H the states, with the one before the first step in front.
-    `gates` holds the transpose of the rows of W for the reset and update gates, `candidate` that of
-    the rows for the candidate. `dh` carries the gradient from step to step, and holds that at the
-    initial state when the kernel ends.
+    D is the gradient at the states, H contains the states, beginning with the initial one. `gates`
+    is the transpose of the rows of W for the reset and update gates, `candidate` the transpose of
+    the rows for the candidate. `dh` is the gradient passed from step to step, and finally the
+    gradient at the initial state.
     """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):

@@ -1,4 +1,4 @@
-"""Kernels of reservoirs: the loops over time. Imported, with numba, when one is first called."""
+"""Kernels of reservoirs: the loops over time. Imported, with numba, at the first call of one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _softplus(z: Any) -> None:
 
 @inner
 def _activate(z: Any, code: int, slope: Any) -> None:
-    """Replace z by f(z); the size is a multiple of eight, `slope` that of leaky_relu below zero."""
+    """Replace z, of a size that is a multiple of eight, by f(z); `slope` is for leaky_relu."""
     if code == 0:
         for i in range(0, z.shape[0], 8):
             tanh8(z, i)
@@ -59,8 +59,8 @@ def _activate(z: Any, code: int, slope: Any) -> None:
         _softplus(z)
 
 
-# Rows are named by array and index, never sliced: numba counts references to a slice, which costs
-# as much as a step of a small reservoir.
+# Rows are passed as array and index, never as slices: numba counts references to a slice, which
+# costs as much as a step of a small reservoir.
 
 
 @inner
@@ -99,7 +99,7 @@ def _copy(rows: Any, k: int, x: Any, n: int) -> None:
 
 
 def product(z: Any, W: Any, x: Any) -> None:
-    """Write W x into z. Compiled code calls the version for the layout of W, chosen below."""
+    """Write W x into z. Compiled code calls the version for the layout of W, selected below."""
 
 
 def _sparse_product(z: Any, W: Any, x: Any) -> None:
@@ -139,16 +139,16 @@ def advance(
 ) -> None:  # fmt: skip
     """Run one sequence: write the states into the first columns of `buffer`, row by row.
 
-    `x` holds the state before the first step and `z` is working memory for W x, both padded to a
-    multiple of eight. `weights` holds the bias and a row per input; where it is empty, `buffer`
-    holds the drive. An empty `leak` means no leak, an empty `kicks` no noise.
+    `x` is the state before the first step and `z` working memory for W x, both padded to a multiple
+    of eight. `weights` contains the bias and a row per input; if it is empty, `buffer` contains the
+    drive. An empty `leak` means no leak, an empty `kicks` no noise.
     """
     for t in range(buffer.shape[0]):
         # the pre-activation: the recurrent part, then the drive
         product(z, W, x)
         if weights.shape[0] == 0:
             _add_row(z, buffer, t, n_units)
-        elif weights.shape[0] == 2:  # the usual case, in one pass
+        elif weights.shape[0] == 2:  # a single input, the most common case, in one pass
             _add_affine(z, weights, inputs[t, 0])
         else:
             _add_row(z, weights, 0, n_units)
@@ -164,7 +164,7 @@ def advance(
 @inner
 def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, keep: Any) -> None:
     for i in range(n):
-        j = np.uint64(begin) + np.uint64(i)  # a signed sum might be negative: no vectors then
+        j = np.uint64(begin) + np.uint64(i)  # a signed index would prevent vectorisation
         if leak.shape[0] == 0:
             new[j] = z[i]
         else:
@@ -173,7 +173,7 @@ def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, kee
 
 @inner
 def receive(inputs: Any, t: int, n_units: int, x: Any) -> None:
-    """Put the inputs of a step behind the states of eight sequences: W is [W, W_in, W_fb, bias]."""
+    """Store the inputs of a step after the states of eight sequences, as in [W, W_in, ...]."""
     for i in range(inputs.shape[1]):
         for lane in range(8):
             x[(n_units + i) * 8 + lane] = inputs[t, i, lane]
@@ -199,7 +199,7 @@ def _step_lanes(
 ) -> None:  # fmt: skip
     """Step eight sequences once, from the states `old` to `new`; `flat` receives the new ones."""
     receive(inputs, t, n_units, old)
-    # a few units at a time, so that their pre-activations stay in the nearest cache
+    # a few units at a time, so that their pre-activations stay in the L1 cache
     for begin in range(0, n_units, z.shape[0] // 8):
         rows = min(z.shape[0] // 8, n_units - begin)
         step_units(begin, rows, old, new, z, W, code, slope, leak, keep)
@@ -219,12 +219,12 @@ def advance_lanes(
 ) -> None:  # fmt: skip
     """Run eight sequences side by side.
 
-    `flat` receives the states; those of a sequence are contiguous and begin `stride` numbers after
-    those of the sequence before. `x` holds the states before the first step, one sequence per lane,
-    then room for the inputs; `y` has the same size, and the two take turns as old and new state.
-    `inputs`, of shape (n_steps, n_inputs, 8), includes the constant 1 for the bias. `z` is working
-    memory for a few units, so that they stay in the nearest cache. `leak` and `keep` hold a and
-    1 - a, each repeated eight times per unit; both are empty without a leak.
+    `flat` receives the states; the states of a sequence are contiguous, and sequences are `stride`
+    numbers apart. `x` contains the states before the first step, one sequence per lane, then room
+    for the inputs; `y` has the same size, and the two alternate as old and new state. `inputs`, of
+    shape (n_steps, n_inputs, 8), includes the constant 1 for the bias. `z` is working memory for a
+    few units, so that they stay in the L1 cache. `leak` and `keep` are a and 1 - a, each repeated
+    eight times per unit; both are empty without a leak.
     """
     for t in range(inputs.shape[0]):
         if t % 2 == 0:
@@ -235,7 +235,7 @@ def advance_lanes(
 
 @inner
 def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
-    """Whether the first n numbers of a row are below the limit in modulus; NaN is not."""
+    """Whether the first n numbers of a row are below the limit in modulus; False for NaN."""
     inside = True
     for i in range(n):
         inside &= abs(rows[k, i]) < limit
@@ -248,22 +248,22 @@ def closed_loop(
     coef_squares: Any, coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool,
     limit: Any, n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
-    """Run a reservoir on its own outputs; return how many steps stayed inside the limit.
+    """Run a reservoir in closed loop; return the number of steps that stayed within the limit.
 
-    `x`, of shape (3, padded size), holds the state, the state before it (the last good one if the
-    run ends early) and working memory for W x. `output`, of shape (n_outputs,), is what the first
-    step receives, and is changed. `drive` is the part of the pre-activations that does not depend
-    on the outputs, one row per step or one for all. `coef`, of shape (n_outputs, padded size),
-    reads the state; `coef_squares`, of the same shape or without columns, the squares of its
-    entries, which are written into the working memory; `coef_tail`, of shape
-    (n_outputs, n_fed + n_exog) or without columns, the fed-back outputs and the exogenous inputs.
-    `clip`, of shape (2, n_outputs) or without columns, holds the smallest and the largest output
-    that is fed back. The others are described in `reservoir._kernels.closed_loop`.
+    `x`, of shape (3, padded size), contains the state, the previous state (the last valid one if
+    the run ends early) and working memory for W x. `output`, of shape (n_outputs,), is fed back in
+    the first step, and is changed. `drive` is the part of the pre-activations that does not depend
+    on the outputs, one row per step or one for all. The readout consists of `coef`, of shape
+    (n_outputs, padded size), for the state; `coef_squares`, of the same shape or without columns,
+    for the squares of its entries, which are written into the working memory; `coef_tail`, of shape
+    (n_outputs, n_fed + n_exog) or without columns, for fed-back outputs and exogenous inputs.
+    `clip`, of shape (2, n_outputs) or without columns, contains the bounds of outputs that are fed
+    back. Other parameters are described in `reservoir._kernels.closed_loop`.
     """
     n_steps, n_outputs = outputs.shape
     state, before, z = x[0], x[1], x[2]
     for k in range(n_steps):
-        # what is fed back, within its bounds
+        # clip the outputs that are fed back
         for j in range(clip.shape[1]):
             output[j] = min(max(output[j], clip[0, j]), clip[1, j])
         # the step of the reservoir
@@ -277,7 +277,7 @@ def closed_loop(
         _update(state, z, leak, keep, n_units)
         if not bounded and not _within(x, 0, n_units, limit):
             return k
-        # the readout: from the state, its squares and the input, where it has coefficients for them
+        # the readout: from the state, its squares and the input, if it has coefficients for them
         if coef_squares.shape[1] > 0:
             for i in range(coef_squares.shape[1]):
                 z[i] = state[i] * state[i]

@@ -1,9 +1,9 @@
-"""SIMD code that numba's compiler does not find by itself, written in LLVM's intermediate language.
+"""SIMD code that numba does not generate automatically, in LLVM's intermediate representation.
 
-For products with sparse rows, and for several rows at once, numba emits scalar instructions only.
+For products with sparse rows, and for several rows at once, numba emits only scalar instructions.
 The intrinsics of this module emit operations on vectors of eight numbers instead, which LLVM maps
-to the registers of the machine at hand. Of LLVM's fast-math rules only two are allowed, which leave
-NaN and infinity intact: to fuse a multiplication and an addition, and to ignore the sign of zero.
+to the registers of the machine. Of LLVM's fast-math flags only two are used, which do not affect
+NaN and infinity: one fuses a multiplication and an addition, one ignores the sign of zero.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ LONG = ir.IntType(64)
 
 
 class Vectors:
-    """Emits arithmetic on vectors of eight numbers; `array_type` decides their precision.
+    """Emitter of arithmetic on vectors of eight numbers; `array_type` determines the precision.
 
     Every method appends LLVM instructions to the function under construction (`builder`) and
-    returns the LLVM value of their result. Each intrinsic makes an object of its own.
+    returns the LLVM value of their result. Each intrinsic creates a separate object.
     """
 
     def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
@@ -41,7 +41,7 @@ class Vectors:
         self.undefined = ir.Constant(self.vector, ir.Undefined)
 
     def data(self, array_type: Any, value: Any) -> Any:
-        """Return the pointer to an array's first number; refuse other precisions and orders."""
+        """Return the pointer to the first number of an array; raise for other types and orders."""
         number = array_type.dtype
         other = isinstance(number, types.Float) and number.bitwidth != self.bits
         if other or array_type.layout != "C":
@@ -76,7 +76,7 @@ class Vectors:
         return self.builder.bitcast(x, self.vector)
 
     def choose(self, sign: str, x: Any, y: Any, yes: Any, no: Any) -> Any:
-        """Return, lane by lane, `yes` where the comparison ``x sign y`` holds, else `no`."""
+        """Return, lane by lane, `yes` where the comparison ``x sign y`` is true, else `no`."""
         return self.builder.select(self.builder.fcmp_ordered(sign, x, y), yes, no)
 
     def broadcast(self, x: Any) -> Any:
@@ -127,7 +127,7 @@ def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, i
     """Emit the loop ``for j in range(start, stop): body(j, which)``, unrolled n times.
 
     `which` counts from 0 to n - 1 within a round, so that `body` can add to n accumulators in turn.
-    What is left after the last whole round runs one by one, with ``which = 0``.
+    The iterations after the last whole round run one by one, with ``which = 0``.
     """
     whole = builder.add(start, builder.and_(builder.sub(stop, start), LONG(-n)))
     with cgutils.for_range_slice(builder, start, whole, LONG(n), LONG) as (j, _):
@@ -143,11 +143,11 @@ def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, i
 class _Format(NamedTuple):
     """Constants of a floating-point format, IEEE double or single, for the exponential.
 
-    mantissa, bias: the number of mantissa bits that are stored, and the bias of the exponent.
-    magic: 1.5 * 2^mantissa; adding it to a number rounds that to an integer, in the low bits.
+    mantissa, bias: number of stored bits of the mantissa, and bias of the exponent.
+    magic: 1.5 * 2^mantissa; adding it to a number rounds the number to an integer, in the low bits.
     ln2: ln(2) in two parts, the first with trailing zeros, so that its multiples are exact.
-    tanh_is_one, exp_is_zero: from there on tanh(x) rounds to 1, and exp(-x) to 0.
-    exp_is_normal: up to there exp(-x) is a normal number.
+    tanh_is_one, exp_is_zero: from these x on, tanh(x) rounds to 1, and exp(-x) to 0.
+    exp_is_normal: up to this x, exp(-x) is a normal number.
     series: polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first,
     close to the best approximation in the maximum norm.
     """
@@ -209,11 +209,12 @@ _LOG2E = 1.4426950408889634
 def expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
     """Return (k, m) with exp(y) = 2^k (1 + m): k as integers, m in [-.16, .69].
 
-    k is y / ln(2) rounded to an integer, up only from a fraction of 3/4 instead of 1/2. With 1/2,
-    exp(y) - 1 = 2 (1 + m) - 1 would cancel at the smallest y with k = 1, and lose its last digit.
+    k is y / ln(2) rounded to an integer, but only fractions from 3/4, not 1/2, are rounded up. With
+    1/2, exp(y) - 1 = 2 (1 + m) - 1 would cancel at the smallest y with k = 1, and lose its last
+    digit.
     """
     constants = FORMATS[v.bits]
-    # k, by adding and subtracting the number that pushes the fraction out of the mantissa
+    # k, by adding and subtracting a number so large that the fraction does not fit in the mantissa
     magic = v.const(constants.magic)
     shifted = v.add(v.sub(v.mul(y, v.const(_LOG2E)), v.const(0.25)), magic)
     k = v.sub(shifted, magic)
@@ -251,27 +252,27 @@ def tanh(v: Vectors, x: Any) -> Any:
     power = power_of_two(v, k)
     e = v.muladd(power, m, v.sub(power, v.const(1.0)))
     d = v.add(e, v.const(2.0))
-    lost = v.sub(e, v.sub(d, v.const(2.0)))  # what rounding e + 2 left out
+    lost = v.sub(e, v.sub(d, v.const(2.0)))  # rounding error of e + 2
     t = v.div(e, d)
     rest = v.sub(v.sub(e, v.mul(t, d)), v.mul(t, lost))
     inverse = v.sub(v.const(0.5), v.mul(v.const(0.5), t))  # 1 / (e + 2)
     t = v.muladd(rest, inverse, t)
-    t = v.choose(">", t, v.const(1.0), v.const(1.0), t)  # where e has no digits left for the 2
+    t = v.choose(">", t, v.const(1.0), v.const(1.0), t)  # if e is so large that e + 2 rounds to e
     return v.as_float(v.builder.or_(v.as_int(t), sign))
 
 
 def logistic(v: Vectors, x: Any) -> Any:
     """Return the logistic function, 1 / (1 + t) if x >= 0, else t / (1 + t), with t = exp(-|x|)."""
     one, zero = v.const(1.0), v.const(0.0)
-    # t, and what rounding left out of it
+    # t, and its rounding error
     _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)
     k, m = expm1_parts(v, v.sub(zero, size))
-    half = v.builder.ashr(k, v.const_int(1))  # in two steps: 2^k itself may be no normal number
+    half = v.builder.ashr(k, v.const_int(1))  # in two steps, since 2^k itself may be subnormal
     first, second = power_of_two(v, half), power_of_two(v, v.builder.sub(k, half))
     whole = v.add(one, m)
     t = v.mul(v.mul(whole, first), second)
     t_lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
-    # the denominator, and what rounding left out of it
+    # the denominator, and its rounding error
     d = v.add(one, t)
     d_lost = v.add(v.sub(t, v.sub(d, one)), t_lost)
     above = v.builder.fcmp_ordered(">=", x, zero)
@@ -285,7 +286,7 @@ def logistic(v: Vectors, x: Any) -> Any:
 
 
 def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
-    """Return an intrinsic that replaces ``z[start : start + 8]`` by its function values.
+    """Return an intrinsic that replaces ``z[start : start + 8]`` by their function values.
 
     `function` emits the code for a vector of eight numbers, given `Vectors` and the vector.
     """
@@ -313,14 +314,15 @@ logistic8 = _elementwise(logistic)
 def gathers_fast(triple: str, cpu: str, features: str) -> bool:
     """Whether the processor's gather instruction is faster than eight single loads.
 
-    A gather loads eight numbers from eight addresses. It is faster on Intel's with AVX-512, unless
-    slowed down to close the security hole "gather data sampling" (2022); on AMD's it is not.
+    A gather loads eight numbers from eight addresses. It is faster on Intel processors with
+    AVX-512, unless slowed down by the mitigation of "gather data sampling" (2022); on AMD
+    processors it is slower.
     """
     if "+avx512f" not in features.split(",") or cpu.startswith("znver"):
         return False
     try:
         status = Path("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling").read_text()
-    except OSError:  # another system, or one that does not know of it
+    except OSError:  # another operating system, or an older kernel
         return False
     return status.startswith("Not affected")
 
@@ -336,7 +338,7 @@ def _load_indices(v: Vectors, index: Any, start: Any, index_type: Any) -> Any:
 def _gather(v: Vectors, base: Any, places: Any) -> Any:
     """Return the eight numbers ``base[places]``, read by the processor's gather instruction."""
     address = ir.IntType(8).as_pointer()
-    if v.bits == 64:  # the mask says which lanes to load: a bit each, or here a sign bit each
+    if v.bits == 64:  # the mask selects the lanes to load: by a bit each, or below by a sign bit
         name, mask_type = "llvm.x86.avx512.mask.gather.dpd.512", ir.VectorType(ir.IntType(1), LANES)
         mask, scale = ir.Constant(mask_type, [1] * LANES), ir.IntType(32)(8)
     else:
@@ -355,8 +357,9 @@ def gather_dot8(
 ) -> Any:  # fmt: skip
     """Write the eight entries of W x that belong to one slice into z, for a W in layout `Sell`.
 
-    `rows`, `data` and `indices` are the layout's; the rows ``start : stop`` of `data` belong to the
-    slice and hold one entry of each of its rows of W. `x` and `z` are padded to whole vectors.
+    `rows`, `data` and `indices` are from the layout; the rows ``start : stop`` of `data` belong to
+    the slice, and each contains one entry of each of its rows of W. `x` and `z` are padded to whole
+    vectors.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -367,7 +370,7 @@ def gather_dot8(
         hardware = gathers_fast(*context.codegen().magic_tuple())
         sums = v.sums(2)
 
-        # eight products of a weight and the entry of x that it meets, added to one accumulator
+        # eight products of a weight and its entry of x, added to one accumulator
 
         def entry(j: Any, which: int) -> None:
             base = builder.mul(j, LONG(LANES))
@@ -382,7 +385,7 @@ def gather_dot8(
             v.add_product(sums[which], v.load(weight, base), gathered)
 
         unrolled(builder, args[4], args[5], len(sums), entry)
-        # rows were sorted by length when W was packed: each lane goes back to its own row
+        # rows were sorted by length when W was packed: write each lane to its original row
         total, base = v.total(sums), builder.mul(args[6], LONG(LANES))
         for lane in range(LANES):
             place = builder.load(builder.gep(row, [builder.add(base, LONG(lane))]))
@@ -400,8 +403,8 @@ def row_times_lanes(
 ) -> Any:
     """Write ``z[8 row : 8 row + 8]``: one sparse row of W times eight vectors at once.
 
-    `data` and `indices` hold W by rows (CSR), and ``start : stop`` is where the row lies in them;
-    `x` is flat, with the eight vectors' j-th numbers at 8 j to 8 j + 7.
+    `data` and `indices` are W by rows (CSR), in which the row is ``start : stop``; `x` is flat,
+    with the j-th numbers of the eight vectors at 8 j to 8 j + 7.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -426,7 +429,7 @@ def row_times_lanes(
 def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -> Any:
     """Write ``z[8 slice_ : 8 slice_ + 8]``: eight rows of a W in the layout `Dense`, times x.
 
-    `data` holds W as in `Dense`, and n is its number of columns.
+    `data` is from the layout, and n is the number of columns of W.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -475,7 +478,7 @@ def store_transposed(
 ) -> Any:
     """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight.
 
-    That transposes the states of eight units (i) of eight sequences (l).
+    This transposes the states of eight units (i) of eight sequences (l).
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -484,7 +487,7 @@ def store_transposed(
         source = v.data(signature.args[3], args[3])
         rows = [v.load(source, builder.add(args[4], LONG(LANES * i))) for i in range(LANES)]
         kind = ir.VectorType(ir.IntType(32), LANES)
-        for bit in (1, 2, 4):  # swap the blocks of that size off the diagonal
+        for bit in (1, 2, 4):  # swap the blocks of this size off the diagonal
             low = [j if j & bit == 0 else LANES + (j ^ bit) for j in range(LANES)]
             high = [j ^ bit if j & bit == 0 else LANES + j for j in range(LANES)]
             for i in range(LANES):

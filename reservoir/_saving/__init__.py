@@ -1,4 +1,4 @@
-"""Which classes `reservoir.save` may write, and `reservoir.load` may make again."""
+"""Registry of the classes that `reservoir.save` may write and `reservoir.load` may create."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound=type)
 
-#: Name -> class. A file names the classes of its parts; none that is not here is ever made.
+#: Name -> class. A file names the classes of its parts; no other class is ever created.
 SAVED: dict[str, Any] = {}
 
 
 def saved(cls: _T) -> _T:
-    """Let objects of a class be written by `reservoir.save`: a decorator.
+    """Register a class with `reservoir.save` and `reservoir.load`: a decorator.
 
     Parameters
     ----------
     cls : type
         The attributes of its objects, or what ``__getstate__`` returns, must be arrays, numbers,
-        text, containers of these, or objects of classes that may be saved themselves. Whoever loads
-        them imports its module first.
+        text, containers of these, or objects of registered classes. Its module must be imported
+        before such objects are loaded.
 
     Returns
     -------
     type
-        The same.
+        The same class.
 
     Raises
     ------
     ValueError
-        If a class of that name, from elsewhere, may be saved already.
+        If a different class is registered under the same name.
 
     Examples
     --------

@@ -1,20 +1,19 @@
-"""The fields of the classes that `reservoir.save` writes: what each of them may hold.
+"""Fields of the classes that `reservoir.save` writes, and the kinds of values they may contain.
 
-`load` compares a file with this table before it makes an object, and `save` does so before it
-writes one. A class has the fields of all classes that it is derived from, and of the groups of
-parameters that it takes some from. One that has no line of
-its own (a user's) may have others as well; no other field is taken from a file. A field without
-which a class can be made (it has a default) may be missing.
+`load` compares a file with this table before it creates an object, and `save` does so before it
+writes one. A class has the fields of all its base classes, and of the groups of parameters that it
+takes some from. A class that is not in this table (a user's) may have other fields as well;
+otherwise no other field is read from a file. A field with a default may be missing.
 
 ====================================  ============================================================
-``name: kind``                        several names, with commas, are of one kind each
+``name: kind``                        several names, with commas, have the same kind
 ``name?: kind``                       the field may be missing
-``name?other: kind``                  it is missing exactly where another one is
-``a.b: kind``                         an attribute of a field, which has a line of its own
+``name?other: kind``                  it is missing if and only if another one is
+``a.b: kind``                         an attribute of a field that is in this table itself
 ``bool, int, str, None, 'text'``      plain values; also ``natural``, ``natural(most)``, ``count``
                                       (1 or more), ``positive``, ``fraction`` (in (0, 1]),
                                       ``number`` (finite), ``float`` (infinite or NaN, too)
-``float64(n, 2)``                     an array of this dtype and shape, all of it finite; also
+``float64(n, 2)``                     an array of this dtype and shape with finite values; also
                                       ``int64``, ``bool_``, ``real`` (float32 or float64),
                                       ``indices``, ``numeric`` (of any size), ``labels``
 ``float64(n, 2, any)``                the same with NaN and infinity
@@ -23,15 +22,15 @@ which a class can be made (it has a default) may be missing.
 ``csr(n, m)``                         a sparse array
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
 ``set[kind]``, ``dict[a, b]``
-``Network``                           an object of that class, or of one derived from it
+``Network``                           an object of that class, or of a derived class
 ``Network(n_outputs=n)``              the same, with attributes that are equal to others, or arrays
-``same(a.b)``, ``equal(a.b)``         the object, or the value, that stands elsewhere
-``weights(network)``                  a trained network's arrays by name; ``flat``: in one
+``same(a.b)``, ``equal(a.b)``         the same object as another field, or an equal value
+``weights(network)``                  a trained network's arrays by name; ``flat``: in one array
 ``a | b``, ``a if c else b``          one or the other
 ====================================  ============================================================
 
 A size is a number, a field, an expression of fields, ``_`` (any), ``least(n)`` (n or more),
-``most(n)`` (n or fewer), or a name that stands for the same number wherever it returns within the
+``most(n)`` (n or fewer), or a name that means the same number wherever it is used within the
 object; ``...`` is any shape.
 """
 
@@ -44,14 +43,14 @@ KINDS = {
     "column": "None | int | str",
     "seed": "None | whole | generator",
     "switch": "bool | int",
-    # columns of X but for that of the ids
+    # columns of X without the column of ids
     "n_of_reader": "equal(n_features_in_ - 1 + int(_reader.sequence_column == None))",
     "record": "None | Activity | Growth",
     "record_of_units": "None | Growth | Activity(low=int64(reservoir_.n_units),"
     " inputs=float | float64(reservoir_.n_features, any),"
     " received=float | float64(reservoir_.n_outputs, any))",
-    # of an echo state network: units, then the outputs that are fed back; in earlier files with
-    # times of the units' dtype
+    # of an echo state network: states of the units, then the outputs that are fed back; in earlier
+    # files of networks with times in the dtype of the units
     "state": "of(source.state_dtype, source.state_size + source.n_fed_back)"
     " | of(source.dtype, source.state_size + source.n_fed_back)",
 }
@@ -205,7 +204,7 @@ FIELDS = {
         forgetting, alpha: number; _factor?: PenalisedFactor(n_features=n_features_in_)
     """,
     "SlidingWindow": "n_rows: int; alpha: number; _window?: WindowFactor",
-    # ------------------------------------------------------------ where estimators stand
+    # ------------------------------------------------------------ state of estimators
     "DataReader": """
         dtype: 'float64' | 'float32'; sequence_column, time_column: column
         clock: None if time_column == None else Clock; targets: None | TargetCoding

@@ -1,6 +1,6 @@
-"""The fields of what estimators are made of: sources, readouts, networks, proofs, models of series.
+"""Fields of the parts of estimators: sources, readouts, networks, proofs, models of series.
 
-In the language of `saved_fields`, whose table these lines belong to.
+Written in the language of `saved_fields`; the lines are part of its table.
 """
 
 #: Name of a class -> its fields.

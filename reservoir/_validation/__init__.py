@@ -1,6 +1,6 @@
-"""Checks of user input: the one place where an argument is refused.
+"""Validation of user input: arguments are rejected only here.
 
-Every message states the value, its bound, and what to do.
+Every message states the value, its bound, and the remedy.
 """
 
 from reservoir._validation.columns import column_number

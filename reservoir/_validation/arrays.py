@@ -1,4 +1,4 @@
-"""Sequences as plain arrays: for functions that have no estimator behind them."""
+"""Sequences as plain arrays, for functions without an estimator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 
-_ROWS = 2**16  # rows of short arrays that are looked at together
+_ROWS = 2**16  # rows of short arrays that are grouped
 
 
 def read_arrays(
@@ -18,11 +18,11 @@ def read_arrays(
     dtype: Any,
     *,
     ndim: int = 2,
-    remedy: str = "Leave rows out by sample_weight=0.",
+    remedy: str = "Exclude rows by sample_weight=0.",
 ) -> list[Array]:
-    """Return one array, a stack of arrays or a list of them as a list, each of `ndim` axes.
+    """Return one array, a stack of arrays or a list of arrays as a list, each with `ndim` axes.
 
-    All must have rows and the same number of columns, and hold finite numbers only.
+    All must have at least one row, the same number of columns and finite values only.
     """
     if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) == ndim:
         parts = [np.asarray(part, dtype=dtype) for part in values]
@@ -37,14 +37,16 @@ def read_arrays(
             f"{[np.shape(value) for value in values] if several else np.shape(values)}."
         )
     if len({part.shape[1:] for part in parts}) > 1 or 0 in parts[0].shape:
-        raise ValueError(f"all sequences of {name} must have one number of columns, at least 1.")
+        raise ValueError(
+            f"all sequences of {name} must have the same number of columns, at least 1."
+        )
     if not all(np.isfinite(part).all() for part in parts):
-        raise ValueError(f"{name} holds NaN or infinity. {remedy}")
+        raise ValueError(f"{name} contains NaN or infinity. {remedy}")
     return parts
 
 
 def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array]:
-    """Return targets in the dtype of the inputs: a row for each of theirs, or one per sequence."""
+    """Return targets in the dtype of the inputs: one row per input row, or one per sequence."""
     dtype = inputs[0].dtype
     if last:
         rows = np.asarray(Y, dtype=dtype)
@@ -54,21 +56,23 @@ def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array
                 f"{rows.shape}."
             )
         if not np.isfinite(rows).all():
-            raise ValueError("Y holds NaN or infinity.")
+            raise ValueError("Y contains NaN or infinity.")
         return list(rows)
     targets = read_arrays("Y", Y, dtype)
     if len(inputs) != len(targets):
-        raise ValueError(f"X holds {len(inputs)} sequences, Y {len(targets)}; both must agree.")
-    for i, (rows, theirs) in enumerate(zip(inputs, targets, strict=True)):
-        if len(rows) != len(theirs):
-            raise ValueError(f"sequence {i} has {len(rows)} rows in X and {len(theirs)} in Y.")
+        raise ValueError(
+            f"X has {len(inputs)} sequences and Y has {len(targets)}: they must agree."
+        )
+    for i, (rows, wanted) in enumerate(zip(inputs, targets, strict=True)):
+        if len(rows) != len(wanted):
+            raise ValueError(f"sequence {i} has {len(rows)} rows in X and {len(wanted)} in Y.")
     return targets
 
 
 def read_array_weights(
     sample_weight: Any, inputs: list[Array], *, last: bool
 ) -> list[Array] | None:
-    """Return one weight per target, at least 0; None where none are given."""
+    """Return one weight per target, at least 0; None if there are no weights."""
     if sample_weight is None:
         return None
     if last:
@@ -84,29 +88,30 @@ def read_array_weights(
 
 
 def together(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """Yield all arrays, in order, short ones together: at most some 65,000 rows more than one."""
-    waiting: list[Array] = []
+    """Yield all arrays in order, in groups: a group ends when it has some 65,000 rows or more."""
+    group: list[Array] = []
     n_rows = 0
     for rows in arrays:
-        waiting.append(rows)
+        group.append(rows)
         n_rows += len(rows)
         if n_rows >= _ROWS:
-            yield waiting
-            waiting, n_rows = [], 0
-    if waiting:
-        yield waiting
+            yield group
+            group, n_rows = [], 0
+    if group:
+        yield group
 
 
 def joined(arrays: Sequence[Array]) -> Array:
-    """Return the rows of all arrays as one; a single array as it is."""
+    """Return the rows of all arrays as one array; a single array is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def check_csr(name: str, matrix: Any) -> None:
-    """Refuse a compressed sparse array whose indices point outside of it.
+    """Raise if a compressed sparse array has indices outside its shape.
 
-    Products read memory at these places without a look. SciPy's ``check_format(full_check=True)``
-    misses pointers whose differences overflow. Other formats are left to their conversion.
+    Products use these indices unchecked, and would read memory outside the array. SciPy's
+    ``check_format(full_check=True)`` misses pointers whose differences overflow. Other formats are
+    checked when they are converted.
     """
     if getattr(matrix, "format", None) not in ("csr", "csc"):
         return
@@ -119,4 +124,4 @@ def check_csr(name: str, matrix: Any) -> None:
         or not pointers[-1] <= min(len(indices), len(matrix.data))
         or (len(indices) and not (indices.min() >= 0 and indices.max() < n_columns))
     ):
-        raise ValueError(f"{name} has indices outside of its shape {matrix.shape}.")
+        raise ValueError(f"{name} has indices outside its shape {matrix.shape}.")

@@ -1,4 +1,4 @@
-"""Columns of X that parameters point at, by number or by name."""
+"""Columns of X that parameters refer to by number or name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
-    """Return the number of a column of X that is given by its number or its name.
+    """Return the number of a column of X, given its number or its name.
 
     Parameters
     ----------
     parameter : str
-        The parameter that points at the column, for messages.
+        The parameter that refers to the column, for messages.
     column : int or str
         A negative number counts from the end.
     names : sequence of str, or None
-        The names of all columns, if they have any.
+        The names of all columns, if they have names.
     n_columns : int
 
     Raises

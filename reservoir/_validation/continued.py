@@ -1,4 +1,4 @@
-"""The index of the rows that follow: dates, periods or numbers, continued by their frequency."""
+"""Index of the rows that follow a table: dates, periods or numbers at the same frequency."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from reservoir._validation.index import (
 )
 from reservoir._validation.wording import code
 
-_FEW = 40  # from so many rows on a frequency is certain
+_FEW = 40  # a frequency inferred from this many rows is reliable
 
 
 def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
-    """Return where a table ends; None if its index tells nothing.
+    """Return where a table ends; None if it has no index, or one of labels.
 
-    Of few rows the frequency is that of `before`, the rows of training, if they fit it: work days
-    look daily up to the first weekend. Of one or two without a frequency of their own it always is.
+    A few rows take the frequency of `before`, the training rows, if they fit it: work days look
+    daily up to the first weekend. One or two rows whose index has no frequency always take it.
     """
     index = index_of(table)
     if index is None or (kind := kind_of(index)) is None:
@@ -37,8 +37,8 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
     if before is None or before.kind != end.kind:
         return end
     known = before.frequency
-    untold = known is not None and len(index) < _FEW and index.freq is None
-    if untold and first_stray(index, known) is None:
+    uncertain = known is not None and len(index) < _FEW and index.freq is None
+    if uncertain and first_stray(index, known) is None:
         return replace(end, frequency=known)
     if len(index) > 2:
         return end
@@ -55,7 +55,7 @@ def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
     ending : Ending
     n_steps : int
     skip : int, default=0
-        Rows that are left out before the first; -1 begins with the last row itself.
+        Number of rows to skip before the first; -1 begins with the last row itself.
 
     Raises
     ------
@@ -87,12 +87,12 @@ def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "ran
     Parameters
     ----------
     kind : str
-        The dtype of periods ("period[M]", say), or "number".
+        The dtype of periods (such as "period[M]"), or "number".
     first, step : number
-        Of periods the ordinals.
+        Ordinals, for periods.
     n_rows : int
     dtype : str, default="range"
-        Of numbers; "range" asks for a RangeIndex.
+        The dtype of numbers; "range" returns a RangeIndex.
     """
     import pandas as pd
 
@@ -106,7 +106,7 @@ def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "ran
 
 
 def steps_between(before: Ending, after: Ending) -> int:
-    """Return how many steps one ending is ahead of another; 0 where they cannot be compared."""
+    """Return how many steps one ending is ahead of another; 0 if they cannot be compared."""
     if before.kind != after.kind or after.last <= before.last:
         return 0
     if before.kind.startswith("datetime"):
@@ -127,12 +127,12 @@ def _last_date(ending: Ending) -> Any:
 
 
 def _raise_not_continuable(ending: Ending) -> NoReturn:
-    """Say that an index cannot be continued, and what to do."""
+    """Raise the error for an index that cannot be continued."""
     regular = "Make the rows regular before fit (asfreq, or resample, and interpolate)"
     if ending.kind == "number":
         regular = "Number the rows from 0 before fit (reset_index)"
     plain = code('model.set_output(predict="default")')
     raise ValueError(
-        f"The index cannot be continued: it ends at {ending.shown}, and its stamps have no "
-        f"frequency that has a name. {regular}, or forecast without an index: {plain}."
+        f"The index cannot be continued: it ends at {ending.shown}, and no frequency could be "
+        f"inferred from it. {regular}, or forecast without an index: {plain}."
     )

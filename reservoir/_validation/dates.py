@@ -1,6 +1,6 @@
-"""Refusal of dates among the values of a table.
+"""Rejection of dates among the values of a table.
 
-NumPy would convert them to nanoseconds, or raise an error that does not name them.
+NumPy would convert them to nanoseconds, or raise an error that does not mention them.
 """
 
 from __future__ import annotations
@@ -27,43 +27,44 @@ _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duratio
 
 
 def check_no_dates(name: str, table: Any) -> None:
-    """Refuse dates and durations among the values of a table or a series; the column is named.
+    """Raise if a table or a series contains dates or durations; the message names the column.
 
-    `name` is what the message calls the table. Tables of pandas and polars and NumPy arrays are
-    examined, an index is not.
+    `name` is the name of the table in the message. Tables of pandas and polars and NumPy arrays
+    are checked, an index is not.
     """
     one = getattr(table, "dtype", None) is not None
-    what = _what(table) if one else None
+    what = _time_kind(table) if one else None
     if what is not None:
         raise TypeError(
-            f"{name} holds {what}s ({table.dtype}), which are no numbers. Give numbers: dates "
-            "belong into the index of a DataFrame, durations want a unit."
+            f"{name} contains {what}s ({table.dtype}), which are not numbers. Give numbers: move "
+            "dates to the index of a DataFrame, convert durations to a unit of time."
         )
     for column, values in () if one else _columns(table):
-        what = _what(values)
+        what = _time_kind(values)
         if what is not None:
-            told = date_told if what == "datetime" else _duration_told
+            advice = date_advice if what == "datetime" else _duration_advice
             raise TypeError(
                 f"{name} has the {what} column {column!r} ({values.dtype}). "
-                f"{told(name, column, values)}"
+                f"{advice(name, column, values)}"
             )
 
 
-def date_told(name: str, column: Any, values: Any) -> str:
-    """Return the advice for a column of dates, or of text that holds them."""
+def date_advice(name: str, column: Any, values: Any) -> str:
+    """Return the advice for a column of dates, or of dates as text."""
     moved = f"rows.set_index({column!r})"
     if getattr(values.dtype, "kind", "") == "O" and not str(values.dtype).startswith("period["):
-        # Python's dates and categories would be labels
+        # an index of Python's dates, or of categories, would be one of labels
         moved = f"rows.set_index(pd.to_datetime(rows[{column!r}])).drop(columns=[{column!r}])"
     if hasattr(values, "to_physical"):  # polars
         moved = f"rows.drop({column!r})"
     return (
-        f"A date is no number: take it off, {code(replaced(name, moved))}, or give numbers made of "
-        "it, such as the hour of the day, or for time_column the hours since a date."
+        f"A date is not a number: remove the column, {code(replaced(name, moved))}, or give "
+        "numbers computed from it, such as the hour of the day, or for time_column the hours since "
+        "a date."
     )
 
 
-def _duration_told(name: str, column: Any, values: Any) -> str:
+def _duration_advice(name: str, column: Any, values: Any) -> str:
     """Return the advice for a column of durations."""
     seconds = f"rows.assign(**{{{column!r}: rows[{column!r}].dt.total_seconds()}})"
     if hasattr(values, "to_physical"):  # polars
@@ -71,7 +72,7 @@ def _duration_told(name: str, column: Any, values: Any) -> str:
     elif values.dtype.kind == "O":
         read = f"pd.to_timedelta(rows[{column!r}]).dt.total_seconds()"
         seconds = f"rows.assign(**{{{column!r}: {read}}})"
-    return f"Give durations in a unit of your choice, {code(replaced(name, seconds))} for instance."
+    return f"Give durations as numbers in some unit, {code(replaced(name, seconds))} for instance."
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
@@ -82,9 +83,9 @@ def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
         yield from table.items()
 
 
-def _what(values: Any) -> str | None:
-    """Return "datetime" or "duration" if an array or a column holds such, else None."""
-    # by dtype, that of the categories if it is categorical
+def _time_kind(values: Any) -> str | None:
+    """Return "datetime" or "duration" if an array or a column contains such values, else None."""
+    # by dtype; by the dtype of the categories if it is categorical
     dtype = values.dtype
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     if str(dtype).startswith("period["):

@@ -1,8 +1,8 @@
-"""The frequency of dates: found, kept as text, continued, and what seasons it has.
+"""Frequency of dates: inferred, written as text, continued, with its seasons.
 
-A frequency is a pandas offset; here it travels as text, so that it can be saved. An offset for
-which there is no text, one that users wrote themselves, may stand in the place of the text as long
-as nothing is saved. pandas is optional: whoever passes an index has imported it already.
+A frequency is a pandas offset; here it is passed as text, so that it can be saved. A user-defined
+offset, which has no text, may be passed instead as long as nothing is saved. pandas is optional: a
+caller that passes an index has imported it already.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from reservoir._validation.wording import code
 
 _DAYS_OF_A_YEAR = 365.25
 _SECONDS_OF_A_DAY = 86400.0
-_FEWEST_ROWS_IN_AN_HOUR = 24  # minutes and hours are cycles where they hold so many rows
+_FEWEST_ROWS_IN_AN_HOUR = 24  # minutes and hours are cycles if they have this many rows
 _MONTHS = re.compile(r"months=(\d+)")
 _LAST = re.compile(r"(\d*)LWOM-([A-Z]{3})")
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _TWO_WEEKS = np.timedelta64(14, "D")
-_FIRST_BLOCK = 64  # dates that tell what the frequency may be; it is then compared with all
-_WINDOWS = (40, 20, 14)  # rows in which the frequency of irregular dates is looked for
-_WIDE = 1.5  # a step of more than so many usual ones is a gap; months differ by less
+_FIRST_BLOCK = 64  # dates that give candidate frequencies, which are then compared with all dates
+_WINDOWS = (40, 20, 14)  # numbers of rows in which the frequency of irregular dates is inferred
+_WIDE = 1.5  # a step longer than this many median steps is a gap; months differ by less
 _CUSTOM = re.compile(r"(\d+)C\|([^|]*)\|(.*)")
 # aliases before pandas 2.2, and since
 _RENAMED = {
@@ -34,7 +34,7 @@ _RENAMED = {
     **{"M": "ME", "BM": "BME", "SM": "SME", "CBM": "CBME", "H": "h", "BH": "bh", "CBH": "cbh"},
     **{"T": "min", "S": "s", "L": "ms", "U": "us", "N": "ns"},
 }
-# rows in a year by the name of a frequency, of those whose steps are no fixed time
+# rows in a year by the name of a frequency, for steps that differ in length
 _ROWS_OF_A_YEAR = {
     **dict.fromkeys(("Q", "QE", "QS", "BQ", "BQE", "BQS"), 4.0),
     **dict.fromkeys(("M", "ME", "MS", "BM", "BME", "BMS", "CBM", "CBME", "CBMS"), 12.0),
@@ -50,10 +50,10 @@ _SECONDS = {
 def frequency_text(index: Any) -> str | None:
     """Return the frequency of a DatetimeIndex as text, None if it has none.
 
-    A frequency that the index carries is taken at its word; else one is inferred from three dates
-    or more, and every date must fit it. Beyond what pandas infers that may be a fixed day of the
-    month, the last weekday in a month, half months, every second (third, ...) work day, and work
-    days of another week, Monday to Saturday for instance, from two weeks on.
+    The frequency of the index itself is trusted; otherwise one is inferred from three dates or
+    more, and every date must fit it. In addition to the frequencies that pandas infers it may be a
+    fixed day of the month, the last weekday of a month, half months, every second (third, ...)
+    work day, and, from two weeks of dates, custom work days such as Monday to Saturday.
     """
     if index.freq is not None:
         text = text_of(index.freq)
@@ -69,8 +69,9 @@ def frequency_text(index: Any) -> str | None:
 
 
 def first_stray(index: Any, frequency: Any) -> int | None:
-    """Return the first row of dates that does not go on from row 0 by a frequency; None without."""
-    # `fit` steps do, and `over` are too many; blocks grow, since what does not fit shows early
+    """Return the first row that does not follow from row 0 at a frequency; None if all do."""
+    # the first `fit` steps fit, `over` steps are too many; a misfit usually comes early, so blocks
+    # start small and grow
     fit, over, size = 0, len(index), _FIRST_BLOCK
     while fit < over - 1:
         size = min(size, over - 1)
@@ -89,8 +90,8 @@ def first_stray(index: Any, frequency: Any) -> int | None:
 def first_misfit(index: Any) -> tuple[int, str | None]:
     """Return the first row that does not fit the frequency of the others, and that frequency.
 
-    The dates, three or more, have none as a whole. It is looked for at the beginning and at the
-    end, then in as many rows as have one. None where no rows have.
+    The dates, three or more, have no frequency as a whole. It is inferred from the rows at the
+    beginning or the end, otherwise from the longest beginning that has one; None if none has.
     """
     for size in _WINDOWS:
         for part in (index[:size], index[-size:]) if len(index) > size else ():
@@ -102,20 +103,20 @@ def first_misfit(index: Any) -> tuple[int, str | None]:
     row = 2 + bisect_left(lengths, True, key=lambda n: frequency_text(index[:n]) is None)
     if row > 2:
         return row, frequency_text(index[:row])
-    steps = np.diff(index.asi8)  # none from the start on: look at the usual step
+    steps = np.diff(index.asi8)  # no frequency at the start: compare with the median step
     wide = steps > _WIDE * np.median(steps)
     row = 1 + int(np.argmax(wide if wide.any() else steps != commonest(steps)))
     return row, frequency_text(index[row:])
 
 
 def commonest(steps: Array) -> Any:
-    """Return the value that comes most often, of several the smallest."""
+    """Return the most frequent value, the smallest in case of a tie."""
     values, counts = np.unique(steps, return_counts=True)
     return values[np.argmax(counts)]
 
 
 def text_of(offset: Any) -> str | None:
-    """Return the text from which `offset_of` makes an offset again; None if there is none."""
+    """Return an offset as text that `offset_of` reads; None if there is no such text."""
     import pandas as pd
 
     if isinstance(offset, pd.offsets.CustomBusinessDay):
@@ -129,27 +130,27 @@ def text_of(offset: Any) -> str | None:
         return f"{offset.n}LWOM-{_WEEKDAYS[offset.weekday]}"
     try:
         same = pd.tseries.frequencies.to_offset(offset.freqstr) == offset
-    except ValueError:  # an offset of the user's own
+    except ValueError:  # a user-defined offset
         return None
     return str(offset.freqstr) if same else None
 
 
 def offset_of(text: Any) -> Any:
-    """Return the pandas offset that a text stands for; an offset as it is."""
+    """Return the pandas offset of a text; an offset is returned as it is."""
     import pandas as pd
 
     if not isinstance(text, str):
         return text
     if found := _MONTHS.fullmatch(text):
         return pd.DateOffset(months=int(found[1]))
-    if found := _LAST.fullmatch(text):  # which pandas reads from version 2.1 on
+    if found := _LAST.fullmatch(text):  # pandas before 2.1 does not read this text
         weekday = _WEEKDAYS.index(found[2])
         return pd.offsets.LastWeekOfMonth(n=int(found[1] or 1), weekday=weekday)
     if found := _CUSTOM.fullmatch(text):
         holidays = found[3].split(",") if found[3] else []
         return pd.offsets.CustomBusinessDay(int(found[1]), weekmask=found[2], holidays=holidays)
-    names = [text, _renamed(text)]  # one of them may be from another version of pandas
-    if _parts(text)[1] in _RENAMED:  # which some versions read with a warning
+    names = [text, _renamed(text)]  # the text may be from another version of pandas
+    if _parts(text)[1] in _RENAMED:  # some versions read the old name, but with a warning
         names.reverse()
     try:
         return pd.tseries.frequencies.to_offset(names[0])
@@ -158,7 +159,7 @@ def offset_of(text: Any) -> Any:
 
 
 def one_date(number: int, unit: str, zone: str | None) -> Any:
-    """Return a DatetimeIndex of one date: units since 1970, and the name of its time zone, if any.
+    """Return a DatetimeIndex of one date, given in units since 1970, in a time zone, if any.
 
     The unit is "s", "ms", "us" or "ns".
     """
@@ -171,14 +172,14 @@ def one_date(number: int, unit: str, zone: str | None) -> Any:
 def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
     """Return the dates that follow the one in `last`, a DatetimeIndex of length 1.
 
-    Hours and what is shorter are steps of time; days and what is longer go by the clock on the
-    wall, also where it is set forward or back. A time of day that a day skips is moved forward, one
-    that it has twice is taken as the first.
+    Hours and shorter steps are fixed durations; days and longer steps follow local time, even where
+    clocks are set forward or back. A local time that does not exist is moved forward; of one that
+    occurs twice the first is used.
 
     Raises
     ------
     OverflowError
-        If the unit of the dates does not reach so far.
+        If a date is outside the range of the unit.
     """
     import pandas as pd
 
@@ -192,10 +193,11 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
         coarser = code('y.index = y.index.as_unit("s")')
         raise OverflowError(
             f"{n_steps} steps from {str(last[0]).removesuffix(' 00:00:00')} reach beyond the last "
-            f"date that datetime64[{last.unit}] can hold. Use a coarser unit, {coarser}, or fewer "
-            "steps."
+            f"date that datetime64[{last.unit}] can represent. Use a coarser unit, {coarser}, or "
+            "fewer steps."
         ) from error
-    # a start that the offset does not know (a day moved to Monday) would be left out
+    # date_range omits a start that the offset does not contain (a Sunday, for work days), so the
+    # start is dropped by its value, not by its position
     dates = dates[dates > start[0]][:n_steps]
     if by_clock:
         first_of_two = np.ones(len(dates), dtype=bool)
@@ -205,7 +207,7 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
 
 
 def count_steps(first: Any, last: Any, frequency: Any) -> int:
-    """Return how many steps of a frequency lead from one date to another; 0 if they miss it.
+    """Return how many steps of a frequency lead from one date to another; 0 if none do.
 
     Both are a DatetimeIndex of length 1.
     """
@@ -226,23 +228,23 @@ def count_steps(first: Any, last: Any, frequency: Any) -> int:
 
 
 def is_duration(offset: Any) -> bool:
-    """Whether the steps of an offset all take the same time: hours and what is shorter."""
+    """Whether all steps of an offset have the same duration: hours and shorter ones."""
     import pandas as pd
 
     return isinstance(offset, pd.offsets.Tick) and not isinstance(offset, pd.offsets.Day)
 
 
 def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
-    """Return the rows in each cycle of the calendar that a frequency goes through, shortest first.
+    """Return the number of rows in each calendar cycle of a frequency, shortest first.
 
-    Years have none; quarters and months the year; weeks the year, 52.18 rows; work days and days
-    the week and the year; hours and parts of hours the day and the week, the hour in the place of
-    the week where it has 24 rows or more; seconds the minute and the hour.
+    Years have no cycle; quarters and months have the year; weeks the year, 52.18 rows; work days
+    and days the week and the year; hours and parts of hours the day and the week, or the hour and
+    the day if the hour has 24 rows or more; seconds the minute and the hour.
 
     Parameters
     ----------
     text : str
-        A frequency, as `frequency_text` returns it, or that of periods.
+        A frequency, as `frequency_text` returns it, or the frequency of periods.
     multiple : number, default=1
         Steps of the frequency from one row to the next.
     """
@@ -259,7 +261,7 @@ def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
 
 
 def _cycles(name: str, multiple: float) -> tuple[float, ...]:
-    """Return the rows in each cycle, of rows that are `multiple` steps of a frequency apart."""
+    """Return the rows in each cycle if rows are `multiple` steps of a frequency apart."""
     if name == "B":
         return 5 / multiple, 5 / 7 * _DAYS_OF_A_YEAR / multiple
     if name in _ROWS_OF_A_YEAR:
@@ -275,13 +277,13 @@ def _cycles(name: str, multiple: float) -> tuple[float, ...]:
 
 
 def _parts(text: str) -> tuple[int, str]:
-    """Return the multiple and the name of a frequency, without what it is anchored to."""
+    """Return the multiple and the name of a frequency, without its anchor ("W-SUN": 1, "W")."""
     number, name = re.match(r"(\d*)([A-Za-z]*)", text).groups()  # type: ignore[union-attr]
     return int(number or 1), name
 
 
 def _renamed(text: str) -> str:
-    """Return a frequency under the name that other versions of pandas have for it."""
+    """Return a frequency under its name in other versions of pandas."""
     name = _parts(text)[1]
     earlier = {new: old for old, new in _RENAMED.items() if old != "Y"}
     other = _RENAMED.get(name, earlier.get(name, name))
@@ -289,18 +291,18 @@ def _renamed(text: str) -> str:
 
 
 def _inferred(index: Any) -> Any:
-    """Return what pandas infers from three dates or more: an offset, its name, or None."""
+    """Return what `pandas.infer_freq` infers from at least three dates: an offset, a name, None."""
     import pandas as pd
 
-    try:  # pandas 3 is about to return offsets for names, and warns of that unless it is told
+    try:  # a later pandas will return offsets instead of names; the option avoids its warning
         with pd.option_context("future.infer_freq_returns_offset", True):
             return pd.infer_freq(index)
-    except KeyError:  # pandas knows no such option, or no longer
+    except KeyError:  # this version of pandas does not have the option
         return pd.infer_freq(index)
 
 
 def _candidates(index: Any) -> Iterator[Any]:
-    """Yield offsets that three dates or more may have."""
+    """Yield candidates for the frequency of three dates or more."""
     import pandas as pd
 
     inferred = _inferred(index)
@@ -333,8 +335,8 @@ def _candidates(index: Any) -> Iterator[Any]:
 
 
 def _with_frequency(dates: Any, offset: Any) -> Any:
-    """Return dates that carry their frequency where pandas lets them."""
+    """Return dates with their frequency set, if pandas accepts it."""
     try:
         return type(dates)(dates, freq=offset)
-    except Exception:  # an hour that clocks skip: pandas 2 raises what pytz has
+    except Exception:  # an hour that clocks skip: pandas 2 raises the exceptions of pytz
         return dates

@@ -1,7 +1,7 @@
 """The pandas index of a table: its frequency, and the last time stamp of its rows.
 
-The entries of an index are called stamps: dates, periods or numbers. pandas is optional: whoever
-passes a table with an index has imported it already.
+The entries of an index are called stamps: dates, periods or numbers. pandas is optional: a caller
+that passes a table with an index has imported it already.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from reservoir._validation.scalars import caller_level
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
-_RECENT = 40  # last stamps that are kept from one call to the next, to infer a frequency from
+_RECENT = 40  # number of last stamps kept between calls, to infer a frequency from
 
 
 @saved
 @dataclass(frozen=True)
 class Ending:
-    """Where the training rows end, by their index; numbers and text only, so that it can be saved.
+    """End of the training rows, by their index: numbers and text only, so that it can be saved.
 
     Attributes
     ----------
     kind : str
-        What the stamps are, as `kind_of` returns it; only equal kinds can be compared.
+        The kind of the stamps, as `kind_of` returns it; only equal kinds can be compared.
     last : number
         The last stamp: nanoseconds for datetimes, the ordinal for periods.
     following : number or None
@@ -45,15 +45,15 @@ class Ending:
     widest : number or None
         The longest step between two training rows; None after a single row.
     plain : bool
-        Whether the rows were merely numbered from 0, as without an index.
+        Whether the rows are merely numbered from 0, the default index.
     shown : str
         The last stamp as text, for messages.
     recent : tuple of numbers
-        The last stamps, at most 40, in the units of `last`; none from before a gap.
+        The last stamps, at most 40, in the units of `last`; only those after the last gap.
     frequency : str or None
-        The frequency of datetimes, as `frequency_text` returns it; None where it has none.
+        The frequency of datetimes, as `frequency_text` returns it; None if there is none.
     unit, zone : str
-        In which datetimes are counted; "" without a time zone.
+        Unit and time zone of datetimes; the zone is "" if there is none.
     ids, names : tuples
         The outer levels of a MultiIndex in the last row, and the names of all levels.
     """
@@ -64,7 +64,7 @@ class Ending:
     widest: float | None
     plain: bool
     shown: str
-    # as in files of versions that did not know them
+    # defaults for files saved by versions that did not have these fields
     recent: tuple[float, ...] = ()
     frequency: str | None = None
     unit: str = "ns"
@@ -75,7 +75,7 @@ class Ending:
     def continues_at(self, first: float) -> bool:
         """Whether a row with the stamp `first` follows the last training row without a gap.
 
-        Where no frequency is known, any step up to the longest in training counts as no gap.
+        If no frequency is known, a step up to the longest in training is not a gap.
         """
         rounded = isinstance(first, float) or isinstance(self.last, float)
         slack = _ROUNDING * (self.widest or 0) if rounded else 0
@@ -93,13 +93,13 @@ class Stamps:
     Attributes
     ----------
     index : pandas.Index
-        Of a MultiIndex the last level.
+        The last level, if it is a MultiIndex.
     kind : str
-        What the stamps are, as `kind_of` returns it.
+        The kind of the stamps, as `kind_of` returns it.
     plain : bool
-        Whether the rows of its table are merely numbered from 0, as without an index.
+        Whether the rows of the table are merely numbered from 0, the default index.
     ids, names : tuples
-        The outer levels of a MultiIndex, which are one for all rows, and the names of all levels.
+        The outer levels of a MultiIndex, the same in all rows, and the names of all levels.
     """
 
     index: Any
@@ -118,20 +118,20 @@ class Stamps:
         return show(self.index[row])
 
     def follows(self, before: Ending) -> bool:
-        """Whether this sequence goes on without a gap after the rows that ended at `before`."""
+        """Whether this sequence continues the rows that ended at `before` without a gap."""
         if before.continues_at(self.first):
             return True
         if self.index.dtype.kind != "M" or self.first <= before.last:
             return False
-        # `before` may rest on too few rows: business days look daily up to the first weekend
+        # `before` may be inferred from too few rows: business days look daily up to a weekend
         joined = _joined(before.recent, self.index[:1])
         return len(joined) > 2 and frequency_text(joined) is not None
 
     def ending(self, before: Ending | None = None) -> Ending:
         """Return where this sequence ends.
 
-        `before` is the ending of the rows that it may continue. If it does, its frequency is
-        inferred from the stamps of both; after a gap, only the longest step is taken over.
+        `before` is the ending of the rows that it may continue. If it does, the frequency is
+        inferred from the stamps of both; after a gap, only the longest step of `before` is used.
         """
         recent: tuple[float, ...] = ()
         widest = None
@@ -141,8 +141,8 @@ class Stamps:
         # a frequency from this sequence alone if it is long enough, else with the rows before
         joined = _joined(recent, self.index)
         known = [step for step in (_widest(joined), widest) if step is not None]
-        told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
-        regular = self.index if told else joined[-_RECENT:]
+        enough = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
+        regular = self.index if enough else joined[-_RECENT:]
         freq = frequency(regular) if self.index.dtype.kind == "M" else None
         last = _plain_number(self.index[-1:])
         return Ending(
@@ -164,7 +164,7 @@ class Stamps:
 def index_of(table: Any) -> Any:
     """Return the index of a pandas table, the last level of a MultiIndex.
 
-    None for tables that are not pandas', empty ones, and an index of labels.
+    None for tables of other libraries, empty tables, and an index of labels.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not hasattr(table, "iloc"):
@@ -173,7 +173,7 @@ def index_of(table: Any) -> Any:
     if index.nlevels > 1:
         index = index.get_level_values(-1)
     if index.dtype.kind == "M" and not isinstance(index, pandas.DatetimeIndex):
-        index = pandas.DatetimeIndex(index)  # Arrow's stamps
+        index = pandas.DatetimeIndex(index)  # timestamps of Arrow
     return None if len(index) == 0 or kind_of(index) is None else index
 
 
@@ -186,9 +186,9 @@ def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
 
 
 def kind_of(index: Any) -> str | None:
-    """Return what the stamps of an index are; None if they are labels.
+    """Return the kind of the stamps of an index; None if they are labels.
 
-    "datetime", "datetime with a zone", the dtype of periods ("period[M]", say), or "number".
+    "datetime", "datetime with a zone", the dtype of periods (such as "period[M]"), or "number".
     """
     if hasattr(index, "asi8") and index.dtype.kind == "M":
         return "datetime" if index.tz is None else "datetime with a zone"
@@ -219,15 +219,15 @@ def unit_of(index: Any) -> int:
 
 
 def show(stamp: Any) -> str:
-    """Return a stamp as text, without the time of day if that is midnight."""
+    """Return a stamp as text, without the time of day if it is midnight."""
     return str(stamp).removesuffix(" 00:00:00")
 
 
 def is_plain(index: Any, restarts: Array) -> bool:
     """Whether an index merely numbers the rows of each sequence from 0.
 
-    pandas makes such an index by default, so it says nothing about time. `restarts` holds the rows
-    at which the numbering begins anew.
+    This is the default index of pandas, so it has no information on time. `restarts` contains the
+    rows at which the numbering restarts.
     """
     if index.dtype.kind not in "iu":
         return False
@@ -237,46 +237,46 @@ def is_plain(index: Any, restarts: Array) -> bool:
 
 
 def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
-    """Warn if a sequence of dates has no frequency, and say from which row on.
+    """Warn if a sequence of dates has no frequency, and name the first row that does not fit.
 
-    Only the first such sequence is named; `starts` holds the first row of each.
+    Only the first such sequence is named; `starts` contains the first row of each.
     """
-    # only sequences in which two neighbouring steps differ can be without a frequency
+    # a sequence whose steps are all equal has a frequency: check only those in which two
+    # neighbouring steps differ
     turns = np.flatnonzero(np.diff(numbers_of(index), n=2))
-    before, behind = (np.searchsorted(starts, turns + k, side="right") - 1 for k in (0, 2))
+    before, after = (np.searchsorted(starts, turns + k, side="right") - 1 for k in (0, 2))
     ends = np.append(starts[1:], len(index))
-    # of these, the first without a frequency is named
-    for i in np.unique(before[before == behind]):
+    for i in np.unique(before[before == after]):
         part = index[starts[i] : ends[i]]
         if len(part) < 3 or frequency(part) is not None:
             continue
         row = _first_misfit(part)
         warnings.warn(
             f"No frequency can be inferred from the index of {name}: "
-            f"{_misfit_told(part, row, starts[i])}",
+            f"{_misfit_message(part, row, starts[i])}",
             UserWarning,
             stacklevel=caller_level(),
         )
         return
 
 
-def _misfit_told(index: Any, row: int, start: int) -> str:
-    """Return the part of the warning that says what happens at a row, and what to do.
+def _misfit_message(index: Any, row: int, start: int) -> str:
+    """Return the part of the warning that describes a misfit at a row, and the remedy.
 
-    `index` is that of one sequence, which begins at row `start` of its table; `row` counts within
-    the sequence.
+    `index` is the index of one sequence, which begins at row `start` of its table; `row` counts
+    within the sequence.
     """
     a, b = start + row - 1, start + row
-    before, behind = f"row {a} ({show(index[row - 1])})", f"row {b} ({show(index[row])})"
+    before, after = f"row {a} ({show(index[row - 1])})", f"row {b} ({show(index[row])})"
     if _is_one_hole(index, row):
         return (
-            f"rows are missing between {before} and {behind}. To the network row {b} follows row "
-            f"{a}. If a cross-validator took them out, this is as it must be; otherwise fill them "
-            "(asfreq, then interpolate), or fit the two parts as two sequences."
+            f"rows are missing between {before} and {after}. The network treats row {b} as the "
+            f"step after row {a}. This is correct if a cross-validator removed them; otherwise "
+            "fill them (asfreq, then interpolate), or fit the two parts as two sequences."
         )
     return (
-        f"the step from {before} to {behind} is the first that does not fit. To the network every "
-        "row is one step, however long. Make the rows regular (asfreq or resample, then "
+        f"the step from {before} to {after} is the first that does not fit. The network treats "
+        "every row as one step, however long. Make the rows regular (asfreq or resample, then "
         "interpolate), or ignore this if they are events."
     )
 
@@ -284,8 +284,8 @@ def _misfit_told(index: Any, row: int, start: int) -> str:
 def frequency(index: Any) -> Any:
     """Return the frequency of an index, given or inferred from three stamps or more; else None.
 
-    Of dates as text, or as the offset that they carry where no text says it; of periods and
-    numbers the step between them.
+    For dates it is a text, or the offset of the index if that has no text; for periods and numbers
+    the step between them.
     """
     if index.dtype.kind == "M":
         text = frequency_text(index)
@@ -306,10 +306,10 @@ def _first_misfit(index: Any) -> int:
 
 
 def _is_one_hole(index: Any, row: int) -> bool:
-    """Whether rows are missing before a row, and nothing else is wrong with an index.
+    """Whether rows are missing before `row`, and the index is regular otherwise.
 
-    That is so if the rows before and those from there on have the same frequency, and the step
-    between them is a multiple of it.
+    True if the rows before it and the rows from it on have the same frequency, and the step between
+    them is a multiple of it.
     """
     left, right = index[:row], index[row:]
     freq = frequency(left)
@@ -327,14 +327,14 @@ def _plain_number(one: Any) -> float:
 
 
 def _joined(recent: tuple[float, ...], index: Any) -> Any:
-    """Return one index of the stamps `recent`, as in `Ending.recent`, and then those of `index`."""
+    """Return the stamps `recent`, as in `Ending.recent`, followed by `index`, as one index."""
     if not recent:
         return index
     import pandas as pd
 
     if index.dtype.kind == "M":
         numbers = [*recent, *(number * unit_of(index) for number in numbers_of(index).tolist())]
-        if max(map(abs, numbers)) >= 2**63:  # dates that nanoseconds do not reach
+        if max(map(abs, numbers)) >= 2**63:  # dates outside the range of nanoseconds
             return index
         dates = pd.DatetimeIndex(np.array(numbers, dtype=np.int64).view("M8[ns]"))
         return dates if index.tz is None else dates.tz_localize("UTC").tz_convert(index.tz)
@@ -354,7 +354,7 @@ def _widest(index: Any) -> float | None:
 def _following(index: Any, freq: Any) -> float | None:
     """Return the stamp that the row after the last should have; None without a frequency.
 
-    `freq` is that of datetimes.
+    `freq` is the frequency of datetimes.
     """
     last = _plain_number(index[-1:])
     if index.dtype.kind == "M":
@@ -362,7 +362,7 @@ def _following(index: Any, freq: Any) -> float | None:
             return None
         try:
             return _plain_number(dates_after(index[-1:], 1, freq))
-        except OverflowError:  # the last date of all
+        except OverflowError:  # the last date that the unit can represent
             return None
     steps = np.diff(numbers_of(index))
     if not len(steps):

@@ -1,6 +1,6 @@
-"""Refusal of tables that hold no numbers, and of what is no table: text, sparse, a single number.
+"""Rejection of data that are not numeric tables: text, sparse data, single numbers.
 
-scikit-learn would refuse most of it, too, but names neither the column nor what to do.
+scikit-learn would reject most of these, too, but its messages name neither the column nor a remedy.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import check_no_dates, date_told
+from reservoir._validation.dates import check_no_dates, date_advice
 from reservoir._validation.wording import code, replaced
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
-    """Refuse dates, durations, text and sparse arrays in a table X; the column is named.
+    """Raise if a table X contains dates, durations or text, or is sparse; messages name the column.
 
     Parameters
     ----------
     name : str
-        What messages call the table.
+        Name of the table in messages.
     table : any
     has_ids : bool, default=False
-        Whether a column of ids has been taken off it, so that no other column tells sequences.
+        Whether the ids of the sequences are given already, so that no other column can be one of
+        ids.
     """
     check_dense(name, table)
     check_no_dates(name, table)
@@ -39,21 +40,20 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
             continue
         if hasattr(table, "iloc") and isinstance(text, str) and _ISO_DATE.match(text):
             raise ValueError(
-                f"{name} holds dates as text in column {column!r}, {text!r} for instance. "
-                f"{date_told(name, column, np.empty(0, dtype=object))}"
+                f"{name} contains dates as text in column {column!r}, {text!r} for instance. "
+                f"{date_advice(name, column, np.empty(0, dtype=object))}"
             )
-        ids = "" if has_ids else f" If it tells sequences apart, give sequence_column={column!r}."
+        ids = "" if has_ids else f" If it identifies sequences, give sequence_column={column!r}."
         raise ValueError(
-            f"{name} holds text in column {column!r}, {text!r} for instance, and networks take "
-            f"numbers.{ids} If it names categories, make a column of each, "
-            f"{_encoded(name, table, column)}, or let an encoder do so in a pipeline: "
-            f"{_encoder_told()}, within PerStep where X holds several "
-            "sequences."
+            f"{name} contains text in column {column!r}, {text!r} for instance, and networks need "
+            f"numbers.{ids} If it names categories, make a column for each, "
+            f"{_encoded(name, table, column)}, or use an encoder in a pipeline: "
+            f"{_encoder_code()}, within PerStep if X contains several sequences."
         )
 
 
 def check_dense(name: str, table: Any) -> None:
-    """Refuse sparse arrays, matrices and tables; `name` is what messages call them."""
+    """Raise if `table` is a sparse array, matrix or DataFrame; messages call it `name`."""
     dense = "rows.toarray()" if sp.issparse(table) else None
     if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
         columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
@@ -61,54 +61,54 @@ def check_dense(name: str, table: Any) -> None:
     if dense is not None:
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
-            f"required: {code(replaced(name, dense))}. In a pipeline an encoder makes dense "
-            f"columns, {_encoder_told()}."
+            f"required: {code(replaced(name, dense))}. In a pipeline an encoder can return dense "
+            f"columns, {_encoder_code()}."
         )
 
 
 def check_no_text(name: str, values: Any, remedy: str) -> None:
-    """Refuse text where there must be numbers, whatever the shape; `remedy` ends the message."""
+    """Raise if values of any shape contain text; `remedy` ends the message."""
     values = np.asarray(values) if isinstance(values, (list, tuple)) else values
     if getattr(getattr(values, "dtype", None), "kind", "f") not in "OSUT":
         return
     text = next((each for each in np.ravel(values).tolist() if _is_text(each)), None)
     if text is not None:
-        raise ValueError(f"{name} holds text, {text!r} for instance, and needs numbers. {remedy}")
+        raise ValueError(f"{name} contains text, {text!r} for instance, not numbers. {remedy}")
 
 
 def check_has_rows(name: str, values: Any, shape: str) -> None:
-    """Refuse a single number, text or None where rows are expected.
+    """Raise if a single number, text or None is given instead of rows.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        Name of the values in messages.
     values : any
     shape : str
-        What it must have.
+        The shape that they must have.
     """
     if isinstance(values, (list, tuple)):
         return
     if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
         plain = values is None or isinstance(values, (str, np.generic, Number))
-        shape = shape.removesuffix(",")  # of a list of several
+        shape = shape.removesuffix(",")  # if there is a list of shapes
         raise ValueError(
-            f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, and rows are "
-            f"expected: {name} of shape {shape}, also where there is one row. Reshape your data."
+            f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, but rows are "
+            f"expected: {name} of shape {shape}, even for a single row. Reshape your data."
         )
 
 
 def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
-    """Return the message for labels that came as columns of 0 and 1; None for others.
+    """Return the message for one-hot labels, columns of 0 and 1; None for other labels.
 
     Parameters
     ----------
     name : str
-        What messages call the labels.
+        Name of the labels in messages.
     labels : any
         As the user gave them.
     rows : array of shape (n_rows, ...)
-        The same as an array.
+        `labels` as an array.
     """
     if rows.ndim != 2 or rows.shape[1] < 2 or rows.dtype.kind not in "biuf":
         return None
@@ -123,13 +123,13 @@ def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
     )
 
 
-def _encoder_told() -> str:
-    """Return the code of an encoder whose columns networks take."""
+def _encoder_code() -> str:
+    """Return the code of an encoder that returns dense columns."""
     return code("OneHotEncoder(sparse_output=False)")
 
 
 def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield name and values of the columns of a table that may hold text."""
+    """Yield name and values of each column that may contain text."""
     if hasattr(table, "get_column"):  # polars
         for column in table.columns:
             if not table.get_column(column).dtype.is_numeric():
@@ -146,7 +146,7 @@ def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _as_objects(table: Any) -> Array | None:
-    """Return nested lists that hold text as an array; None for all else."""
+    """Return nested lists that contain text as an array; None for anything else."""
     if not isinstance(table, (list, tuple)):
         return None
     try:
@@ -156,7 +156,7 @@ def _as_objects(table: Any) -> Array | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is text that is no number."""
+    """Whether a value is text that cannot be read as a number."""
     if not isinstance(value, (str, bytes)):
         return False
     try:
@@ -167,7 +167,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _encoded(name: str, table: Any, column: Any) -> str:
-    """Return the code that makes a column of numbers of each category."""
+    """Return the code that makes a numeric column for each category."""
     made = f"pd.get_dummies(rows, columns=[{column!r}], dtype=float)"
     if hasattr(table, "to_dummies"):  # polars
         made = f"rows.to_dummies({column!r})"

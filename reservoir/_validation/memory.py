@@ -1,4 +1,4 @@
-"""Memory: what does not fit is refused by name, where its size is known before it is asked for."""
+"""Memory limits: allocations of known size that cannot fit raise an error that names them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 class NotEnoughMemory(MemoryError):
-    """A MemoryError that says what takes how much, and what to change."""
+    """MemoryError whose message names the data, its size and the parameter to change."""
 
     names_parameters = False
 
 
 def machine_memory() -> float:
-    """Return the bytes of memory that this process may have at most; infinity if not known."""
+    """Return the bytes of memory that this process may use; infinity if the limit is unknown."""
     try:
         import resource
     except ImportError:  # Windows
@@ -48,36 +48,37 @@ def _installed_memory() -> float:
 
 @contextlib.contextmanager
 def room_for(what: str, n_bytes: float, remedy: str) -> Iterator[None]:
-    """Refuse what is larger than the memory there is; say of a smaller one that fails what it was.
+    """Raise if `n_bytes` exceed the memory limit, or if an allocation within the context fails.
 
-    Systems promise memory that they do not have, and then end the process that makes use of it.
+    The size is compared first: systems grant more memory than they have, and then kill the process
+    that uses it.
 
     Parameters
     ----------
     what : str
-        What is made within this context, in the plural.
+        Name of the data allocated within this context, a plural noun.
     n_bytes : float
-        That it takes at least, all at the same time.
+        A lower bound of their size, at the peak.
     remedy : str
-        What to change, in the user's terms.
+        The change to make, in the user's terms.
 
     Raises
     ------
     NotEnoughMemory
     """
-    said = f"{what} take {n_bytes / GIB:.3g} GiB of memory, "
-    if n_bytes > (there := machine_memory()):
-        raise NotEnoughMemory(f"{said}and there are {there / GIB:.3g} GiB. {remedy}")
+    need = f"{what} need {n_bytes / GIB:.3g} GiB of memory"
+    if n_bytes > (limit := machine_memory()):
+        raise NotEnoughMemory(f"{need}, but the limit is {limit / GIB:.3g} GiB. {remedy}")
     try:
         yield
     except NotEnoughMemory:
         raise
     except MemoryError as error:
-        raise NotEnoughMemory(f"{said}which could not be had. {remedy}") from error
+        raise NotEnoughMemory(f"{need}, which could not be allocated. {remedy}") from error
 
 
 def dense(matrix: Any, name: str = "W") -> Array:
-    """Return a sparse matrix as an array; an array as it is."""
+    """Return a sparse matrix as a dense array; an array is returned as it is."""
     if not sp.issparse(matrix):
         return np.asarray(matrix)
     size = " x ".join(map(str, matrix.shape))
@@ -88,7 +89,7 @@ def dense(matrix: Any, name: str = "W") -> Array:
 
 @contextlib.contextmanager
 def advising(advice: str) -> Iterator[None]:
-    """Let a MemoryError within this context say what to change, in the user's terms."""
+    """Add advice, in the user's terms, to a MemoryError raised within this context."""
     try:
         yield
     except MemoryError as error:
@@ -96,10 +97,10 @@ def advising(advice: str) -> Iterator[None]:
 
 
 def raise_naming(error: MemoryError, advice: str) -> NoReturn:
-    """Raise an error again that says, too, which parameters of an estimator to change."""
+    """Raise a MemoryError again, with advice on which parameters of an estimator to change."""
     if isinstance(error, NotEnoughMemory) and error.names_parameters:
         raise error
-    said = str(error) or "There is not enough memory."
-    told = NotEnoughMemory(f"{said.rstrip('.')}. {advice}")
-    told.names_parameters = True
-    raise told from error
+    message = str(error) or "There is not enough memory."
+    advising_error = NotEnoughMemory(f"{message.rstrip('.')}. {advice}")
+    advising_error.names_parameters = True
+    raise advising_error from error

@@ -1,7 +1,7 @@
-"""The order of rows by their pandas index, checked here for all estimators; remedies as code.
+"""Order of rows by their pandas index, checked here for all estimators; remedies are code.
 
-Dates that are missing, double or not in increasing order are refused. Numbers may be labels: a
-permutation of whole numbers is warned of, and refused where a series has to go on.
+Missing or duplicate dates, and dates that do not increase, raise an error. Numbers may be labels: a
+permutation of whole numbers causes a warning, and an error where a series has to continue.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from reservoir._validation.scalars import caller_level
 from reservoir._validation.wording import code
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_FALLING = 10  # whole numbers that fall in a tenth of the steps, or more, are no counter
+_FALLING = 10  # whole numbers that decrease in a tenth of the steps or more do not count rows
 
 
 @dataclass(frozen=True)
 class Handling:
-    """How a user changes the rows of a table, and those of what goes with it: code for messages.
+    """Code for messages: Python that changes the rows of a table and of the variables with it.
 
     Parameters
     ----------
     table : str
-        The variable that holds the table, or the list of them.
+        The variable that is the table, or the list of tables.
     others : tuple of str, default=()
-        Variables with the same rows: y beside X.
+        Variables with the same rows, such as y for X.
     alike : bool, default=True
         Whether the others have the index of the table.
     methods : bool, default=True
-        Whether the others are arrays or of pandas: lists have no method `take`.
+        Whether the others are NumPy arrays or pandas objects: lists have no method `take`.
     kind : {"table", "list", "levels", "ids"}, default="table"
-        One sequence; a list of such; several in one table, told apart by the first levels of its
-        index, or by a column.
+        One sequence; a list of sequences; several in one table, identified by the first levels of
+        its index, or by a column.
     ids : str, default=""
-        That column as an expression.
+        The expression of that column.
     """
 
     table: str
@@ -54,13 +54,13 @@ class Handling:
 
     @classmethod
     def of(cls, X: Any, y: Any, *, is_table: bool, sequence_column: Any, by: str) -> Handling:
-        """Return how X and y are handled; y is None where it has other rows.
+        """Return the handling of X and y; y is None if its rows are not the rows of X.
 
         `by` is the one whose index is read, "X" or "y"; the other parameters as in `read_times`.
         """
         main, other = (X, y) if by == "X" else (y, X)
         if other is not None and is_table and np.shape(other)[1:] == (0,):
-            other = None  # what stands in for X where there is none
+            other = None  # the placeholder for X of networks without inputs
         pairs = (
             [(main, other)]
             if is_table
@@ -88,7 +88,7 @@ class Handling:
         return f"{self.ids}.factorize()[0]"
 
     def _all(self, method: str) -> str:
-        """Return code that calls a method of all tables."""
+        """Return code that calls a method on all tables."""
         names = (self.table, *self.others)
         if self.kind != "list":
             return f"{', '.join(names)} = {', '.join(f'{each}.{method}' for each in names)}"
@@ -98,7 +98,7 @@ class Handling:
         return f"{joined} = ([item.{method} for item in part] for part in ({joined}))"
 
     def _taken(self, rows: str) -> str:
-        """Return code that keeps some rows of all tables; {} in `rows` stands for a table."""
+        """Return code that keeps some rows of all tables; {} in `rows` is replaced by a table."""
         names = ", ".join((self.table, *self.others))
         if self.kind == "list":
             taken = "[item.take(i, axis=0) for item, i in zip({}, rows)]"
@@ -112,7 +112,7 @@ class Handling:
         return f"rows = {rows}; {names} = {', '.join(parts)}"
 
     def sorted(self) -> str:
-        """Return code that puts the rows of each sequence in the order of their stamps."""
+        """Return code that sorts the rows of each sequence by their stamps."""
         if self.kind in ("levels", "ids"):
             ranks = f"{self._stamps('{}')}.factorize(sort=True)[0]"
             return self._taken(f"np.lexsort(({ranks}, {self._of_sequences()}))")
@@ -120,35 +120,35 @@ class Handling:
         return self._all("sort_index()") if simple else self._taken("{}.index.argsort()")
 
     def without_doubles(self) -> str:
-        """Return code that keeps the first of rows that have the same stamp."""
+        """Return code that keeps the first of several rows with the same stamp."""
         index = "{}.index"
         if self.kind == "ids":
             index = f"pd.MultiIndex.from_arrays([{self.ids}, {{}}.index])"
         return self._taken(f"(~{index}.duplicated()).nonzero()[0]")
 
     def means(self) -> str:
-        """Return code that replaces rows of the same stamp by their mean; "" where none is simple.
+        """Return code that replaces rows with the same stamp by their mean; "" if it is not simple.
 
-        Means of labels are no labels: there it is not for y.
+        Not for y, which may be labels: their mean is not a label.
         """
         if self.kind in ("levels", "ids") or self.others:
             return ""
         return f", or their mean, {code(self._all('groupby(level=0).mean()'))}"
 
     def of_clocks(self) -> str:
-        """Return code that tells apart the hours that clocks repeat."""
+        """Return advice, with code, that distinguishes the two hours when clocks are set back."""
         if self.kind in ("levels", "ids"):
             return ""
-        own = self if self.alike or not self.others else Handling(self.table, kind=self.kind)
-        told = code(own._all('tz_localize("Europe/Berlin", ambiguous="infer")'))
-        return f" Where clocks were set back, {told}, say, tells the two hours apart."
+        one = self if self.alike or not self.others else Handling(self.table, kind=self.kind)
+        localized = code(one._all('tz_localize("Europe/Berlin", ambiguous="infer")'))
+        return f" If clocks were set back, distinguish the two hours, for instance by {localized}."
 
     def without_missing(self) -> str:
         """Return code that drops the rows without a stamp."""
         return self._taken(f"{self._stamps('{}')}.notna().nonzero()[0]")
 
     def numbered(self) -> str:
-        """Return code that numbers the rows, so that their stamps say nothing."""
+        """Return code that numbers the rows, so that their stamps are ignored."""
         if self.kind != "levels":
             numbered = self._all("reset_index(drop=True)")
             alike = not self.others or self.alike
@@ -173,22 +173,23 @@ def check_order(
     *,
     continues: bool = False,
 ) -> bool:
-    """Refuse dates that are missing, or do not increase within each sequence; warn of numbers.
+    """Raise if dates are missing or do not increase within each sequence; warn about numbers.
 
     Returns whether it has warned.
 
     Parameters
     ----------
     name : str
-        What messages call the table.
+        Name of the table in messages.
     index : pandas.Index
         Its stamps.
     starts : array of int
-        The first row of each sequence: from one to the next stamps may go back.
+        The first row of each sequence: stamps may decrease from one sequence to the next.
     handling : callable
-        ``handling()`` is what remedies are made of.
+        ``handling()`` returns the code for remedies.
     continues : bool, default=False
-        Whether a series goes on with these stamps: then numbers are refused as dates are.
+        Whether these stamps continue a series: then numbers that do not increase raise an error,
+        too.
     """
     if not continues and not is_time(kind_of(index) or ""):
         return warn_if_permuted(name, index, starts, handling)
@@ -208,22 +209,22 @@ def check_order(
     _check_unique(name, index[begin:end], begin, handling())
     raise ValueError(
         f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
-        f"behind row {row} ({show(index[row])}), and rows are steps of time in order. Sort them, "
-        f"{code(handling().sorted())}; shuffle no rows when you split."
+        f"after row {row} ({show(index[row])}), but rows must be time steps in order. Sort them, "
+        f"{code(handling().sorted())}, and do not shuffle rows when you split."
     )
 
 
 def _check_unique(name: str, index: Any, begin: int, handling: Handling) -> None:
-    """Refuse stamps that come twice in one sequence, which begins at row `begin`."""
+    """Raise if one sequence, which begins at row `begin`, has duplicate stamps."""
     if index.is_unique:
         return
     rows = np.flatnonzero(index == index[np.flatnonzero(index.duplicated())[0]])
     hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
     raise ValueError(
         f"The index of {name} has {show(index[rows[0]])} twice, in rows {begin + rows[0]} and "
-        f"{begin + rows[1]}, and a row is one step of time. Keep one, "
-        f"{code(handling.without_doubles())}{handling.means()}; several series in one table are "
-        f"told apart by sequence_column=.{handling.of_clocks() if hourly else ''}"
+        f"{begin + rows[1]}, but each row must be one time step. Keep one, "
+        f"{code(handling.without_doubles())}{handling.means()}; several series in one table need "
+        f"sequence_column=.{handling.of_clocks() if hourly else ''}"
     )
 
 
@@ -233,9 +234,9 @@ def _has_times(index: Any) -> bool:
 
 
 def dates_of_labels(table: Any) -> Any:
-    """Return the durations or dates that an index of labels holds, in its last level; None if none.
+    """Return the durations or dates in the last level of an index of labels, None without any.
 
-    Dates are Python's, or text that says the year first: of other text the order is not known.
+    Dates are Python objects, or text with the year first: other text is ambiguous.
     """
     import pandas as pd
 
@@ -260,19 +261,20 @@ def warn_if_permuted(
     handling: Callable[[], Handling],
     what: str = "whole numbers",
 ) -> bool:
-    """Warn of stamps that come once each in a sequence, and fall in a tenth of its steps.
+    """Warn if the stamps of a sequence are unique, and decrease in a tenth of its steps or more.
 
-    `what` they are is told; other parameters as in `check_order`. Returns whether it has warned.
+    `what` names them in the message; other parameters as in `check_order`. Returns whether it has
+    warned.
     """
     row = _first_fall(numbers_of(index), starts)
     if row is not None:
         handled = handling()
         warnings.warn(
             f"The index of {name} is a permutation of {what}: row {row + 1} "
-            f"({show(index[row + 1])}) comes behind row {row} ({show(index[row])}), and rows are "
-            f"steps of time in order. Where these {what.split()[-1]} count time, sort the rows, "
-            f"{code(handled.sorted())}, and shuffle none when you split. Where they are labels of "
-            f"rows in the right order, number the rows: {code(handled.numbered())}.",
+            f"({show(index[row + 1])}) comes after row {row} ({show(index[row])}), but rows must "
+            f"be time steps in order. If these {what.split()[-1]} count time, sort the rows, "
+            f"{code(handled.sorted())}, and do not shuffle rows when you split. If they are labels "
+            f"of rows in the right order, number the rows: {code(handled.numbered())}.",
             UserWarning,
             stacklevel=caller_level(),
         )
@@ -280,10 +282,10 @@ def warn_if_permuted(
 
 
 def _first_fall(numbers: Array, starts: Array) -> int | None:
-    """Return the row before the first fall in a sequence that is permuted; None if none is.
+    """Return the row before the first decrease in a permuted sequence; None if none is permuted.
 
-    Numbers that come back (weekdays, hours) are labels. So are those that fall once, below where
-    they began: months from November to February come back in a longer table only.
+    Numbers that occur twice (weekdays, hours) are labels. So are numbers that decrease once, to
+    below where they began: months from November to February would occur twice in a longer table.
     """
     falls = np.append(np.diff(numbers) < 0, False)
     falls[starts[1:] - 1] = False
@@ -295,7 +297,7 @@ def _first_fall(numbers: Array, starts: Array) -> int | None:
     often &= (n_falls > 1) | (numbers[lasts] > numbers[starts])
     if not often.any():
         return None
-    # which sequences have a number twice
+    # exclude sequences in which a number occurs twice
     sequence = np.repeat(np.arange(len(starts)), lasts - starts + 1)
     order = np.lexsort((numbers, sequence))
     same = (np.diff(numbers[order]) == 0) & (np.diff(sequence[order]) == 0)

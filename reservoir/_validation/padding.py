@@ -1,4 +1,4 @@
-"""Padding: NaN in all channels at the ends of whole series, and how it is cut off."""
+"""Padding: NaN in all channels at the ends of whole series, and code that removes it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation.wording import code
 
-_TOLD = (
-    "All channels are missing there up to the {where} of the series: that is padding. Cut it off, "
+_ADVICE = (
+    "All channels are missing there up to the {where} of the series: this is padding. Remove it, "
     "series may differ in length: {cut}."
 )
 
 
 def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
-    """Return what to do about padding in one series of several; None where NaN is something else.
+    """Return advice on padding in one series of several; None if its NaN are not padding.
 
     Parameters
     ----------
     given : any
-        The series as it came.
+        The series as the user gave it.
     table : array of shape (n_steps, n_channels)
-        The same with NaN.
+        The series as an array with NaN.
     each : str, default="X"
         The Python expression over which all series are iterated.
     """
@@ -34,28 +34,28 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     if hasattr(given, "iloc"):
         known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
     rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
-    # a series that is missing as a whole becomes an empty one
+    # a series of NaN only becomes an empty one
     kept = f": np.flatnonzero({known}).max(initial=-1) + 1"
     if there[-1]:
         kept = f"np.flatnonzero({known}).min(initial=len(rows)) :"
     cut = code(f"X = [{rows}[{kept}] for rows in {each}]")
-    return _TOLD.format(where="start" if there[-1] else "end", cut=cut)
+    return _ADVICE.format(where="start" if there[-1] else "end", cut=cut)
 
 
 def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
-    """Return what to do about padding in a table of several series; None for other NaN.
+    """Return advice on padding in a table of several series; None if its NaN are not padding.
 
     Parameters
     ----------
     X : table
-        As it came.
+        As the user gave it.
     y : any
-        What has an entry per row, or one per series; None where it is not known.
+        Targets, one per row or one per series; None if unknown.
     table : array of shape (n_rows, n_columns)
-        The same with NaN, ids replaced by zeros.
+        X as an array with NaN, ids replaced by zeros.
     column : int or None
-        The number of the column of ids; None where a MultiIndex tells them.
-    ids : array of shape (n_rows,), or None where there is one series
+        The number of the column of ids; None if they are in a MultiIndex.
+    ids : array of shape (n_rows,), or None if there is one series
     """
     channels = table if column is None else np.delete(table, column, axis=1)
     there = np.flatnonzero(~np.isnan(channels).all(axis=1))
@@ -71,11 +71,11 @@ def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | 
         cut = code(f'X = X.dropna(how="all", subset=X.columns.drop({X.columns[column]!r}))')
     else:
         cut = code(f"X = X[~np.isnan(np.delete(X, {column}, axis=1)).all(axis=1)]")
-    return _TOLD.format(where="end", cut=cut)
+    return _ADVICE.format(where="end", cut=cut)
 
 
 def _with_targets(X: Any, y: Any, column: int | None) -> str:
-    """Return Python that cuts padding off X and off y, which has an entry per row."""
+    """Return Python that removes padding from X and from y, which has an entry per row."""
     channels = "X" if column is None else f"np.delete(X, {column}, axis=1)"
     known = f"~np.isnan({channels}).all(axis=1)"
     if hasattr(X, "dropna"):

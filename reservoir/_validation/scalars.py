@@ -14,14 +14,14 @@ from reservoir._typing import Array, RandomState
 
 
 class SumError(ValueError):
-    """A column whose sum of squares is not finite.
+    """Error for a column whose sum of squares is not finite.
 
     Attributes
     ----------
     of : {"H", "Y"}
-        Whether the column is one of the features (H) or of the targets (Y).
+        Whether it is a column of the features (H) or of the targets (Y).
     column : int
-        Its number.
+        The number of the column.
     """
 
     of = ""
@@ -32,7 +32,7 @@ _BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # modules between the user's l
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Return `value` as an int of at least `minimum`; booleans and fractions are refused."""
+    """Return `value` as an int of at least `minimum`; raise for booleans and fractions."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if value < minimum:
@@ -49,7 +49,7 @@ def check_number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Return `value` as a finite float from `low` to `high`; booleans are refused.
+    """Return `value` as a finite float from `low` to `high`; raise for booleans.
 
     `low_open` and `high_open` exclude the ends.
     """
@@ -67,7 +67,7 @@ def check_number(
 
 
 def check_switch(name: str, value: Any) -> None:
-    """Refuse anything but True and False."""
+    """Check that `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False; got {value!r}.")
 
@@ -76,7 +76,7 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
     """Return a number or an array of numbers as float64.
 
     `kinds` are the kinds of NumPy dtypes that are allowed. Strings, booleans and objects, which
-    NumPy would silently convert to numbers, are refused.
+    NumPy would silently convert to numbers, raise an error.
     """
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return np.array(_as_float(value))
@@ -89,14 +89,14 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
     if given.ndim == 0:
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     raise TypeError(
-        f"{name} must hold numbers; got an array of dtype {given.dtype} and shape {given.shape}."
+        f"{name} must contain numbers; got an array of dtype {given.dtype} and shape {given.shape}."
     )
 
 
 def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature") -> Array:
     """Return one factor per column, at least 0: an array of shape (n_columns,).
 
-    A single number is repeated. `column` is what the message calls a column ("row", "block").
+    A single number is repeated. `column` names a column in the message ("row", "block").
     """
     factors = check_numbers(name, value)
     if factors.ndim == 0:
@@ -112,7 +112,7 @@ def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature"
 
 
 def check_penalties(name: str, value: Any) -> Array:
-    """Return a penalty or an array of them as float64; negative ones and NaN are refused."""
+    """Return a penalty or an array of penalties as float64; raise if one is negative or NaN."""
     several = isinstance(value, (np.ndarray, list, tuple)) or hasattr(value, "iloc")
     if several or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         penalties = check_numbers(name, value)
@@ -122,16 +122,16 @@ def check_penalties(name: str, value: Any) -> Array:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse a number of workers that joblib does not understand."""
+    """Check that `n_jobs` is valid for joblib: None, or an integer other than 0."""
     if n_jobs is None:
         return
     if isinstance(n_jobs, (bool, np.bool_)) or not isinstance(n_jobs, numbers.Integral):
         raise TypeError(
             f"n_jobs must be an integer or None; got {n_jobs!r} of type {type(n_jobs).__name__}. "
-            "-1 takes all processors."
+            "-1 uses all processors."
         )
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 leaves nobody to work. Give 1 or more, or -1 for all.")
+        raise ValueError("n_jobs=0 means no workers. Give 1 or more, or -1 for all.")
 
 
 def _as_float(value: Any) -> float:
@@ -143,7 +143,7 @@ def _as_float(value: Any) -> float:
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> str:
-    """Return `value` if it is one of the `known` names; refuse it, with similar names, if not."""
+    """Return `value` if it is one of the `known` names; otherwise raise, with similar names."""
     if isinstance(value, str) and value in known:
         return value
     listed = ", ".join(repr(k) for k in sorted(known))
@@ -155,9 +155,9 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> str:
 def as_generator(random_state: RandomState) -> np.random.Generator:
     """Return a `numpy.random.Generator` for one call of a public function.
 
-    An int (or None) seeds `numpy.random.default_rng`. From a `RandomState` one integer is drawn as
-    the seed. Of a `Generator` a child is spawned, so that the caller's own stream of random numbers
-    is not advanced.
+    An int (or None) seeds `numpy.random.default_rng`. A `RandomState` draws one integer as the
+    seed. A `Generator` spawns a child, so that the caller's stream of random numbers does not
+    advance.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state.spawn(1)[0]
@@ -178,8 +178,8 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 def caller_level() -> int:
     """Return the `stacklevel` that makes a warning point to the user's line of code.
 
-    That is the innermost one outside this package, scikit-learn and joblib; the latter two call the
-    package from pipelines and searches.
+    This is the innermost line outside this package, scikit-learn and joblib; the latter two call
+    the package in pipelines and searches.
     """
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):

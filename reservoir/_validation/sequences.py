@@ -1,4 +1,4 @@
-"""Reading X: its container, the sequences in it, the id column, and checks of its values."""
+"""Read X: its container, its sequences, the id column, and checks of its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reservoir._typing import Array
 from reservoir._validation.columns import column_number
 from reservoir._validation.kinds import check_has_rows, check_numeric
 from reservoir._validation.padding import cut_of_series, cut_of_table
-from reservoir._validation.times import UNTOLD, Times, read_times
+from reservoir._validation.times import NO_TIMES, Times, read_times
 from reservoir._validation.wording import code, replaced
 
 _FLOATS = (np.float64, np.float32)
@@ -23,30 +23,30 @@ _FLOATS = (np.float64, np.float32)
 
 @dataclass(frozen=True)
 class Sequences:
-    """The sequences that X holds, and how to return results in the container that X came in.
+    """The sequences in X, and the container in which results are returned.
 
     Attributes
     ----------
     arrays : sequence of arrays, each of shape (n_samples_i, n_features)
         Without the id column.
     container : {"table", "list", "object", "array"}
-        What X was: one 2-D table, a list, an object array, or a 3-D array.
+        The container of X: one 2-D table, a list, an object array, or a 3-D array.
     ids : tuple or None
         The id of each sequence, from the id column or the MultiIndex of a table; else None.
     numbers : tuple of int or None
-        The number of each sequence in X, where these are some of X; None for all, in their order.
+        The number of each sequence in X, if these are only some of X; None for all, in order.
     times : Times
-        The indexes of X and y, for pandas tables that have one.
+        The indexes of X and y, if they are pandas tables.
     gaps : tuple of arrays, each of shape (n_samples_i - 1,), or None
-        The time between rows, where a column of X says when they were measured.
+        The time between rows, if X has a column of times.
     ids_in : str
-        The Python expression that gives `ids` of the user's X.
+        The Python expression that returns `ids` from the user's X.
     """
 
     arrays: Sequence[Array]
     container: str
     ids: tuple[Any, ...] | None = None
-    times: Times = UNTOLD
+    times: Times = NO_TIMES
     numbers: tuple[int, ...] | None = None
     gaps: tuple[Array, ...] | None = None
     ids_in: str = ""
@@ -60,18 +60,18 @@ class Sequences:
         return [len(array) for array in self.arrays]
 
     def name(self, i: int) -> str:
-        """Return what messages call a sequence: by its id, else by its number in X."""
+        """Return the name of a sequence for messages: by its id, else by its number in X."""
         if self.ids is None:
             return f"sequence {i if self.numbers is None else self.numbers[i]} of X"
         value = self.ids[i]
         return f"sequence {value.item() if isinstance(value, np.generic) else value!r} of X"
 
     def place(self, i: int, step: int) -> str:
-        """Return what messages call a step of a sequence."""
+        """Return the name of a step of a sequence for messages."""
         return f"step {step} of {self.name(i)}"
 
     def some(self, which: Sequence[int]) -> Sequences:
-        """Return some of the sequences, in the order of their numbers; `name` knows them still."""
+        """Return some of the sequences, in the order of `which`; they keep their names."""
         arrays = tuple(self.arrays[i] for i in which)
         ids = None if self.ids is None else tuple(self.ids[i] for i in which)
         numbers = tuple(i if self.numbers is None else self.numbers[i] for i in which)
@@ -79,11 +79,11 @@ class Sequences:
         return replace(self, arrays=arrays, ids=ids, numbers=numbers, gaps=gaps)
 
     def split(self, rows: Array) -> list[Array]:
-        """Split an array with a row per row of all sequences into one array per sequence."""
+        """Split an array with the rows of all sequences into one array per sequence."""
         return np.split(rows, np.cumsum(self.lengths)[:-1])
 
     def restore(self, parts: Sequence[Array]) -> Any:
-        """Return one array per sequence in the container that X came in."""
+        """Return one array per sequence in the container of X."""
         if self.container == "table":
             return parts[0] if len(parts) == 1 else np.concatenate(parts)
         if self.container == "array":
@@ -113,17 +113,16 @@ def read_series(
         For scikit-learn's checks, and for messages.
     X : table, list of tables, object array of tables or 3-D array
     y : any, default=None
-        Only its index is read, if it has one: it must fit that of X.
+        Only its index is read, if it has one: it must match the index of X.
     reset : bool
         Whether to set ``n_features_in_`` and ``feature_names_in_`` (in fit), or to check them. In
-        fit, dates without a frequency are warned of.
+        fit, dates without a frequency cause a warning.
     dtype : dtype
-        Of the arrays returned.
+        The dtype of the arrays returned.
     sequence_column : int, str or None
-        The column of a table that holds the ids of the sequences.
+        The column of a table that contains the ids of the sequences.
     has_times : bool, default=False
-        Whether a column says when rows were measured. The indexes are checked then, and tell
-        nothing more.
+        Whether X has a column of times. Then the indexes are only checked, and not returned.
     """
     if not reset and sequence_column is None and (y is None or type(y) is np.ndarray):
         plain = plain_table(estimator, X)
@@ -142,9 +141,10 @@ def read_series(
 
 
 def plain_table(estimator: Any, X: Any) -> Array | None:
-    """Return X if it is such an array that scikit-learn's checks would let it pass as it is.
+    """Return X if it is an array that scikit-learn's checks would return unchanged, else None.
 
-    For a single row they take longer than the network; all else, and all that is wrong, is theirs.
+    This skips these checks, which for a single row take longer than the network. Anything else,
+    including everything invalid, is left to them.
     """
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and len(X) > 0
     if not plain or not X.flags.c_contiguous or _names(estimator) is not None:
@@ -167,20 +167,20 @@ def _read_arrays(
             "(model_selection.stack_sequences makes it)."
         )
     if len(X) == 0:
-        raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+        raise ValueError("X contains no sequences (n_sequences=0); at least 1 is required.")
     stack = _plain_stack(estimator, X, dtype) if container == "array" and not reset else None
     if stack is not None:
         return Sequences(stack, container)  # type: ignore[arg-type]
-    # the first item decides the number and the names of the features
+    # the first item determines the number and the names of the features
     items = enumerate(X)
     arrays = tuple(_read_item(estimator, i, item, reset and i == 0, dtype) for i, item in items)
     return Sequences(arrays, container)
 
 
 def _plain_stack(estimator: Any, X: Array, dtype: Any) -> Array | None:
-    """Return a 3-D array in `dtype` if each item is a `plain_table`, and all is finite.
+    """Return a 3-D array in `dtype` if each item is a `plain_table`, and all values are finite.
 
-    One check for many short sequences, and no view of each.
+    Many short sequences are checked at once, without a view of each.
     """
     if not X.flags.c_contiguous or type(X) is not np.ndarray:
         return None
@@ -193,7 +193,7 @@ def _plain_stack(estimator: Any, X: Array, dtype: Any) -> Array | None:
 
 
 def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
-    """Return sequence number i of a collection as a finite array; messages name the sequence."""
+    """Return sequence i of a collection as a finite array; messages name the sequence."""
     table = None if reset else plain_table(estimator, item)
     if table is None:
         name = f"Sequence {i} of X"
@@ -208,26 +208,26 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
 
 
 def _if_missing(estimator: Any, cut: Callable[..., str | None], *given: Any) -> str:
-    """Return the advice for NaN in X, which may be padding where sequences have one target each."""
-    told = cut(*given) if getattr(estimator, "target", None) == "last" else None
-    return told or _FILL_X
+    """Return the advice for NaN in X, which may be padding if each sequence has one target."""
+    advice = cut(*given) if getattr(estimator, "target", None) == "last" else None
+    return advice or _FILL_X
 
 
 def check_enough_rows(estimator: Any, sequences: Sequences) -> None:
-    """Refuse to fit on a single row, in which there is no step from one time to the next."""
+    """Raise if there is only a single row, which has no step from one time to the next."""
     if sum(sequences.lengths) < 2:
         raise ValueError(
-            f"X holds 1 sample (n_samples=1): {type(estimator).__name__} learns from steps and "
-            "needs at least 2 in fit. partial_fit takes rows one by one."
+            f"X contains 1 sample (n_samples=1): {type(estimator).__name__} learns from steps and "
+            "needs at least 2 in fit. partial_fit accepts rows one by one."
         )
 
 
 def container_of(X: Any) -> str:
-    """Return the kind of container that X is.
+    """Return the kind of container of X.
 
     "table" is one table; "list", "object" and "array" are several sequences, in a list, an object
-    array or a 3-D array. A list of lists of numbers is a table. Nothing is checked, but a list of
-    1-D arrays, which could be either, is refused.
+    array or a 3-D array. A list of lists of numbers is a table. The only error is for a list of 1-D
+    arrays, which is ambiguous.
     """
     if isinstance(X, np.ndarray):
         if X.ndim == 3:
@@ -255,9 +255,9 @@ def _is_table(item: Any) -> bool:
 
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
-    """Return a table as a float array after scikit-learn's checks, which NaN and infinity pass."""
-    # a network that was trained without any input has rows without columns
-    deaf = not reset and getattr(estimator, "n_features_in_", None) == 0
+    """Return a table as a float array after scikit-learn's checks, except for NaN and infinity."""
+    # the X of a network that was trained without inputs has no columns
+    without_inputs = not reset and getattr(estimator, "n_features_in_", None) == 0
     return validate_data(
         estimator,
         X,
@@ -265,22 +265,22 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Array:
         dtype=list(_FLOATS),
         ensure_all_finite=False,
         order="C",
-        ensure_min_features=0 if deaf else 1,
+        ensure_min_features=0 if without_inputs else 1,
     )
 
 
 def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
-    """Refuse X of no or one dimension, or of four and more.
+    """Check that X has two or three dimensions.
 
-    What cannot become an array at all is left to scikit-learn's checks. `name` is what messages
-    call X.
+    Objects that cannot be converted to an array are left to scikit-learn's checks. `name` is the
+    name of X in messages.
     """
     check_has_rows(name, X, "(n_samples, n_features)")
     try:
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     except ValueError:  # rows of different lengths
         return
-    # one dimension: the remedy in the terms of what X is
+    # one dimension: the remedy depends on the type of X
     if len(shape) == 1:
         column = "rows.reshape(-1, 1)" if hasattr(X, "reshape") else "np.reshape(rows, (-1, 1))"
         column = "rows.to_frame()" if hasattr(X, "to_frame") else column
@@ -293,22 +293,22 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
     if len(shape) > 3:
         raise ValueError(
             f"Found array with dim {len(shape)}: {name} has shape {shape}. "
-            f"{type(estimator).__name__} takes one series, (n_samples, n_features), or "
-            "several of equal length, (n_sequences, n_samples, n_features): 2-D and 3-D are "
-            "accepted. Reshape your data: what is measured at one time step makes one row."
+            f"{type(estimator).__name__} accepts one series, (n_samples, n_features), or "
+            "several of equal length, (n_sequences, n_samples, n_features). Reshape your data: all "
+            "values of one time step are one row."
         )
 
 
 def _names(estimator: Any) -> Any:
-    """Return the feature names seen in fit, or None."""
+    """Return the feature names set in fit, or None."""
     return getattr(estimator, "feature_names_in_", None)
 
 
 _FILL_X = (
     "Fill it before fitting, for instance by interpolation (pandas' interpolate) or with "
     "scikit-learn's SimpleImputer. Dropping the row would shift time: rows are consecutive steps. "
-    "Only at the start or the end of a series, as lags and padding leave them, may such rows be "
-    "cut off, those of y with them."
+    "Only rows at the start or the end of a series, such as those from lags and padding, may be "
+    "removed, together with the same rows of y."
 )
 
 
@@ -321,13 +321,14 @@ def as_finite(
     if_nan: Callable[[], str] | None = None,
     allow_nan: bool = False,
 ) -> Array:
-    """Return a table in `dtype`; refuse NaN and infinity, and name the first column and row.
+    """Return a table in `dtype`; raise for NaN and infinity, with the first column and row.
 
-    `name` is what the message calls the table, `names` are those of its columns, and `if_nan`
-    returns what to do about NaN, in place of the advice for X. With `allow_nan` only infinity is
-    refused.
+    In the message, `name` is the name of the table, `names` are the names of its columns, and
+    `if_nan` returns the advice for NaN, instead of the advice for X. With `allow_nan` only infinity
+    raises an error.
     """
-    # the sum is finite if every entry is, except where it overflows itself
+    # fast path: the sum is finite if every entry is; entries are checked only if it is not, since
+    # the sum of finite entries may overflow
     given = table
     with np.errstate(over="ignore"):
         table = table.astype(dtype, copy=False)
@@ -338,7 +339,7 @@ def as_finite(
     bad = np.isinf(table) if allow_nan else ~np.isfinite(table)
     if not bad.any():
         return table
-    # what the first bad entry is, and what to do about it
+    # describe the first bad entry
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = "" if names is None else f" ({names[column]!r})"
     if np.isnan(table[row, column]):
@@ -363,18 +364,18 @@ def read_table(
     allow_nan: bool = False,
     if_nan: Callable[[Array, int | None, Array | None], str],
 ) -> Sequences:
-    """Return the sequences of one table, told apart by an id column or a MultiIndex, if any.
+    """Return the sequences of one table, identified by an id column or a MultiIndex, if any.
 
-    Parameters as in `read_series`. The ids need not be numbers. With `allow_nan` the table may hold
-    NaN; else `if_nan` returns what to do about it, given the table, the number of its id column and
-    the ids.
+    Parameters as in `read_series`. The ids need not be numbers. With `allow_nan` the table may
+    contain NaN; else `if_nan` returns the advice for NaN, given the table, the number of its id
+    column and the ids.
     """
-    # two sources of ids would have to agree
+    # only one source of ids is allowed
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
     if levels > 1 and sequence_column is not None:
         raise ValueError(
-            f"sequence_column={sequence_column!r}, but X has a MultiIndex, which tells the "
-            "sequences too. Give sequence_column=None, or reset the index."
+            f"sequence_column={sequence_column!r}, but X has a MultiIndex, which identifies the "
+            "sequences, too. Give sequence_column=None, or reset the index."
         )
     names = list(X.columns) if hasattr(X, "columns") else None
     if sequence_column is None:
@@ -383,8 +384,8 @@ def read_table(
         check_numeric("X", X, has_ids=levels > 1)
         column = None
     else:
-        # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
-        # counts the id column among the features, so it is deleted afterwards
+        # ids may be text, so they are replaced before the table is checked to be numeric; the id
+        # column itself stays until after scikit-learn's checks, which count it as a feature
         check_dimensions(estimator, X)
         X, ids, column = _take_ids(X, sequence_column, names)
         check_numeric("X", X, has_ids=True)
@@ -394,10 +395,10 @@ def read_table(
     if column is not None:
         if table.shape[1] == 1:
             raise ValueError(
-                "X has no column besides the id column: at least 1 feature is required."
+                "X has no column except the id column: at least 1 feature is required."
             )
         table = np.delete(table, column, axis=1)
-    # cut the table where the id changes
+    # split the table where the id changes
     if ids is None:
         return Sequences((table,), "table")
     starts, firsts = _runs(ids)
@@ -406,7 +407,7 @@ def read_table(
 
 
 def _ids_in(names: Any, sequence_column: Any) -> str:
-    """Return the Python expression that gives the ids of a table, in their order."""
+    """Return the Python expression for the ids of a table, in their order."""
     if sequence_column is None:
         return "X.index.droplevel(-1).unique()"
     if names is None:
@@ -416,7 +417,7 @@ def _ids_in(names: Any, sequence_column: Any) -> str:
 
 
 def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int]:
-    """Split the ids off a table.
+    """Separate the ids from a table.
 
     Parameters
     ----------
@@ -431,14 +432,13 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     X : table
         A copy with zeros in the id column, so that it can be checked as numbers.
     ids : array of shape (n_samples,)
-        As they were given.
+        As the user gave them.
     column : int
         Number of the id column.
     """
     if np.ndim(X) != 2 or not np.shape(X)[1]:
         return check_array(X), np.array([]), 0  # raises: X is not a table
     column = column_number("sequence_column", sequence_column, names, np.shape(X)[1])
-    # take the ids out
     if hasattr(X, "iloc"):
         ids = X.iloc[:, column].to_numpy()
         missing = X.iloc[:, column].isna().to_numpy()
@@ -449,26 +449,26 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         ids = X[:, column].copy()
         missing = ids != ids
         X[:, column] = 0
-    # NaN differs from itself, so that every such row would begin a sequence
+    # NaN differs from itself: every row with NaN would begin a new sequence
     if missing.any():
         raise ValueError(
             f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}. "
-            "Give each row the id of its sequence, or leave such rows out."
+            "Give each row the id of its sequence, or omit such rows."
         )
     return X, ids, column
 
 
 def _runs(ids: Array) -> tuple[list[int], list[Any]]:
-    """Return the first row of each run of equal ids, and its id; an id with two runs is refused."""
+    """Return the first row of each run of equal ids, and its id; raise if an id has two runs."""
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist()]
     firsts = [ids[i] for i in starts]
     seen: dict[Any, int] = {}
     for start, value in zip(starts, firsts, strict=True):
         if value in seen:
             raise ValueError(
-                f"Sequence id {value!r} returns in row {start} after ending before: rows of one "
-                "sequence must be adjacent and in time order. Sort by id and time, and split "
-                "without shuffling rows."
+                f"Sequence id {value!r} appears again in row {start} after other ids: rows of one "
+                "sequence must be adjacent and in time order. Sort by id and time, and do not "
+                "shuffle rows when you split."
             )
         seen[value] = start
     return starts, firsts

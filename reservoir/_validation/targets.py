@@ -1,4 +1,4 @@
-"""Reading y and sample_weight: targets, labels and weights, one per row or one per sequence."""
+"""Read y and sample_weight: targets, labels and weights, one per row or one per sequence."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several has an id column "
     "(sequence_column) or a MultiIndex."
 )
-_NOT_TEXT = (
-    "Labels are for classifiers; where text stands for a value that is missing, NaN must stand."
-)
+_NOT_TEXT = "Labels are for classifiers; text that marks a missing value must be replaced by NaN."
 
 
 def plain_rows(
     values: Any, sequences: Sequences, *, kinds: str, ndims: tuple[int, ...] = (1, 2)
 ) -> Array | None:
-    """Return y if it is a plain array that belongs to one table, and needs no further reading.
+    """Return y if it is a plain array that matches one table, and needs no other checks.
 
-    `kinds` are those of its dtype. For a single row the other checks take longer than the network.
+    `kinds` are the allowed kinds of its dtype. For a single row the other checks take longer than
+    the network.
     """
     if type(values) is not np.ndarray or values.dtype.kind not in kinds:
         return None
@@ -41,13 +40,13 @@ def plain_rows(
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """Return one array per sequence, each with as many entries as the sequence has rows.
 
-    `values` is y or sample_weight in the container of X; `name` is what messages call it.
+    `values` is y or sample_weight in the container of X; `name` is its name in messages.
     """
     if values is None:
-        raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
+        raise ValueError(f"{name} is None, but X contains {len(sequences)} sequences.")
     check_dense(name, values)
     check_has_rows(name, values, _shape_of_rows(sequences))
-    # X is one table: so are they, with as many rows
+    # X is one table: `values` must be one, too, with as many rows
     if sequences.container == "table":
         rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
         if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
@@ -56,14 +55,14 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
             )
         return sequences.split(rows)
-    # X is a collection: so are they, item by item
+    # X is a collection: `values` must have one item per sequence
     n_items = len(values) if hasattr(values, "__len__") else "one value"
     if n_items != len(sequences):
-        raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {n_items}.")
+        raise ValueError(f"X contains {len(sequences)} sequences, {name} contains {n_items}.")
     if any(np.ndim(item) == 0 for item in values):
         raise ValueError(
-            f"{name} holds one value for a sequence of X, and needs one for each of its rows. "
-            'RNNRegressor and RNNClassifier take one per sequence with target="last".'
+            f"{name} has one value for a sequence of X, but needs one for each row. "
+            'RNNRegressor and RNNClassifier accept one per sequence with target="last".'
         )
     items = [
         check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
@@ -71,20 +70,21 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     for i, (item, n_samples) in enumerate(zip(items, sequences.lengths, strict=True)):
         if len(item) != n_samples or item.ndim > 2:
             raise ValueError(
-                f"Sequence {i} of X has n_samples={n_samples}, of {name} shape {item.shape}."
+                f"Sequence {i} of X has n_samples={n_samples}, but item {i} of {name} has shape "
+                f"{item.shape}."
             )
     return items
 
 
 def _shape_of_rows(sequences: Sequences) -> str:
-    """Return the shape that y has where there is a target for each row."""
+    """Return the shape of y with a target for each row."""
     if sequences.container == "table":
         return f"(n_samples={sum(sequences.lengths)},)"
     return f"(n_samples_i,) for each of n_sequences={len(sequences)}"
 
 
 def _require_y(estimator: Any, y: Any) -> None:
-    """Refuse None as y."""
+    """Raise if y is None."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
@@ -96,8 +96,8 @@ def read_targets(
 ) -> tuple[list[Array], int]:
     """Return one float64 array of shape (n_samples_i, n_outputs) per sequence, and y's ``ndim``.
 
-    The latter is 1 or 2: whether y, or each of its items, had a column axis. Infinity is refused,
-    and so is NaN unless `allow_nan`.
+    The latter is 2 if y, or each of its items, has a column axis, else 1. Infinity raises an error,
+    and NaN does unless `allow_nan`.
     """
     plain = plain_rows(y, sequences, kinds="f")
     if plain is not None and plain.dtype == np.float64 and plain.size:
@@ -107,7 +107,7 @@ def read_targets(
         _check_index_kept(y, sequences)
         check_no_dates("y", y)
         items = _items("y", y, sequences)
-    # the first item decides the number of outputs
+    # the first item determines the number of outputs
     ndim = items[0].ndim
     targets = []
     for i, item in enumerate(items):
@@ -130,7 +130,7 @@ def read_targets(
 def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
     """Return y as float64, or `labels` as they are, and a mask of the rows whose targets are known.
 
-    Refused if there is no such row.
+    Raises if there is no such row.
     """
     if labels:
         rows, known = known_labels(y)
@@ -139,8 +139,8 @@ def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
         known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
     if not known.any():
         raise ValueError(
-            f"There is nothing to score: every row of y has a missing target (NaN), of "
-            f"{len(rows)} rows. Score rows whose targets are known."
+            f"There is nothing to score: all {len(rows)} rows of y have a missing target (NaN). "
+            "Score rows whose targets are known."
         )
     return rows, known
 
@@ -156,10 +156,10 @@ def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
 def read_some_labels(
     estimator: Any, y: Any, sequences: Sequences
 ) -> tuple[list[Array], list[Array]]:
-    """Return the same where labels may be missing, and for each sequence which are known."""
+    """Return the labels of each sequence, of which some may be missing, and masks of the known."""
     labels = _labels_of(estimator, y, sequences)
     ends = np.cumsum([len(part) for part in labels])[:-1]
-    # all at once: what kind of labels they are is the same everywhere
+    # all at once, so that all sequences have the same kind of labels
     rows, known = known_labels(np.concatenate(labels))
     _check_labels(estimator, rows[known])
     return np.split(rows, ends), np.split(known, ends)
@@ -175,18 +175,18 @@ def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
 
 
 def _label_column(name: str, given: Any, rows: Array) -> Array:
-    """Return labels as an array of shape (n_rows,); refuse one-hot ones with what to do."""
-    told = one_hot_labels(name, given, rows)
-    if told is not None:
-        raise ValueError(told)
+    """Return labels as an array of shape (n_rows,); raise, with a remedy, if they are one-hot."""
+    message = one_hot_labels(name, given, rows)
+    if message is not None:
+        raise ValueError(message)
     return column_or_1d(rows, warn=True)
 
 
 def known_labels(y: Any) -> tuple[Array, Array]:
     """Return labels, (n_rows,), and a mask of those that are not missing.
 
-    What is missing is NaN, None or pandas' NA; it is replaced by a label that is there, and numbers
-    and booleans that came as objects because of it are numbers and booleans again.
+    Missing labels are NaN, None or pandas' NA. They are replaced by a known label, and numbers and
+    booleans that were objects because of them get a numeric or boolean dtype again.
     """
     rows = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
     rows = _label_column("y", y, rows)
@@ -205,12 +205,13 @@ def known_labels(y: Any) -> tuple[Array, Array]:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN or pandas' NA, of which none is equal to itself or says so."""
+    """Whether a label is None, NaN or pandas' NA."""
+    # NaN differs from itself; a comparison with NA returns NA, which has no truth value
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
-    """Refuse NaN and infinity among labels; `last` says that there is one label per sequence."""
+    """Raise if labels contain NaN or infinity; `last` means one label per sequence."""
     try:
         if labels.dtype.kind == "O" and any(map(_is_missing, labels)):
             raise ValueError("Input y contains NaN: a label is missing.")
@@ -227,42 +228,42 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
     `last` means one target per sequence.
     """
     if last:
-        return "Leave that sequence out of X and y."
+        return "Omit that sequence from X and y."
     # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
     if "missing_targets" in parameters and not np.any(parameters.get("feedback")):
         return (
-            'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
-            "the network, or fill y."
+            'Use missing_targets="skip", which excludes such rows from the fit while they still '
+            "drive the network, or fill y."
         )
     if "missing_targets" in parameters:
         return (
-            "Fill y: with feedback=True every target is fed back into the next step, so that "
-            'missing_targets="skip" cannot step over it.'
+            "Fill y: with feedback=True every target is fed back into the next step, so "
+            'missing_targets="skip" is not possible.'
         )
     return (
-        f"{type(estimator).__name__} has no missing_targets: fill y, or put any valid value there "
-        "and give that row sample_weight 0 in fit, so that it drives the network and is not "
+        f"{type(estimator).__name__} has no missing_targets: fill y, or set any valid value there "
+        "and give that row sample_weight 0 in fit, so that it drives the network but is not "
         "learned from. Dropping the row would shift time."
     )
 
 
 def _check_index_kept(y: Any, sequences: Sequences) -> None:
-    """Refuse a y with a MultiIndex, which tells sequences apart, if X came without one."""
+    """Raise if y has a MultiIndex, which identifies its sequences, and X has none."""
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
         tables = code('pipe.set_output(transform="pandas")')
         raise ValueError(
-            "y has a MultiIndex, which tells the sequences, but X has none: a step before has "
-            f"dropped it. Let all steps return tables, {tables}, or use sequence_column."
+            "y has a MultiIndex, which identifies the sequences, but X has none: an earlier step "
+            f"has dropped it. Let all steps return tables, {tables}, or use sequence_column."
         )
 
 
 def read_weights(
     sample_weight: Any, sequences: Sequences, *, all_zero: bool = False
 ) -> list[Array] | None:
-    """Return one float64 array of weights per sequence; negative ones are refused.
+    """Return one float64 array of weights per sequence; raise if one is negative.
 
-    `all_zero` says that there need not be any other, as in a chunk of rows.
+    `all_zero` allows all weights to be 0, as in a chunk of rows.
     """
     if sample_weight is None:
         return None
@@ -277,7 +278,7 @@ def read_weights(
 
 
 def is_per_row(values: Any, sequences: Sequences) -> bool:
-    """Whether y or sample_weight, one for each sequence, is given for each row of a table."""
+    """Whether y or sample_weight has an entry per row of a table, instead of one per sequence."""
     n_rows = sum(sequences.lengths)
     has_length = hasattr(values, "__len__") or hasattr(values, "shape")
     return (
@@ -291,7 +292,7 @@ def is_per_row(values: Any, sequences: Sequences) -> bool:
 def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     """Return y or sample_weight as an array with one row per sequence, for ``target="last"``.
 
-    In a table that tells its sequences apart there may be one for each row, constant within each
+    If X is a table of several sequences, there may be one entry for each row, constant within each
     sequence.
     """
     check_dense(name, values)
@@ -302,8 +303,8 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     if rows.ndim > 2 or len(rows) != len(sequences):
         by_row = f", or one for each of the {sum(sequences.lengths)} rows, constant within an id"
         raise ValueError(
-            f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: there must be "
-            f"one for each sequence, {name} of shape (n_sequences,)"
+            f"X contains {len(sequences)} sequence(s), {name} has shape {rows.shape}: there must "
+            f"be one entry for each sequence, {name} of shape (n_sequences,)"
             + (" or (n_sequences, n_outputs)" if name == "y" else "")
             + ("." if sequences.ids is None else f"{by_row}.")
             + (_IF_ROWS if sequences.container == "rows" else "")
@@ -322,24 +323,25 @@ def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
             other = part[np.argmin(equal.reshape(len(part), -1).all(axis=1))]
             raise ValueError(
                 f"{name} has one entry for each row, and must be constant within a sequence; in "
-                f"that of id {value!r} it changes from {part[0]!r} to {other!r}. There is one "
-                "target for each sequence here; ESNClassifier and ESNRegressor take one per step."
+                f"the sequence with id {value!r} it changes from {part[0]!r} to {other!r}. Here "
+                "there is one target per sequence; ESNClassifier and ESNRegressor accept one per "
+                "step."
             )
     return np.stack([part[0] for part in parts])
 
 
 def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
-    """Refuse y whose index holds the ids of X in another order than X does."""
+    """Raise if the index of y contains the ids of X in another order."""
     index: Any = getattr(values, "index", None)
     if sequences.ids is None or not hasattr(index, "nlevels") or index.nlevels > 1:
         return
     ids = list(sequences.ids)
     if list(index) != ids and set(index) == set(ids):
         raise ValueError(
-            f"The index of {name} holds the ids of X in another order: X begins with {ids[0]!r}, "
-            f"{name} with {index[0]!r}. Give them in the order of X, "
-            f"{code(f'{name} = {name}.loc[{sequences.ids_in}]')}, or without their index, "
-            f"{code(f'{name} = {name}.to_numpy()')}, if they are in that order."
+            f"The index of {name} contains the ids of X in another order: X begins with "
+            f"{ids[0]!r}, {name} with {index[0]!r}. Use the order of X, "
+            f"{code(f'{name} = {name}.loc[{sequences.ids_in}]')}, or, if the values are in that "
+            f"order already, drop the index, {code(f'{name} = {name}.to_numpy()')}."
         )
 
 
@@ -359,7 +361,7 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
 
 
 def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return one array of shape (1,) per sequence: its label, for ``target="last"``."""
+    """Return one array of shape (1,) per sequence with its label, for ``target="last"``."""
     _require_y(estimator, y)
     labels = _label_column("y", y, _last_items("y", y, sequences))
     _check_labels(estimator, labels, last=True)
@@ -367,7 +369,7 @@ def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array
 
 
 def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return one array of shape (1,) per sequence: its weight, for ``target="last"``."""
+    """Return one array of shape (1,) per sequence with its weight, for ``target="last"``."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):

@@ -1,4 +1,4 @@
-"""The column of X that says when each row was measured: taken off, as the time between rows."""
+"""Column of X with the time of each row: removed, and returned as the time between rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from reservoir._validation.wording import code
 @saved
 @dataclass(frozen=True)
 class Clock:
-    """What turns the column of times into steps, and back for messages.
+    """Conversion of the column of times to steps, and back for messages.
 
     Parameters
     ----------
     place : int
-        Where the column stands in X, the id column not counted.
+        Position of the column in X, the id column not counted.
     origin : float
         The time of step 0: the first in fit.
     step : float
@@ -35,7 +35,7 @@ class Clock:
 
     @classmethod
     def of(cls, sequences: Sequences, place: int, time_step: Any) -> Clock:
-        """Return the clock of the sequences of fit; `time_step` as in `step_of`."""
+        """Return the clock for the sequences of fit; `time_step` as in `step_of`."""
         origin = float(sequences.arrays[0][0, place])
         return cls(place, origin, step_of(sequences, time_step))
 
@@ -44,32 +44,32 @@ class Clock:
         return np.delete(rows, self.place, axis=1)
 
     def require_later(self, first: float, last: float) -> None:
-        """Refuse rows that begin at step `first` to go on from a state at step `last`."""
+        """Raise unless rows that begin at step `first` come after a state at step `last`."""
         if not first > last:
             raise ValueError(
-                f"Times must rise: these rows begin at {self.time_at(first):.12g}, and go on from "
-                f"a state at {self.time_at(last):.12g}. Where they begin another sequence say so: "
-                f"new_sequence=True in partial_fit, {code('session.reset()')} in a session, "
-                'initial_state="steady" or "zeros" in predict.'
+                f"Times must increase: these rows begin at {self.time_at(first):.12g}, but "
+                f"continue from a state at {self.time_at(last):.12g}. If they begin a new "
+                f"sequence, use new_sequence=True in partial_fit, {code('session.reset()')} in a "
+                'session, initial_state="steady" or "zeros" in predict.'
             )
 
     def check_can_loop(self) -> NoReturn:
-        """Refuse to run on own outputs."""
+        """Raise: a closed loop has no times of its steps."""
         raise ValueError(
-            "A forecast takes steps of one length, and time_column has the network take them as "
-            "they come. Put the rows on a regular grid (pandas' resample, then interpolate) and "
-            "fit without time_column."
+            "A forecast needs steps of equal length, but with time_column their length varies. Put "
+            "the rows on a regular grid (pandas' resample, then interpolate) and fit without "
+            "time_column."
         )
 
     def time_at(self, steps: float) -> float:
-        """Return the user's time of a number of steps."""
+        """Return the time, in the user's units, after a number of steps."""
         return self.origin + self.step * float(steps)
 
     def set(self, sequences: Sequences, dtype: Any) -> Sequences:
-        """Return sequences with steps since the origin in the place of times.
+        """Return sequences whose times are replaced by steps since the origin.
 
-        They are float64, and all columns but that of times hold values of `dtype`: times are not
-        rounded to it, and what a network makes of them, the time between rows, is small.
+        The arrays are float64, but the values of all other columns are rounded to `dtype`. Times
+        are not rounded, because the network uses their differences, which are small.
         """
         arrays = []
         for rows in sequences.arrays:
@@ -82,25 +82,25 @@ class Clock:
 
 
 def check_leak_below_one(time_column: Any, leak_rate: Any) -> None:
-    """Refuse times where no unit takes account of them."""
+    """Raise if all leak rates are 1, so that no unit uses the times."""
     if np.all(np.equal(leak_rate, 1.0)):
         raise ValueError(
-            f"time_column={time_column!r} changes nothing at leak_rate=1: each step replaces the "
-            "whole state, however long it took. Take a leak rate below 1."
+            f"time_column={time_column!r} has no effect at leak_rate=1: each step replaces the "
+            "whole state, however long it took. Use a leak rate below 1."
         )
 
 
 def step_of(sequences: Sequences, time_step: Any) -> float:
-    """Return the time that a step takes: `time_step`, or for "auto" the median time between rows.
+    """Return the duration of a step: `time_step`, or for "auto" the median time between rows.
 
-    Sequences that have no two rows have none, and are refused.
+    With "auto", at least one sequence must have two rows.
     """
     if not isinstance(time_step, str):
         return float(time_step)
     gaps = np.concatenate(sequences.gaps)  # type: ignore[arg-type]
     if not len(gaps):
         raise ValueError(
-            'time_step="auto" is the median time between rows, and no sequence has two. Give '
+            'time_step="auto" is the median time between rows, but no sequence has two rows. Give '
             "time_step as a number, in units of the column of times."
         )
     return float(np.median(gaps))
@@ -111,7 +111,7 @@ def take_time_stamps(
 ) -> Sequences:
     """Return sequences without their column of times, and with the time between their rows.
 
-    Parameters as in `with_gaps`, which says what is refused.
+    Parameters and errors as in `with_gaps`.
     """
     remedy = (
         " (A 2-D array is one series of one channel per row: give (n_sequences, n_steps, "
@@ -125,25 +125,25 @@ def take_time_stamps(
 def with_gaps(
     sequences: Sequences, time_column: Any, names: Any, sequence_column: Any, remedy: str = ""
 ) -> tuple[Sequences, int]:
-    """Return sequences with the time between their rows, and where the column of times stands.
+    """Return sequences with the time between their rows, and the position of the column of times.
 
     Parameters
     ----------
     sequences : Sequences
         Without the id column.
     time_column : int or str
-        The column of X, where the id column counts.
+        The column of X, the id column counted.
     names : sequence of str, or None
-        The columns of X, that of ids among them.
+        The columns of X, including the id column.
     sequence_column : int, str or None
         The id column, if there is one.
     remedy : str, default=""
-        What else to say where there is no other column.
+        Text to append to the message if there is no other column.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such column or no other one, or times are missing or do not rise.
+        If there is no such column or no other one, or times are missing or do not increase.
     """
     width = sequences.arrays[0].shape[1] + (sequence_column is not None)
     column = column_number("time_column", time_column, names, width)
@@ -158,7 +158,7 @@ def with_gaps(
         place -= ids < column
     if sequences.arrays[0].shape[1] == 1:
         raise ValueError(
-            f"X has no column besides that of times: at least 1 feature is required.{remedy}"
+            f"X has no column except the column of times: at least 1 feature is required.{remedy}"
         )
     each = enumerate(sequences.arrays)
     gaps = tuple(_gaps(sequences, i, rows[:, place], time_column) for i, rows in each)
@@ -178,8 +178,9 @@ def _gaps(sequences: Sequences, i: int, times: Array, time_column: Any) -> Array
     if not (gaps > 0).all():
         step = int(np.argmin(gaps > 0)) + 1
         raise ValueError(
-            f"Times must rise within a sequence, and column {time_column!r} has {times[step]:.12g} "
-            f"behind {times[step - 1]:.12g} at {sequences.place(i, step)}. Sort by time, and merge "
-            "rows of the same time. (Gaps instead of times become times by their cumulative sum.)"
+            f"Times must increase within a sequence, but column {time_column!r} has "
+            f"{times[step]:.12g} after {times[step - 1]:.12g} at {sequences.place(i, step)}. Sort "
+            "by time, and merge rows with the same time. (If the column contains gaps instead of "
+            "times, use their cumulative sum.)"
         )
     return gaps

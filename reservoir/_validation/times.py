@@ -1,4 +1,4 @@
-"""The pandas indexes of X and y together: whether the rows of y belong to those of X."""
+"""The pandas indexes of X and y: their order, and whether the rows of y match the rows of X."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """The indexes of X and of y; None for one that has none, or labels only."""
+    """The indexes of X and y; None if there is no index, or one of labels."""
 
     X: Span | None = None
     y: Span | None = None
@@ -52,37 +52,37 @@ class Times:
         return x, None if self.y is None else self.y.last.ending(before[1])
 
 
-UNTOLD = Times()
+NO_TIMES = Times()
 # Steps longer than this many times the shortest one may hide missing rows: months differ by less,
 # and a missing month makes a step of two.
 _WITHOUT_HOLE = 1.5
-_WIDE = 3  # a step of more than so many median steps is a gap: longer than a weekend of work days
-_MOST_SHIFTS = 100  # that are tried where numbers come more than once
-_LONG = 24  # rows from which an inferred frequency is trusted: two years of months, for example
+_WIDE = 3  # a step longer than this many median steps is a gap: more than a weekend of work days
+_MOST_SHIFTS = 100  # shifts tried if numbers occur more than once
+_LONG = 24  # rows needed to trust an inferred frequency: two years of months, for example
 
 
 def _as_plain(name: Any) -> Any:
-    """Return a name as what can be saved."""
+    """Return a name as a value that can be saved."""
     return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
 
 
 class _Table(NamedTuple):
-    """The index of one table of X or y, and where its sequences begin.
+    """The index of one table of X or y, and the first rows of its sequences.
 
     Attributes
     ----------
     name : str
-        What messages call the table.
+        Name of the table in messages.
     index : pandas.Index
-        Of a MultiIndex the last level.
+        The last level, if it is a MultiIndex.
     outer : pandas.Index or None
-        Its other levels, which tell the sequences apart.
+        The other levels, which identify the sequences.
     starts : array of int
         First row of each sequence.
     kind : str
-        What the stamps are, as `kind_of` returns it.
+        The kind of the stamps, as `kind_of` returns it.
     plain : bool
-        Whether the rows are merely numbered from 0, as without an index.
+        Whether the rows are merely numbered from 0, the default index.
     """
 
     name: str
@@ -94,7 +94,7 @@ class _Table(NamedTuple):
 
     @property
     def bounds(self) -> Iterator[tuple[int, int]]:
-        """First row of each sequence, and the row after its last."""
+        """First row of each sequence, and the row after its last row."""
         return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
 
     def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -115,8 +115,8 @@ def read_times(
 ) -> Times:
     """Return the indexes of X and y, checked.
 
-    Refused are dates that do not increase, and a y whose index contradicts that of X; a permutation
-    of whole numbers is warned of.
+    Dates that do not increase, and a y whose index contradicts the index of X, raise an error; a
+    permutation of whole numbers causes a warning.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def read_times(
     check_frequency : bool
         Whether to warn of dates without a frequency.
     sequence_column : int, str or None
-        The column of a table that holds the ids of the sequences.
+        The column of a table that contains the ids of the sequences.
     """
-    # the index of each table; a y of another length is refused elsewhere
+    # the index of each table; a y of another length raises an error elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
     tables = _tables("X", X, is_table, starts)
     targets = _tables("y", y, is_table, starts)
@@ -139,7 +139,7 @@ def read_times(
         None if t is None or len(t.index) != n else t
         for t, n in zip(targets, [sum(lengths)] if is_table else lengths, strict=False)
     ]
-    # order; what is warned of comes behind what is refused
+    # check the order: first everything that raises, then everything that warns
     by, ordered = _ordered_by(tables, targets)
     dated = [table for table in ordered if is_time(table.kind)]
     options = {"is_table": is_table, "sequence_column": sequence_column}
@@ -156,8 +156,8 @@ def read_times(
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
-        told = (each for each in (*tables, *targets) if each is not None and not each.plain)
-        for given in islice((each for each in told if not is_time(each.kind)), 1):
+        indexed = (each for each in (*tables, *targets) if each is not None and not each.plain)
+        for given in islice((each for each in indexed if not is_time(each.kind)), 1):
             both = len(tables) == len(targets) and all(
                 a is not None and b is not None and a.index.equals(b.index)
                 for a, b in zip(tables, targets, strict=True)
@@ -183,9 +183,9 @@ def check_times(
 def _ordered_by(
     tables: list[_Table | None], targets: list[_Table | None]
 ) -> tuple[str, list[_Table]]:
-    """Return whose index tells the order of rows, "X" or "y", and the tables that have it.
+    """Return whose index gives the order of rows, "X" or "y", and its tables.
 
-    Dates tell it before numbers do, and X before y.
+    Dates have precedence over numbers, and X over y.
     """
     given = [
         (by, [table for table in each if table is not None])
@@ -199,14 +199,14 @@ def _ordered_by(
 
 
 def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> None:
-    """Check the order of rows in each table; the warning of one says it for all."""
+    """Check the order of rows in each table; warn only once."""
     for table in tables:
         if check_order(table.name, table.index, table.starts, handling):
             return
 
 
 def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> None:
-    """Warn of durations, and of dates that are labels, in an order that is none of time."""
+    """Warn of durations, and of dates that are labels, that are not in order of time."""
     is_table = options["is_table"]
     for by, values in (("X", X), ("y", y)):
         plain = values is None or (isinstance(values, np.ndarray) and values.dtype != object)
@@ -224,9 +224,9 @@ def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> Non
 
 
 def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
-    """Refuse or warn of dates written as whole numbers in the first sequence of a table.
+    """Raise for or warn of dates written as whole numbers in the first sequence of a table.
 
-    `others` are variables whose tables have the same indexes.
+    `others` are the variables whose tables have the same indexes.
     """
     levels = table.outer is not None
     remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
@@ -235,7 +235,7 @@ def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
-    """Return the index of every table of X or y: of the one table, or of each item."""
+    """Return the index of each table of X or y: of the one table, or of each item."""
     if is_table:
         return [_table(name, values, starts)]
     if values is None or (isinstance(values, np.ndarray) and values.dtype != object):
@@ -245,7 +245,7 @@ def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Tabl
 
 
 def _table(name: str, values: Any, starts: Array) -> _Table | None:
-    """Return the index of a table, or None if it has none; `starts` begin its sequences."""
+    """Return the index of a table, or None; `starts` are the first rows of its sequences."""
     index = index_of(values)
     if index is None or starts[-1] >= len(index):
         return None
@@ -256,7 +256,7 @@ def _table(name: str, values: Any, starts: Array) -> _Table | None:
 
 
 def _span(tables: list[_Table | None]) -> Span | None:
-    """Return the indexes of the first and the last sequence; None if one has none, or no order."""
+    """Return the indexes of the first and last sequence; None if one is missing or unordered."""
     if not tables or tables[0] is None or tables[-1] is None:
         return None
     first, last = tables[0], tables[-1]
@@ -266,7 +266,7 @@ def _span(tables: list[_Table | None]) -> Span | None:
         is_time(table.kind) or (index.is_monotonic_increasing and index.is_unique)
         for table, index in zip((first, last), ends, strict=True)
     ):
-        return None  # numbers in another order are labels
+        return None  # numbers that do not increase are labels
     rows = (0, int(last.starts[-1]))
     return Span(
         *(
@@ -277,9 +277,9 @@ def _span(tables: list[_Table | None]) -> Span | None:
 
 
 def _counts_on(X: _Table, y: _Table) -> bool:
-    """Whether y is numbered as X, some steps ahead, where X is merely numbered from 0.
+    """Whether X is merely numbered from 0, and y is numbered like X, some steps ahead.
 
-    Then neither says anything about time.
+    Then neither index has information on time.
     """
     if not X.plain or y.index.dtype.kind not in "iu" or len(X.index) != len(y.index):
         return False
@@ -288,11 +288,11 @@ def _counts_on(X: _Table, y: _Table) -> bool:
 
 
 def _check_pair(X: _Table, y: _Table) -> None:
-    """Refuse a y that does not belong to X by its index.
+    """Raise if the index of y does not match the index of X.
 
-    It belongs to X if its index is that of X, or lies ahead of it by a constant offset in time or a
-    constant number of rows: the last rows of X's index are then the first of y's. This is the only
-    place where the two are compared.
+    It matches if it is equal, or ahead by a constant offset in time or a constant number of rows:
+    the last rows of the index of X are then the first rows of the index of y. The two are compared
+    only here.
     """
     # rows numbered from 0 and stamps of different kinds cannot be compared
     if X.plain or y.plain or X.kind != y.kind:
@@ -303,69 +303,69 @@ def _check_pair(X: _Table, y: _Table) -> None:
             row = int(np.argmax([a != b for a, b in zip(X.outer, y.outer, strict=True)]))
             _raise_other_times(X, y, row, X.outer[row], y.outer[row])
     elif (X.outer is not None or y.outer is not None) and not is_time(X.kind):
-        return  # a number within a sequence, and one of a whole table
+        return  # one is numbered within sequences, the other over the whole table
     if X.index.equals(y.index):
         return
     for start, stop in X.bounds:
-        stray = _first_stray(X.index[start:stop], y.index[start:stop])
-        if stray is not None:
-            row = start + stray
+        misfit = _first_misfit(X.index[start:stop], y.index[start:stop])
+        if misfit is not None:
+            row = start + misfit
             _raise_other_times(X, y, row, X.index[row], y.index[row])
 
 
 def _raise_other_times(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
-    """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
+    """Raise the error for a y that does not match X: in `row`, X has `given` and y has `found`."""
     align = ""
     if y.index.is_unique and X.index.isin(y.index).all() and X.outer is None:
-        own, theirs = variable_of(y.name), variable_of(X.name)
-        align = f" Take the rows of X, {code(f'{own} = {own}.loc[{theirs}.index]')}."
+        target, table = variable_of(y.name), variable_of(X.name)
+        align = f" Select the rows of X, {code(f'{target} = {target}.loc[{table}.index]')}."
     raise ValueError(
-        f"The index of {y.name} does not go with that of {X.name}: row {row} is {show(given)} in "
-        f"X and {show(found)} in y. They must be equal, or y's ahead by a constant offset, as that "
-        f"of a target some steps ahead.{align} If its rows are in the order of X, drop the index "
-        f"of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
+        f"The index of {y.name} does not match the index of {X.name}: row {row} is {show(given)} "
+        f"in X and {show(found)} in y. They must be equal, or the index of y ahead by a constant "
+        f"offset, as for a target some steps ahead.{align} If the rows of y are in the order of X, "
+        f"drop the index of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
     )
 
 
-def _first_stray(X: Any, y: Any) -> int | None:
-    """Return the first row at which the index of y contradicts that of X; None if there is none.
+def _first_misfit(X: Any, y: Any) -> int | None:
+    """Return the first row at which the index of y contradicts the index of X; None if none does.
 
-    Both are those of one sequence. y may be ahead of X, by a constant offset in time or, for dates
-    of a calendar (months, business days), by a constant number of rows.
+    Both are the indexes of one sequence. y may be ahead of X, by a constant offset in time or, for
+    calendar dates (months, business days), by a constant number of rows.
     """
     # both as numbers, in the same unit
     a, b = numbers_of(X), numbers_of(y)
     if unit_of(X) != unit_of(y):
         a, b = a.astype(object) * unit_of(X), b.astype(object) * unit_of(y)
-    # a constant offset, at least 0, is right
+    # a constant offset of at least 0 is valid
     ahead, tolerance = b - a, 0.0
     if ahead.dtype.kind == "f":
         tolerance = 1e-6 * float(np.median(np.abs(np.diff(a)))) if len(a) > 1 else 0.0
     if ahead[0] < -tolerance:
-        if len(a) > 1 and (np.diff(a) < 0).all():  # numbers that fall
-            return _first_stray(-X, -y)
+        if len(a) > 1 and (np.diff(a) < 0).all():  # decreasing numbers
+            return _first_misfit(-X, -y)
         labels = (np.diff(a) <= 0).any()
         return None if labels and _first_unshifted(a, b, 0) is None else 0
-    strays = abs(ahead - ahead[0]) > tolerance
-    if not strays.any():
+    differs = abs(ahead - ahead[0]) > tolerance
+    if not differs.any():
         return None
-    row = int(np.argmax(strays))
+    row = int(np.argmax(differs))
     if ahead[0] <= tolerance:
         return row
-    if (np.diff(a) <= 0).any():  # labels in no order: all that can be told is a shift of rows
+    if (np.diff(a) <= 0).any():  # unordered labels: only a shift of rows can be recognised
         return _first_unshifted(a, b, row)
     # stamps of y that do not increase, or are not ahead of X, are wrong in any calendar
     wrong = np.append(False, np.diff(b) <= 0) | (ahead <= tolerance)
     if wrong.any():
         return max(row, int(np.argmax(wrong)) - 1)
-    # offsets that differ in time may still be one number of rows in a calendar
+    # offsets that differ in time may still be a constant number of rows in a calendar
     time = is_time(kind_of(X) or "")
     same = time and frequency(X) is not None and frequency(X) == frequency(y)
     if same and not np.isin(b[0], a):
         return None
     if b[0] > a[-1]:
         return row if _differ_in_step(X, y, time) else None
-    # without the frequency that X carries, on which pandas 2 fails where clocks change
+    # X is indexed to drop its frequency: with it, pandas 2 fails in union where clocks change
     both = X[np.arange(len(X))].union(y) if time else None
     return _first_misplaced(a, b, both)
 
@@ -373,10 +373,10 @@ def _first_stray(X: Any, y: Any) -> int | None:
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
     """Return the first row at which `b` is not `a` shifted by a fixed number of rows, or None.
 
-    `a` and `b` are the stamps of X and of y, where those of X are not in increasing order. Where
-    cross-validation takes rows out, the targets of the rows before them are missing in `a`, as many
-    as the shift has rows. `row`, the first one at which their difference changes, is returned if no
-    shift can be told: one of more than half of the rows cannot.
+    `a` and `b` are the stamps of X and y; those of X do not increase. Where cross-validation
+    removed rows, the stamps of y at the rows before them are missing in `a`: as many as the shift,
+    so up to that many consecutive differences are allowed. `row`, the first row at which b - a
+    changes, is returned if no shift is recognised; one of more than half of the rows is not.
     """
     found = row
     for h in (1 + np.flatnonzero(a[1 : len(a) // 2 + 1] == b[0])[:_MOST_SHIFTS]).tolist():
@@ -392,9 +392,9 @@ def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
 def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
     """Whether a y that begins after the end of X has a frequency that contradicts that of X.
 
-    The calendar between them is not known, and holidays make steps of any length, so the offsets
-    alone may differ. A frequency inferred from few rows is not trusted: business days look daily up
-    to the first weekend. `time` says whether stamps are dates.
+    The calendar between them is unknown, and steps over holidays have any length, so different
+    offsets alone are no contradiction. A frequency inferred from a few rows is not trusted:
+    business days look daily up to the first weekend. `time` indicates whether stamps are dates.
     """
     if not time:
         return len(X) > 2 and len(np.unique(np.diff(numbers_of(X)))) == 1
@@ -405,10 +405,10 @@ def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
 def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
     """Return the first row where y is not as many rows ahead of X as before, or None.
 
-    All that is known of the calendar are the stamps of X (`a`) and of y (`b`) themselves, `both` as
-    one index if they are dates. Rows may be missing, because cross-validation takes them out, and
-    make y seem fewer rows ahead than it is. So two distances that differ are a contradiction only
-    if no stamp can be missing within the smaller one.
+    The calendar is known only from the stamps of X (`a`) and y (`b`) themselves; `both` is their
+    union as an index if they are dates. If cross-validation removed rows, y seems fewer rows ahead
+    than it is. So two different distances are a contradiction only if no stamp can be missing
+    within the smaller one.
     """
     known = np.unique(np.append(a, b))
     steps = np.diff(known)
@@ -416,9 +416,9 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
     places = np.searchsorted(a, b)
     inner = places < len(a)
     between = (a[places[inner]] != b[inner]) & near[places[inner] - 1]
-    if between.any():  # no stamp has room between two neighbours of X
+    if between.any():  # a stamp of y lies between two stamps of X that are one step apart
         return int(np.argmax(between))
-    # how many known stamps y is ahead, and in which of the steps between rows may be missing
+    # how many known stamps y is ahead, and in which steps between stamps rows may be missing
     begin, end = np.searchsorted(known, a), np.searchsorted(known, b)
     distances = end - begin
     doubtful = steps > _WITHOUT_HOLE * steps.min()
@@ -426,7 +426,7 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
         for piece in _pieces(steps):
             if frequency(both[piece]) is not None:
                 doubtful[piece.start : piece.stop - 1] = False
-    # the distances within which no row can be missing are exact: no other may be larger
+    # distances within which no row can be missing are exact: no other distance may be larger
     doubts = np.append(0, np.cumsum(doubtful))
     whole = doubts[end] == doubts[begin]
     if not whole.any() or distances.max() <= distances[whole].min():
@@ -435,10 +435,10 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
 
 
 def _pieces(steps: Array) -> list[slice]:
-    """Cut rows at gaps (steps of more than three median steps), given the steps between them.
+    """Split rows at gaps (steps longer than three median steps), given the steps between them.
 
-    Returns the pieces of at least 24 rows, from which a frequency can be inferred; none if the gaps
-    cut the rows into 24 pieces or more.
+    Returns the pieces of at least 24 rows, from which a frequency can be inferred; none if there
+    are 24 pieces or more.
     """
     cuts = np.flatnonzero(steps > _WIDE * np.median(steps)) + 1
     bounds = [0, *cuts.tolist(), len(steps) + 1]

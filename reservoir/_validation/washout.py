@@ -1,4 +1,4 @@
-"""The parameter `washout`: how many rows it leaves out at the start of given sequences."""
+"""The parameter `washout`: the number of rows dropped at the start of each sequence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from reservoir._validation.scalars import check_count
 
 
 def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
-    """Return the number of rows to leave out at the start of each sequence.
+    """Return the number of rows to drop at the start of each sequence.
 
-    `washout` is a number of rows or "auto", which is a tenth of the sequence and at most 100;
-    `lengths` are the numbers of rows. A washout that leaves no row is refused.
+    `washout` is a number of rows or "auto", a tenth of the sequence and at most 100; `lengths` are
+    the numbers of rows. A washout that leaves no row raises an error.
     """
     if isinstance(washout, str) and washout == "auto":
         return [min(100, n_samples // 10) for n_samples in lengths]

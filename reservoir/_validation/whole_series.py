@@ -1,4 +1,4 @@
-"""Reading X where each sequence is one case: it gets one label, number or row of features."""
+"""Read X if each sequence is one case, with one label, number or row of features."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def read_whole_series(
     Parameters
     ----------
     estimator : estimator
-        Gets ``n_features_in_`` and ``feature_names_in_`` in fit.
+        Its ``n_features_in_`` and ``feature_names_in_`` are set in fit.
     X : list, object array, 3-D array, 2-D array or table
         In a list, arrays of one dimension are series of one channel. A 2-D array is one such
-        series per row, unless an id column or a MultiIndex tells sequences apart.
+        series per row, unless an id column or a MultiIndex identifies sequences.
     sequence_column : int, str or None
-        The column of a table that holds the ids of the sequences.
+        The column of a table that contains the ids of the sequences.
     time_column : int, str or None
-        The column that says when each row was measured; it is no channel.
+        The column with the time of each row; it is not a channel.
     allow_nan : bool, default=False
-        Whether NaN may stand for what is missing; infinity may never.
+        Whether NaN is allowed for missing values; infinity never is.
     fitted : (container, n_channels), optional
-        Of the sequences that the estimator was fitted on; None in fit.
+        Container and number of channels of the training sequences; None in fit.
     y : any, default=None
-        Where it has an entry per row, remedies for rows out of order name it.
+        If it has an entry per row, remedies for rows out of order include it.
     """
     sequences = _read(estimator, X, y, sequence_column, allow_nan, fitted)
-    if sequences.container != _ROWS:  # whose index tells series apart, not steps
+    if sequences.container != _ROWS:  # its index numbers series, not steps
         is_table = sequences.container == "table"
         rows = is_table and np.shape(y)[:1] == (sum(sequences.lengths),) != (len(sequences),)
         check_times(
@@ -79,7 +79,7 @@ def _read(
     allow_nan: bool,
     fitted: tuple[str, int] | None,
 ) -> Sequences:
-    """Return the sequences of X with all of their columns; parameters as above."""
+    """Return the sequences of X with all columns; parameters as in `read_whole_series`."""
     reset = fitted is None
     _check_collection(X)
     _check_unmasked("X", X)
@@ -102,7 +102,7 @@ def _read(
             if_nan=partial(_if_row_is_missing, estimator, X, y),
         )
     container = _kind(X)
-    arrays: Any  # one 3-D array where all have the same length: views would take more memory
+    arrays: Any  # one 3-D array if all have the same length: views would take more memory
     if container == _ROWS:
         arrays = _read_rows(estimator, X, allow_nan, fitted)
     elif container == "array":
@@ -113,7 +113,7 @@ def _read(
 
 
 def _check_collection(X: Any) -> None:
-    """Refuse what holds one sequence per item, or per cell, and is no list of sequences."""
+    """Raise if X is a mapping, an iterator or a nested table of sequences, instead of a list."""
     remedy = None
     pandas = hasattr(X, "iloc")
     if isinstance(X, Mapping) and not hasattr(X, "shape"):
@@ -130,21 +130,21 @@ def _check_collection(X: Any) -> None:
 
 
 def _check_unmasked(name: str, values: Any) -> None:
-    """Refuse masked arrays, of which everything after this would read what lies behind the mask."""
+    """Raise if `values` is a masked array: later code would read the masked values."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(
-            f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
+            f"{name} is a masked array, and masks are not used. Replace masked values by NaN, "
             f"{code(replaced(name, 'np.ma.filled(rows.astype(float), np.nan)'))}."
         )
 
 
 def _kind(X: Any) -> str:
-    """Return the container that X is: "array" (3-D), "list", "object" or "rows" (2-D)."""
+    """Return the kind of container of X: "array" (3-D), "list", "object" or "rows" (2-D)."""
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X):
         return "object" if np.ndim(X[0]) else _ROWS
     if isinstance(X, (list, tuple)):
         if not len(X):
-            raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+            raise ValueError("X contains no sequences (n_sequences=0); at least 1 is required.")
         first = X[0]
         if getattr(first, "ndim", 0):
             return "list"
@@ -166,8 +166,8 @@ def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] 
         table = check_array(X, estimator=estimator, **options)
     if fitted is not None and fitted[1] != 1:
         raise ValueError(
-            f"X has {table.ndim} dimensions, shape {table.shape}: that is one series of 1 channel "
-            f"per row, and {type(estimator).__name__} was fitted on series of {fitted[1]} "
+            f"X has {table.ndim} dimensions, shape {table.shape}: each row is a series of 1 "
+            f"channel, but {type(estimator).__name__} was fitted on series of {fitted[1]} "
             "channels. Give (n_sequences, n_steps, n_channels); a single series is "
             f"{code('X = [X]')}."
         )
@@ -186,7 +186,7 @@ def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int]
         dtype=list(_FLOATS),
         ensure_all_finite=False,
         allow_nd=True,
-        order="C",  # sums in one order, however X came
+        order="C",  # so that sums do not depend on the memory layout of X
         estimator=estimator,
     )
     n_steps, n_channels = array.shape[1:]
@@ -196,7 +196,7 @@ def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int]
             "1 channel are required."
         )
     _note_channels(estimator, array[0], fitted)
-    # checked as one table; where that fails, sequence by sequence for the message
+    # check all as one table; if that fails, find the sequence to name in the message
     try:
         as_finite("X", array.reshape(-1, n_channels), array.dtype, allow_nan=allow_nan)
     except ValueError:
@@ -251,13 +251,13 @@ def _as_table(i: int, item: Any) -> Array:
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
             f"Sequence {i} of X has shape {item.shape}: (n_steps, n_channels), or (n_steps,) for "
-            "one channel, with at least 1 step and 1 channel is required. Leave empty ones out."
+            "one channel, with at least 1 step and 1 channel is required. Omit empty sequences."
         )
     return np.ascontiguousarray(table)
 
 
 def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -> None:
-    """Set number and names of the channels in fit, and compare them afterwards."""
+    """Set number and names of the channels in fit, check them later."""
     if fitted is None or fitted[0] != _ROWS:
         validate_data(estimator, first, reset=fitted is None, dtype=None, ensure_all_finite=False)
     elif first.shape[1] != fitted[1]:
@@ -268,7 +268,7 @@ def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -
 
 
 def _check_finite(estimator: Any, i: int, item: Any, table: Array, allow_nan: bool) -> None:
-    """Refuse infinity and NaN in sequence number i, which came as `item`."""
+    """Raise if sequence i, given as `item`, contains infinity or NaN."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) != table.shape[1]:
         names = None
@@ -278,20 +278,20 @@ def _check_finite(estimator: Any, i: int, item: Any, table: Array, allow_nan: bo
 
 
 def _if_step_is_missing(estimator: Any, *series: Any) -> str:
-    """Return the advice for NaN in a series; what is known of it as in `cut_of_series`."""
-    return cut_of_series(*series) or _fill_told(estimator)
+    """Return the advice for NaN in a series; arguments as in `cut_of_series`."""
+    return cut_of_series(*series) or _fill_advice(estimator)
 
 
 def _if_row_is_missing(estimator: Any, *table: Any) -> str:
-    """Return the advice for NaN in a table of series; what is known of it as in `cut_of_table`."""
-    return cut_of_table(*table) or _fill_told(estimator)
+    """Return the advice for NaN in a table of series; arguments as in `cut_of_table`."""
+    return cut_of_table(*table) or _fill_advice(estimator)
 
 
-def _fill_told(estimator: Any) -> str:
-    """Return the advice for NaN that is no padding."""
+def _fill_advice(estimator: Any) -> str:
+    """Return the advice for NaN that is not padding."""
     if not hasattr(estimator, "missing_values"):
-        return "Fill it before, by interpolation for instance. Dropping the step would shift time."
+        return "Fill it first, for instance by interpolation. Dropping the step would shift time."
     return (
-        'Use missing_values="hold" or "interpolate", or fill it before. Dropping the step would '
+        'Use missing_values="hold" or "interpolate", or fill it first. Dropping the step would '
         "shift time."
     )

@@ -1,4 +1,4 @@
-"""Code in messages: Python that users paste, in terms of the variables that they have."""
+"""Code in messages: Python that users can paste, with the names of their variables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _ONE_OF_SEVERAL = re.compile(r"(?:.* )?(?:sequence|trajectory|table) (\d+) of (\
 def code(text: str) -> str:
     """Return Python that a user can paste, as messages show it.
 
-    `tests/contracts/test_code_in_messages.py` runs the code of each place that calls this.
+    `tests/contracts/test_code_in_messages.py` runs the code of each call of this function.
     """
     return f"`{text}`"
 
 
 def variable_of(name: str) -> str:
-    """Return the variable that messages call `name`: "X[3]" for "sequence 3 of X", else "X".
+    """Return the variable of a name in messages: "X[3]" for "sequence 3 of X", else "X".
 
-    A name that is an object of its own may have it as `holder`.
+    A name may have it as its attribute `holder`.
     """
     if hasattr(name, "holder"):
         return str(name.holder)
@@ -33,12 +33,12 @@ def put(word: str, by: str, text: str) -> str:
 
 
 def replaced(name: str, made: str) -> str:
-    """Return the statement that replaces a table, or each of a list, by what is made of `rows`.
+    """Return the statement that replaces a table, or each table of a list, by an expression.
 
     Parameters
     ----------
     name : str
-        What messages call the table; one of several stands for all.
+        Name of the table in messages; the name of one in a list replaces all.
     made : str
         An expression in which `rows` is the table.
     """
@@ -50,16 +50,16 @@ def replaced(name: str, made: str) -> str:
 
 
 def paired(name: str, which: str, partner: tuple[str, Any] | None) -> str | None:
-    """Return the statement that takes some rows of a table, and the same of what belongs to it.
+    """Return the statement that selects rows of a table, and the same rows of its partner.
 
     Parameters
     ----------
     name : str
-        What messages call the table, of pandas.
+        Name of the pandas table in messages.
     which : str
-        An expression of `rows`, the table: places, or a mask.
+        An expression of `rows`, the table, for the positions or a mask.
     partner : (name, value), or None
-        The other; a value of None is none.
+        The variable with the same rows; None, or a value of None, if there is none.
 
     Returns
     -------
@@ -80,18 +80,18 @@ def paired(name: str, which: str, partner: tuple[str, Any] | None) -> str | None
 def index_replaced(
     name: str, made: str, *, in_levels: bool = False, others: tuple[str, ...] = ()
 ) -> str:
-    """Return the statement that replaces the index of a table, or those of a list of them.
+    """Return the statement that replaces the index of a table, or of all tables of a list.
 
     Parameters
     ----------
     name : str
-        What messages call the table.
+        Name of the table in messages.
     made : str
         An expression in which `index` is the index.
     in_levels : bool, default=False
-        Whether that is the last level of a MultiIndex.
+        Whether it is the last level of a MultiIndex.
     others : tuple of str, default=()
-        Variables that hold tables with the same index, or lists of as many.
+        Variables that are tables with the same index, or lists of as many.
     """
     index = f"{variable_of(name)}.index"
     if others and "[" in index:

@@ -1,6 +1,6 @@
 """Dates written as whole numbers, such as 201812 or 20181231, in the index of a table.
 
-As numbers they go on at equal steps: 201812 by 201813, 20180228 by 20180229.
+As numbers they continue at equal steps: 201812 by 201813, 20180228 by 20180229.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from reservoir._typing import Array
 from reservoir._validation.scalars import caller_level
 from reservoir._validation.wording import code
 
-_FEWEST = 3  # numbers that are looked at
+_FEWEST = 3  # fewer numbers are not checked
 _YEARS = (1800, 2199)
-_MONTHS, _DAYS = 100, 10_000  # by what a number grows in a year
+_MONTHS, _DAYS = 100, 10_000  # increase of a number in a year
 
 
 class Written(NamedTuple):
-    """Dates that whole numbers in an index seem to stand for.
+    """Dates that whole numbers in an index seem to represent.
 
     Attributes
     ----------
     what : {"hours", "days", "weeks", "months", "quarters"}
     dates : str
-        The Python expression that makes dates of it, the index called `index`.
+        The Python expression that converts the index, called `index`, to dates.
     jumps : bool
-        Whether its steps tell so; else it may number rows as well.
+        Whether its steps show that they are dates; otherwise they may be row numbers.
     """
 
     what: str
@@ -38,20 +38,20 @@ class Written(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """Behind what the numbers jump."""
+        """The unit at whose end the numbers jump."""
         return {"hours": "day", "days": "month"}.get(self.what, "year")
 
-    def told(self, remedy: Callable[[str], str]) -> str:
-        """Return the code that makes dates of the index, given what replaces an index."""
+    def conversion(self, remedy: Callable[[str], str]) -> str:
+        """Return the code that converts the index to dates; `remedy` as in the functions below."""
         return code(remedy(self.dates))
 
 
 def written_dates(index: Any) -> Written | None:
-    """Return what whole numbers say if they are dates that equal steps do not lead on to.
+    """Return the dates that whole numbers represent; None if equal steps continue them correctly.
 
-    `yyyymmdd` and `yyyymm` are told by their values, and by steps that jump at the end of a month
-    or a year; `yyyyww` and `yyyyq` by such steps alone: rows 201801 to 201852 of a long table are
-    no weeks. `yyyymmddhh` is known, too. Numbers may have come as floats.
+    `yyyymmdd`, `yyyymm` and `yyyymmddhh` are recognised by their values, and by steps that jump at
+    the end of a month or a year; `yyyyww` and `yyyyq` only by such steps: rows 201801 to 201852 of
+    a long table are not weeks. Numbers may be floats.
     """
     numbers = _whole_numbers(index)
     if numbers is None:
@@ -79,7 +79,7 @@ def written_dates(index: Any) -> Written | None:
             return None
         found = Written("months", f'pd.to_datetime({text}, format="%Y%m")', not equal)
         return found if equal or len(turns) else None
-    # weeks: at the end of each year they go on as many weeks ahead as within it
+    # weeks: the step over the end of each year is as many weeks as the steps within it
     ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
     if equal or not len(turns) or (ahead != steps.min()).any():
         return None
@@ -87,12 +87,12 @@ def written_dates(index: Any) -> Written | None:
 
 
 def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
-    """Refuse dates written as whole numbers that jump at the end of a month or a year.
+    """Raise for dates written as whole numbers that jump at the end of a month or a year.
 
     Parameters
     ----------
     name : str
-        What messages call the table.
+        Name of the table in messages.
     index : pandas.Index
     remedy : function
         Returns the statement that replaces the index, given an expression of `index`.
@@ -100,27 +100,30 @@ def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) 
     found = written_dates(index)
     if found is not None and found.jumps:
         raise ValueError(
-            f"The index of {name} holds {found.what} written as whole numbers, {index[0]} to "
-            f"{index[-1]}: these jump at the end of a {found.whole}, and numbers go on at equal "
-            f"steps. Make dates of them, {found.told(remedy)}."
+            f"The index of {name} contains {found.what} written as whole numbers, {index[0]} to "
+            f"{index[-1]}: these jump at the end of a {found.whole}, but numbers are continued at "
+            f"equal steps. Convert them to dates, {found.conversion(remedy)}."
         )
 
 
 def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
-    """Warn of whole numbers that may be dates, and do not tell; parameters as above."""
+    """Warn of whole numbers that may be dates, or row numbers.
+
+    Parameters as in `check_no_written_dates`.
+    """
     found = written_dates(index)
     if found is not None and not found.jumps:
         warnings.warn(
             f"The index of {name} goes from {index[0]} to {index[-1]}. If these are {found.what} "
-            f"written as numbers, forecasts go on wrong at the end of the {found.whole}: make "
-            f"dates of them, {found.told(remedy)}; else number rows from 0.",
+            f"written as numbers, forecasts are wrong after the end of the {found.whole}: convert "
+            f"them to dates, {found.conversion(remedy)}. Otherwise number the rows from 0.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def _numbers_rows(index: Any, months: Array) -> bool:
-    """Whether months are rather a piece of a numbering of rows: a range that is no whole year."""
+    """Whether months are more likely row numbers: a RangeIndex that is not a whole year."""
     return hasattr(index, "step") and not (months[0] == 1 and months[-1] == 12)
 
 
@@ -129,7 +132,7 @@ def _in_range(years: Array) -> bool:
 
 
 def _whole_numbers(index: Any) -> Array | None:
-    """Return an index as int64; None if its entries are no whole numbers, or too few."""
+    """Return an index as int64; None if its entries are not whole numbers, or too few."""
     if len(index) < _FEWEST or index.dtype.kind not in "iuf":
         return None
     numbers = np.asarray(index)
@@ -139,7 +142,7 @@ def _whole_numbers(index: Any) -> Array | None:
 
 
 def _are_quarters(numbers: Array) -> bool:
-    """Whether all numbers are `yyyyq`, the same number of quarters apart."""
+    """Whether all numbers are `yyyyq`, at equal steps of quarters."""
     years, quarters = np.divmod(numbers, 10)
     if not _in_range(years) or quarters.min() < 1 or quarters.max() > 4:
         return False

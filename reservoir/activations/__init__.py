@@ -1,7 +1,7 @@
-"""Activation functions f, by name, each with what the rest of the package needs to know of it.
+"""Activation functions f, by name, with the properties that the package uses.
 
-That is its derivative, its Lipschitz constant, its inverse and bounds on intervals. A new
-activation is one entry of `ACTIVATIONS`.
+These are the derivative, the Lipschitz constant, the inverse and bounds on intervals. A new
+activation is one entry in `ACTIVATIONS`.
 """
 
 from reservoir.activations.enclosures import Enclosure

@@ -11,9 +11,9 @@ import numpy as np
 from reservoir._typing import Array
 
 EPS = 2.0**-52
-_ERROR = 8 * EPS  # assumed bound of the relative error of NumPy's tanh; tests compare 50 digits
+_ERROR = 8 * EPS  # assumed bound of the relative error of NumPy's tanh; tested with 50 digits
 _SINGLE = 2.0**-23
-_LEAST_CHORD = 1e-12  # smallest slope of a chord: the tangent points of flatter ones round away
+_LEAST_CHORD = 1e-12  # smallest slope of a chord: below it, rounding loses the tangent points
 
 Pair = tuple[Array, Array]
 
@@ -23,9 +23,9 @@ class Enclosure:
     """An interval extension of an activation f.
 
     Every function takes arrays of lower and upper ends, ``low <= high``, and bounds f on each
-    interval ``[low, high]``. The bounds must hold in spite of rounding errors, because proofs rest
-    on them: a bound may be too wide, never too narrow. Where the range is unbounded the slopes over
-    (-inf, inf) are asked for.
+    interval ``[low, high]``. The bounds must hold in spite of rounding errors, because proofs
+    depend on them: a bound may be too wide, never too narrow. `slopes` must accept (-inf, inf) if
+    the range is unbounded.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Enclosure:
         Bounds of f' over each interval, 0 or more: f must not decrease.
     chords : callable, optional, ``chords(low, high) -> (slope, middle, radius)``
         A line and a tolerance, ``|f(z) - slope z - middle| <= radius`` on the interval. By default
-        one is made from `slopes`.
+        computed from `slopes`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Enclosure:
 
     @property
     def bounded(self) -> bool:
-        """Whether the range is bounded, so that all states lie in a box."""
+        """Whether the range is bounded, so that all states are in a box."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     def lines(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
@@ -68,7 +68,7 @@ class Enclosure:
 
         Parameters
         ----------
-        low, high : arrays of one shape
+        low, high : arrays of the same shape
             Ends of the intervals.
 
         Returns
@@ -85,7 +85,7 @@ class Enclosure:
         slope = 0.5 * (least + largest)
         middle = 0.5 * (below + above) - slope * c
         radius = 0.5 * (above - below) + 0.5 * (largest - least) * (0.5 * (high - low))
-        # the radius grows by what rounding may have done to slope, middle and radius
+        # widen the radius by a bound of the rounding errors of slope, middle and radius
         size = np.maximum(np.abs(low), np.abs(high))
         reach = max(abs(self.low), abs(self.high))
         return slope, middle, radius * (1 + 8 * EPS) + 16 * EPS * (slope * size + reach)
@@ -110,22 +110,23 @@ def _tanh_slopes(low: Array, high: Array) -> Pair:
 
 
 def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Return slope, middle and radius of the narrowest band along the chord that holds tanh.
+    """Return slope, middle and radius of the narrowest band along the chord that contains tanh.
 
-    tanh lies farthest from the chord at the ends of the interval or where its slope is the chord's.
+    tanh is farthest from the chord at the ends of the interval or where its slope equals the slope
+    of the chord.
     """
-    # slope of the chord; of the function, where the interval is too short for a quotient
+    # slope of the chord, or of tanh itself if the interval is too short for a quotient
     width = high - low
     wide = width > 1e-9
     _, largest = _tanh_slopes(low, high)
     rise = np.tanh(high) - np.tanh(low)
     slope = np.where(wide, rise / np.where(wide, width, 1.0), largest)
     slope = np.clip(slope, _LEAST_CHORD, 1.0)
-    # +-tangent is where the slope of tanh is the chord's
+    # at +-tangent the slope of tanh equals the slope of the chord
     tangent = np.arctanh(np.minimum(np.sqrt(1 - slope), 1 - 1e-13))
     places = [low, high, np.clip(-tangent, low, high), np.clip(tangent, low, high)]
-    # a tangent point outside is replaced by an end, which is a candidate already; an error of the
-    # tangent point enters the value squared only
+    # clipping replaces a tangent point outside the interval by an end, which is a candidate anyway;
+    # an error of the tangent point changes the value only to second order
     excess = np.array([np.tanh(z) - slope * z for z in places])
     below, above = excess.min(axis=0), excess.max(axis=0)
     error = 32 * EPS * (1 + slope * np.maximum(np.abs(low), np.abs(high)))
@@ -178,5 +179,5 @@ def _softplus_values(low: Array, high: Array) -> Pair:
 
 TANH = Enclosure(-1.0, 1.0, _tanh_values, _tanh_slopes, _tanh_chords)
 LOGISTIC = Enclosure(0.0, 1.0, _logistic_values, _logistic_slopes, _logistic_chords)
-# the slope of softplus is the logistic function, which rises
+# the slope of softplus is the logistic function, which increases
 SOFTPLUS = Enclosure(0.0, np.inf, _softplus_values, _logistic_values)

@@ -35,20 +35,20 @@ class Activation:
     lipschitz : float
         Smallest L with ``|f(y) - f(z)| <= L |y - z|``.
     inverse : callable or None
-        ``f^-1(h)``, elementwise, on the open range of f; None where f is not one to one.
+        ``f^-1(h)``, elementwise, on the open range of f; None if f is not one-to-one.
     bounded : bool
         Whether the range is bounded, so that states cannot diverge.
     enclosure : Enclosure or None, default=None
-        Bounds of f and f' on intervals, rounding included. Without them `reservoir.stability` can
-        certify nothing.
+        Bounds of f and f' on intervals, rounding included. Without them `reservoir.stability`
+        cannot certify a network.
     slope : callable or None, default=None
-        f'(z), elementwise, given the value f(z), in its dtype. Without it a trained network keeps
+        f'(z), elementwise, given the value f(z), in its dtype. Without it a trained network stores
         f'(z) of every step, from `derivative`.
     curvature : callable or None, default=None
         f''(z), elementwise, given the value f(z); 0 where f has a corner. Gradient control needs
         it.
     kernel : int or None, default=None
-        Number by which compiled loops know f. Without one, NumPy runs it.
+        Number of f in compiled loops. Without one, NumPy is used.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def get_activation(activation: str | Activation) -> Activation:
     Raises
     ------
     ValueError
-        If the name is not known; the message names the close matches.
+        If the name is not known; the message lists close matches.
     TypeError
         If it is neither a name nor an `Activation`.
 

@@ -1,4 +1,4 @@
-"""The spectral radius of recurrent weights W, and scaling W to a given radius or norm.
+"""Spectral radius of recurrent weights W, and scaling of W to a given radius or norm.
 
 Examples
 --------

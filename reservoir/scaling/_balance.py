@@ -1,4 +1,4 @@
-"""Balancing: a diagonal similarity transform after which rows and columns are of similar size.
+"""Balancing: a diagonal similarity transform that makes rows and columns similar in size.
 
 Eigenvalues of a balanced matrix are less sensitive to rounding.
 """
@@ -26,15 +26,16 @@ def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
 
 
 def balanced(block: sp.csr_array, n_sweeps: int = 200) -> sp.csr_array:
-    """Return D^-1 W D, D diagonal, such that row i and column i have similar Euclidean norms.
+    """Return D^-1 W D with a diagonal D that makes the norms of row i and column i similar.
 
-    Osborne's iteration, on logarithms, so that neither D nor the sums can overflow. All units are
-    updated at once, by half of the usual step, for at most `n_sweeps` sweeps.
+    Osborne's iteration for Euclidean norms, on logarithms, so that neither D nor the sums can
+    overflow. All units are updated at once, by half of Osborne's step, for at most `n_sweeps`
+    sweeps.
     """
     n_units = block.shape[0]
     rows = row_of_entries(block)
     columns = block.indices
-    away = rows != columns  # a similarity does not change the diagonal
+    away = rows != columns  # a diagonal similarity does not change diagonal entries
     log_size = 2.0 * np.log(np.abs(block.data))
     shift = np.zeros(n_units)
     # shift is the logarithm of D; the step compares the norms of a unit's row and column

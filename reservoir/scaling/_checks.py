@@ -1,4 +1,4 @@
-"""Checks and preparation of a weight matrix: dtype, shape, finite entries, size of the entries."""
+"""Check and prepare a weight matrix: dtype, shape, finite entries, size of the entries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reservoir._typing import Array, Matrix
 def as_matrix(W: Any, *, square: bool = True) -> Matrix:
     """Return a float64 copy of `W`: a csr_array if it is sparse, else an ndarray.
 
-    Refused are complex or infinite entries, NaN, and what is not two-dimensional or, if asked for,
-    not square.
+    Raises for complex or infinite entries, NaN, and shapes that are not two-dimensional or, with
+    `square`, not square.
     """
     given = W if sp.issparse(W) else np.asarray(W)
     if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
@@ -31,21 +31,21 @@ def as_matrix(W: Any, *, square: bool = True) -> Matrix:
     n_bad = int(np.count_nonzero(~np.isfinite(entries(matrix))))
     if n_bad:
         raise ValueError(
-            f"W, shape {matrix.shape}, holds {n_bad} NaN or infinite values. Replace them."
+            f"W, shape {matrix.shape}, contains {n_bad} NaN or infinite values. Replace them."
         )
     return matrix
 
 
 def entries(matrix: Any) -> Array:
-    """Return the array that holds the entries of a matrix; writing to it changes the matrix."""
+    """Return the array of the entries of a matrix; writing to it changes the matrix."""
     return matrix.data if sp.issparse(matrix) else matrix
 
 
 def to_unit_size(matrix: Any) -> float:
-    """Divide a matrix in place by a power of two, so that its largest modulus lies in [1, 2).
+    """Divide a matrix in place by a power of two, so that its largest modulus is in [1, 2).
 
-    Sums and products of entries then cannot overflow, and nothing is rounded (but for entries that
-    become subnormal). Returns the power of two; 1 for a matrix of zeros, which stays as it is.
+    Sums and products of entries then cannot overflow, and nothing is rounded (except for entries
+    that become subnormal). Returns the power of two; 1 for a matrix of zeros, which is not changed.
     """
     values = entries(matrix)
     largest = float(np.max(np.abs(values), initial=0.0))

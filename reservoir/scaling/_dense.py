@@ -1,4 +1,4 @@
-"""Spectral radius of small blocks: from all eigenvalues, and how far rounding may move those."""
+"""Spectral radius of small blocks from all eigenvalues, with bounds of the effect of rounding."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 
 _EPS = float(np.finfo(np.float64).eps)
-# largest relative uncertainty of an accepted result: a tenth of the accuracy that is promised
+# largest relative uncertainty of an accepted result: a tenth of the guaranteed accuracy
 _ACCURACY = 1e-7
 
 
 def dense_radius(A: Array, floor: float = 0.0) -> float | None:
     """Return the spectral radius from all eigenvalues, or None if it is too sensitive to rounding.
 
-    A radius that is surely below `floor`, the radius of another block, may be inexact. If the
-    leading eigenvalue is too sensitive, its left and right eigenvectors give a diagonal similarity
-    transform that makes it as insensitive as such a transform can, and the computation is repeated.
+    A radius that is certainly below `floor`, the radius of another block, may be inexact. If the
+    leading eigenvalue is too sensitive, the computation is repeated after a diagonal similarity
+    transform, from its left and right eigenvectors, that makes it as insensitive as possible.
     """
     for _ in range(3 if len(A) <= 1000 else 1):
         A = la.matrix_balance(A, permute=False, separate=False)[0]
@@ -37,10 +37,10 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
 
 
 def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
-    """Whether rounding has changed the spectral radius by a relative 1e-7 at most.
+    """Whether rounding has changed the spectral radius by at most a relative 1e-7.
 
-    `modulus` holds the moduli of the eigenvalues, `cosine` |y' x| of their normalised left and
-    right eigenvectors. A radius that is surely below `floor` need not be accurate.
+    `modulus` contains the moduli of the eigenvalues, `cosine` |y' x| of their normalised left and
+    right eigenvectors. A radius that is certainly below `floor` need not be accurate.
     """
     # Eigenvalue i is uncertain by eps norm(A) / cosine[i] (Wilkinson 1965).
     radius = float(modulus.max())
@@ -49,10 +49,10 @@ def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
     low, high = np.max(modulus - margin), np.max(modulus + margin)
     if high <= floor or (low >= (1 - _ACCURACY) * radius and high <= (1 + _ACCURACY) * radius):
         return True
-    if len(A) > 1000:  # that would take minutes
+    if len(A) > 1000:  # the test below would take minutes
         return False
-    # For defective eigenvalues that bound is far too large, even for those well inside the radius:
-    # see how far random perturbations of the size of rounding errors move the radius.
+    # For defective eigenvalues this bound is far too large, and even those well inside the radius
+    # spoil it: test how far random perturbations of the size of rounding errors move the radius.
     generator = np.random.default_rng(0)
     for _ in range(2):
         step = noise / np.sqrt(len(A)) * generator.standard_normal(A.shape)
@@ -63,12 +63,12 @@ def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
 
 
 def is_nilpotent(block: sp.csr_array, prime: int = 2**31 - 1) -> bool:
-    """Whether W^n = 0 exactly, as for [[1, -1], [1, -1]]; computed eigenvalues are 1e-8 there.
+    """Whether W^n = 0 exactly, as for [[1, -1], [1, -1]], whose computed eigenvalues are 1e-8.
 
-    Floats are integers times powers of two, so W^n v can be computed exactly modulo a prime. For a
-    random v and a W that is not nilpotent it is zero with a probability of 5e-10.
+    Floats are integers times powers of two, so W^n v can be computed exactly modulo a prime. If W
+    is not nilpotent, it is zero for a random v with a probability of 5e-10.
     """
-    # the weights as integers modulo the prime, all times one power of two
+    # the weights as integers modulo the prime, all multiplied by the same power of two
     n_units = block.shape[0]
     mantissa, exponent = np.frexp(block.data)
     powers, which = np.unique(exponent, return_inverse=True)

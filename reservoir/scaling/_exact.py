@@ -1,4 +1,4 @@
-"""The spectral radius of a small matrix from its exact characteristic polynomial.
+"""Spectral radius of a small matrix from its exact characteristic polynomial.
 
 For matrices whose eigenvalues cannot be computed in floating point: defective ones, which occur
 among random matrices of -1 and +1.
@@ -21,11 +21,11 @@ _N_SQUARINGS = 36
 
 
 def exact_radius(A: Array) -> float | None:
-    """Return the radius to about 1e-9, however sensitive the eigenvalues are.
+    """Return the radius to about 1e-9, even if the eigenvalues are very sensitive.
 
     Graeffe's iteration squares the roots of the characteristic polynomial. After many squarings the
-    coefficients give close bounds of the largest modulus. Two precisions must agree; None if no two
-    do.
+    coefficients give close bounds of the largest modulus. Results of two successive precisions must
+    agree; None if none do.
     """
     # the matrix times a power of two that makes all entries integers
     mantissa, exponent = np.frexp(A)
@@ -66,13 +66,13 @@ def _characteristic(M: Any) -> list[int]:
 def _log_largest_root(coefficients: list[int], digits: int) -> float:
     """Return the logarithm of the largest modulus of a polynomial's roots (Graeffe's iteration).
 
-    `coefficients` stand with the leading one first; `digits` is the decimal precision.
+    `coefficients` begin with the leading one; `digits` is the decimal precision.
     """
     context = decimal.Context(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
     with decimal.localcontext(context):
         a = [+decimal.Decimal(c) for c in coefficients]
         n = len(a) - 1
-        # p(x) p(-x), as a polynomial in x^2, has the squares of the roots
+        # p(x) p(-x), as a polynomial in x^2, has the squares of the roots of p as its roots
         for _ in range(_N_SQUARINGS):
             a = [
                 (-1) ** j

@@ -4,9 +4,9 @@ The spectrum of a random reservoir fills a disc, and near its edge hundreds of e
 almost the same modulus. Restarted methods, which keep a few dozen vectors, converge to some of them
 and miss larger ones, with tiny residuals. Here nothing is restarted. First the start vector is
 multiplied by W thousands of times, which is cheap for a sparse W and leaves only components near
-the edge of the disc. Then a Krylov basis is built with W^p in place of W: few vectors, which must
-be orthogonalised and are the costly part, span a space of high degree. The eigenvalues are those of
-W itself, projected on that space.
+the edge of the disc. Then a Krylov basis is built with W^p instead of W, so that a few vectors span
+a space of high degree; they must be orthogonalised, which is the expensive part. The results are
+the eigenvalues of W itself, projected on this space.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from reservoir._typing import Array
 from reservoir._validation import dense
 
 _EPS = float(np.finfo(np.float64).eps)
-# largest relative uncertainty of an accepted result: a tenth of the accuracy that is promised
+# largest relative uncertainty of an accepted result: a tenth of the guaranteed accuracy
 _ACCURACY = 1e-7
-# how many of the leading Ritz values must have converged
+# number of leading Ritz values that must have converged
 _N_LEADING = 8
-# in rising order of cost: multiplications of the start vector, power p, number of basis vectors
+# in order of cost: multiplications of the start vector, power p, number of basis vectors
 _EFFORTS = ((0, 1, 60), (500, 8, 80), (2000, 16, 100), (8000, 32, 150), (30000, 64, 200))
 
 
@@ -38,16 +38,16 @@ class _Ritz(NamedTuple):
 
 
 def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
-    """Return the spectral radius of a large block, from two independent runs that must agree.
+    """Return the spectral radius of a large block from two independent runs that must agree.
 
-    One run is on W, the other on its transpose from another start vector; both are repeated with
-    more effort until they agree.
+    One run uses W, the other its transpose and another start vector; both are repeated with more
+    effort until they agree.
 
     Parameters
     ----------
     block : csr_array of shape (n_units, n_units)
     tol : float
-        Largest relative residual of an eigenpair that has converged.
+        Largest relative residual of a converged eigenpair.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
 
 
 def as_operand(matrix: Any) -> Any:
-    """Return a matrix in the form for fast products with vectors: dense above a density of 0.1."""
+    """Return a matrix in the form with the fastest products: dense above a density of 0.1."""
     if not sp.issparse(matrix):
         return matrix
     return dense(matrix) if matrix.nnz > 0.1 * np.prod(matrix.shape) else matrix.tocsr()
@@ -80,11 +80,11 @@ def as_operand(matrix: Any) -> Any:
 def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:
     """Return the leading eigenpairs of A by power-filtered Arnoldi; None if a product underflows.
 
-    `effort` is one of `_EFFORTS`; the seed draws the start vector.
+    `effort` is one of `_EFFORTS`; `seed` determines the start vector.
     """
     n_filter, power, n_vectors = effort
     step = A
-    if not sp.issparse(A) and power > 1:  # a few products of dense matrices save many with vectors
+    if not sp.issparse(A) and power > 1:  # a few matrix products replace many with vectors
         step, n_filter, power = np.linalg.matrix_power(A, power), n_filter // power, 1
     # the filtered start vector, then an orthonormal basis
     v = np.random.default_rng(seed).standard_normal(A.shape[0])
@@ -120,7 +120,7 @@ def _apply(A: Any, v: Array, times: int) -> Array | None:
 def _orthonormal(v: Array, basis: Array) -> Array:
     """Return the part of v orthogonal to the rows of `basis`, scaled to length 1.
 
-    Repeated until a pass removes little: what the first pass leaves may be mostly rounding error.
+    Repeated until a pass removes little: after the first pass, v may be mostly rounding error.
     """
     v = v / np.linalg.norm(v)
     for _ in range(5):
@@ -133,9 +133,9 @@ def _orthonormal(v: Array, basis: Array) -> Array:
 
 
 def _settled(ritz: _Ritz, tol: float) -> bool:
-    """Whether the largest Ritz value has converged, and every other has or is surely smaller.
+    """Whether the largest Ritz value has converged, and every other has or is certainly smaller.
 
-    `tol` is the largest relative residual of a value that has converged.
+    `tol` is the largest relative residual of a converged value.
     """
     modulus = np.abs(ritz.values)
     inside = modulus * (1 + 5 * ritz.residuals) < modulus[0]
@@ -143,7 +143,7 @@ def _settled(ritz: _Ritz, tol: float) -> bool:
 
 
 def _agree(right: _Ritz, left: _Ritz, n_same: int = 3) -> bool:
-    """Whether two runs agree in the largest moduli, as far as those have converged."""
+    """Whether two runs agree in the largest moduli, those not converged excepted."""
     one, two = np.abs(right.values[:n_same]), np.abs(left.values[:n_same])
     same = np.abs(one - two) <= _ACCURACY * one[0]
     return bool(same[0] and np.all(same | (right.residuals[:n_same] > 1e-8)))

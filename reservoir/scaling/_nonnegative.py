@@ -1,7 +1,7 @@
 """Blocks with the spectral radius of |W|, and bounds of the radius of non-negative matrices.
 
-For a non-negative matrix the quotients (W x)_i / x_i of any positive x enclose the radius (Collatz
-and Wielandt), which makes it the easy case.
+For a non-negative matrix and any positive x, the quotients (W x)_i / x_i enclose the radius
+(Collatz and Wielandt), which makes this the easy case.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from reservoir.scaling._symmetric import along_tree
 def has_radius_of_modulus(block: sp.csr_array) -> bool:
     """Whether a strongly connected W has the spectral radius of |W|.
 
-    It has if and only if W = exp(i theta) D |W| D^-1 for some angle theta and a diagonal D whose
-    entries have modulus 1 (Wielandt 1950; Horn and Johnson 2013, theorem 8.4.5). That holds if
+    It does if and only if W = exp(i theta) D |W| D^-1 for some angle theta and a diagonal D whose
+    entries have modulus 1 (Wielandt 1950; Horn and Johnson 2013, theorem 8.4.5). This holds if
     k theta = pi c modulo 2 pi for every connection, where k and c are the numbers of connections
     and of minus signs around the loop that the connection closes in a spanning tree.
     """
@@ -36,7 +36,7 @@ def has_radius_of_modulus(block: sp.csr_array) -> bool:
     step[0] = 0
     signs = along_tree(parent, step)
     depth = along_tree(parent, (np.arange(n_units) > 0).astype(np.int64))
-    # every connection closes a loop; one of two angles must fit all of them
+    # every connection closes a loop; one of two angles must satisfy the condition for all loops
     rows, columns = row_of_entries(block), block.indices
     k = 1 + depth[rows] - depth[columns]
     c = negative + signs[rows] - signs[columns]
@@ -47,11 +47,12 @@ def has_radius_of_modulus(block: sp.csr_array) -> bool:
 def perron_root(B: sp.csr_array, tol: float) -> float | None:
     """Return the spectral radius of a non-negative irreducible matrix, or None.
 
-    The minimum and the maximum of (B x)_i / x_i enclose it. Power iteration comes first; if it
-    converges too slowly, inverse iteration, for matrices that are small or of so small a bandwidth
-    that they are cheap to factorise. None for all others.
+    The minimum and the maximum of (B x)_i / x_i enclose it. Power iteration is used first. If it
+    converges too slowly, inverse iteration follows, for matrices that are small or have a small
+    bandwidth, so that they are cheap to factorise. None for all others.
     """
-    for matrix in (B, B.T.tocsr()):  # constant sums of the rows or columns end at once
+    # the transpose gets one step, which suffices if all column sums are equal
+    for matrix in (B, B.T.tocsr()):
         x = np.ones(B.shape[0])
         for step in range(60 if matrix is B else 1):
             y = matrix @ x
@@ -80,8 +81,8 @@ def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
 
     None if it has not converged to `tol` in 400 steps. The solution z of (shift I - B) z = 1 is
     positive if and only if the shift is above the radius. B is then replaced by Z^-1 B Z with
-    Z = diag(z), whose row sums are closer bounds. So z itself is never accumulated, which would
-    overflow where the eigenvector covers thousands of orders of magnitude.
+    Z = diag(z), whose row sums are closer bounds. So the product of all z is never formed: it would
+    overflow if the eigenvector covers thousands of orders of magnitude.
     """
     n_units = B.shape[0]
     M, identity = B.tocsc(), sp.eye_array(n_units, format="csc")
@@ -109,7 +110,7 @@ def _solved(M: sp.csc_array) -> Array:
     """Return the solution z of M z = 1, scaled to a largest modulus of 1; zeros if it overflows.
 
     M is shift I - B with a non-negative B. If the shift exceeds the radius of B, elimination
-    without pivoting cancels nothing off the diagonal, so that even tiny entries of z are accurate.
+    without pivoting has no cancellation off the diagonal, so even tiny entries of z are accurate.
     """
     try:
         factors = splu(

@@ -1,7 +1,7 @@
-"""The spectral radius: W is split into strongly connected blocks, each solved by a suitable method.
+"""Spectral radius: W is split into strongly connected blocks, each solved by a suitable method.
 
-Every solver returns the radius of a block, or None if it cannot compute it to the accuracy that is
-promised; `block_radius` tries one after the other.
+Every solver returns the radius of a block, or None if it cannot reach the guaranteed accuracy;
+`block_radius` tries one after another.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from reservoir.scaling._symmetric import (
     symmetric_radius,
 )
 
-# numbers of units: up to here a dense eigendecomposition is as fast as any other method
+# numbers of units: up to this, a dense eigendecomposition is as fast as any other method
 _DENSE = 200
-# beyond this it takes minutes, and succeeds no more often than Arnoldi's method
+# above this it takes minutes, and succeeds no more often than Arnoldi's method
 _DENSE_LAST_RESORT = 2000
 # up to this it is repeated after a diagonal similarity transform (see `dense_radius`)
 _DENSE_RETRIED = 1000
 
 
 class SpectralRadiusError(ValueError):
-    """The spectral radius could not be computed to the accuracy that is promised."""
+    """The spectral radius could not be computed to the guaranteed accuracy."""
 
 
 def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
-    """Largest modulus of an eigenvalue of `W`, to a relative accuracy of 1e-6 or an error.
+    """Return the largest modulus of an eigenvalue of `W`, to a relative accuracy of 1e-6.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
         Real and finite.
     tol : float in (0, 1e-6], default=1e-8
-        Relative residual that iterative solvers are asked for. It seldom needs a change: what is
-        returned is checked to more than the accuracy above.
+        Relative residual of iterative solvers. It seldom needs a change: results are checked to
+        more than the accuracy above.
 
     Returns
     -------
@@ -60,17 +60,17 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     TypeError
         If `W` is complex.
     ValueError
-        If `W` is not square or holds NaN or infinity.
+        If `W` is not square or contains NaN or infinity.
     SpectralRadiusError
         If no method reaches the accuracy: the eigenvalues of some matrices change by more than
         1e-6 when an entry is rounded. A subclass of ValueError.
 
     Notes
     -----
-    The strongly connected components of the graph of `W` split it into blocks; the radius of a
-    single unit is its diagonal entry, that of a single cycle the geometric mean of its weights, so
-    the results for nilpotent and triangular matrices, rings and permutations are exact. For every
-    other block these methods are tried in turn, until one can guarantee its result:
+    The strongly connected components of the graph of `W` split it into blocks. The radius of a
+    single unit is its diagonal entry, and the radius of a single cycle is the geometric mean of its
+    weights, so the results for nilpotent and triangular matrices, rings and permutations are exact.
+    For every other block these methods are tried in turn, until one can guarantee its result:
 
     - diagonally similar to a symmetric matrix (delay lines with feedback): Lanczos' method, or
       bisection if tridiagonal;
@@ -79,12 +79,11 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     - up to 200 units: all eigenvalues with their condition numbers;
     - up to 40 units with sensitive eigenvalues: the exact characteristic polynomial;
     - normal (orthogonal, circulant): the largest singular value;
-    - else power-filtered Arnoldi on `W` and, from another start, on its transpose. Both must
-      agree, and the left and right eigenvectors that they give must show the eigenvalue to be
-      insensitive to rounding. The usual call for one eigenvalue of a restarted method [1]_ often
-      returns one that is not the largest, with a small residual: at 5000 and more units with 10
-      connections each it is off by up to 2 %, and six eigenvalues from 60 vectors are off by up
-      to 0.4 % in one matrix of three;
+    - otherwise, power-filtered Arnoldi on `W` and, from another start, on its transpose. Both must
+      agree, and their left and right eigenvectors must show that the eigenvalue is insensitive to
+      rounding. A restarted method [1]_ for one eigenvalue often returns one that is not the
+      largest, with a small residual: at 5000 and more units with 10 connections each it is off by
+      up to 2 %, and six eigenvalues from 60 vectors are off by up to 0.4 % in one matrix of three;
     - the same after balancing (a diagonal similarity that equalises the norms of rows and columns);
     - up to 2000 units: all eigenvalues.
 
@@ -111,7 +110,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
         return 0.0
     peak = to_unit_size(matrix)
     matrix.eliminate_zeros()
-    # the blocks with the largest bounds first: those below the radius so far need no solver
+    # blocks with the largest bounds first: a block with a bound below the radius is skipped
     radius, blocks = simple_blocks(matrix)
     unsure = []
     for bound, units in blocks:
@@ -122,7 +121,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
                 unsure.append(block)
             else:
                 radius = max(radius, found)
-    # a block whose radius could not be computed does no harm if it is surely smaller than another's
+    # a block without a result is ignored if its radius is certainly below the radius of another
     for block in unsure:
         if not _is_below(block, tol, radius):
             raise _too_sensitive(block.shape[0])
@@ -130,7 +129,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
 
 
 def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]]]:
-    """Split W into strongly connected components, and solve those that are a unit or a cycle.
+    """Split W into strongly connected components, and solve single units and single cycles.
 
     Parameters
     ----------
@@ -142,8 +141,8 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     radius : float
         The largest spectral radius among components that are a single unit or a single cycle.
     blocks : list of (bound, units)
-        For every other component an upper bound of its radius and the indices of its units; the
-        largest bound first.
+        For every other component, an upper bound of its radius and the indices of its units;
+        sorted, with the largest bound first.
     """
     # the components, and the connections inside them
     n_blocks, labels = connected_components(matrix, directed=True, connection="strong")
@@ -152,16 +151,15 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     sizes = np.bincount(labels, minlength=n_blocks)
     own, magnitude = labels[rows[inside]], np.abs(matrix.data[inside])
     n_entries = np.bincount(own, minlength=n_blocks)
-    # as many connections as units: one cycle, whose radius is the geometric mean of its weights
-    peak = np.full(
-        n_blocks, np.finfo(np.float64).tiny
-    )  # taken out, so that equal weights give their value exactly
+    # as many connections as units: one cycle, whose radius is the geometric mean of its weights,
+    # divided by their maximum so that the mean of equal weights is exact
+    peak = np.full(n_blocks, np.finfo(np.float64).tiny)
     np.maximum.at(peak, own, magnitude)
     logs = np.bincount(own, weights=np.log(magnitude / peak[own]), minlength=n_blocks)
     cycles = n_entries == sizes
     radius = float(np.max(peak[cycles] * np.exp(logs[cycles] / sizes[cycles]), initial=0.0))
 
-    # upper bound of the others: the largest row sum or column sum of |W|, whichever is smaller
+    # upper bound for the others: the largest row sum or column sum of |W|, whichever is smaller
     def largest(units: Array) -> Array:
         sums = np.bincount(units, weights=magnitude, minlength=matrix.shape[0])
         out = np.zeros(n_blocks)
@@ -182,8 +180,8 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
 def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
     """Return the spectral radius of a strongly connected block, or None if no method succeeds.
 
-    `tol` is the relative residual that iterative solvers are asked for. A result below `floor`, the
-    radius of another block, may be inexact.
+    `tol` is the relative residual of iterative solvers. A result below `floor`, the radius of
+    another block, may be inexact.
     """
     # special structure first: similar to a symmetric matrix, or with the radius of |W|
     radius: float | None = None
@@ -192,14 +190,14 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
         radius = symmetric_radius(similar)
     if radius is None and has_radius_of_modulus(block):
         radius = perron_root(abs(block), tol)
-    # then the general methods, on the symmetric form where there is one
+    # then the general methods, on the symmetric form if there is one
     if similar is None:
         similar = block
     if radius is None and block.shape[0] <= _DENSE:
         radius = dense_radius(similar.toarray(), floor)
     elif radius is None:
         radius = _radius_of_large(similar, tol, floor)
-    # then exact arithmetic, on the block as it was given
+    # then exact arithmetic, on the original block
     if radius is None and block.shape[0] <= EXACT_UNITS:
         radius = exact_radius(block.toarray())
     if radius is None and block.shape[0] <= _DENSE_LAST_RESORT and is_nilpotent(block):
@@ -208,7 +206,7 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
 
 
 def _radius_of_large(block: sp.csr_array, tol: float, floor: float) -> float | None:
-    """Return the spectral radius of a block of more than 200 units, or None; as `block_radius`."""
+    """Return the spectral radius of a block of more than 200 units; otherwise as `block_radius`."""
     n_units = block.shape[0]
     if is_normal(block):
         radius = largest_singular_value(block)
@@ -221,15 +219,15 @@ def _radius_of_large(block: sp.csr_array, tol: float, floor: float) -> float | N
     if radius is None:
         better = balanced(block)
         radius, sensitive = krylov_radius(better, tol)
-    # last, all eigenvalues; where Arnoldi's method found the radius too sensitive to rounding, only
-    # if the block is small enough for `dense_radius` to try several scalings
+    # last, all eigenvalues; if Arnoldi's method found the radius too sensitive to rounding, only
+    # for blocks small enough for `dense_radius` to try several scalings
     if radius is None and n_units <= (_DENSE_RETRIED if sensitive else _DENSE_LAST_RESORT):
         radius = dense_radius(better.toarray(), floor)
     return radius
 
 
 def _is_below(block: sp.csr_array, tol: float, floor: float) -> bool:
-    """Whether the radius of a block is surely at most `floor`, by a bound or by all eigenvalues."""
+    """Whether the radius of a block is certainly at most `floor`."""
     # the radius of |W| is an upper bound
     bound = perron_root(abs(block), tol)
     if bound is not None and bound <= floor:

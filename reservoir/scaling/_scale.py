@@ -1,4 +1,4 @@
-"""Scaling to a spectral radius or a norm: whole matrices, rows and blocks."""
+"""Scale whole matrices, rows and blocks to a spectral radius or a norm."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from reservoir.scaling._symmetric import largest_singular_value
 
 
 def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
-    """Return a multiple of `W` that has the spectral radius asked for.
+    """Scale `W` to a spectral radius.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
         Real and finite; not changed.
     radius : float, at least 0
-        The wanted spectral radius; 0 gives the zero matrix.
+        The spectral radius of the result; 0 gives the zero matrix.
 
     Returns
     -------
@@ -56,21 +56,21 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
     if now == 0.0:
         raise ValueError(
             f"W has spectral radius 0 and cannot be scaled to radius={radius}: its powers vanish, "
-            "as a delay line's do. Leave it as it is (spectral_radius=None) or scale a norm, "
+            "like those of a delay line. Leave it unscaled (spectral_radius=None) or scale a norm, "
             f"{code(f'W = reservoir.scaling.scale_to_norm(W, {radius:g})')}."
         )
     return _times(matrix, radius / now)
 
 
 def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
-    """Return a multiple of `W` that has the norm asked for.
+    """Scale `W` to a norm.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_rows, n_columns)
         Real and finite; not changed.
     value : float, at least 0
-        The wanted norm; 0 gives the zero matrix.
+        The norm of the result; 0 gives the zero matrix.
     ord : {1, 2, inf, "fro"}, default=2
         Largest absolute column sum, largest singular value, largest absolute row sum, or root of
         the sum of squares. A 2-norm below 1 is sufficient for the echo state property of tanh
@@ -116,14 +116,14 @@ def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
 
 
 def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
-    """Scale every row of `W` to a norm of its own: the total weight that each unit receives.
+    """Scale each row of `W`, the weights of the inputs to a unit, to a separate norm.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_rows, n_columns)
         Real and finite; not changed.
     values : float or array_like of shape (n_rows,), at least 0
-        The wanted norms. A row of zeros stays as it is.
+        The norms of the rows. A row of zeros is not changed.
     ord : {1, 2, inf}, default=2
         Sum of moduli, root of the sum of squares, or largest modulus. With ``ord=1`` and values
         below 1, a reservoir of tanh units has the echo state property: its update is a contraction
@@ -137,7 +137,7 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
     Raises
     ------
     ValueError
-        If a value is negative or not finite, if their number is wrong, if `W` is not
+        If a value is negative or not finite, if the number of values is wrong, if `W` is not
         two-dimensional or not finite, or if `ord` is not known.
 
     Examples
@@ -164,20 +164,20 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
 
 
 def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
-    """Scale every diagonal block of `W` to a spectral radius of its own.
+    """Scale each diagonal block of `W` to a separate spectral radius.
 
-    Connections between blocks stay as they are, so the spectral radius of the whole matrix is the
-    largest of the blocks' only if there are none.
+    Connections between blocks are not changed. Without any, the spectral radius of the whole matrix
+    is the largest radius of a block.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
         Real and finite; not changed.
     labels : array_like of shape (n_units,), int
-        The block of each unit, 0 to n_blocks - 1, as from
-        ``reservoir.topologies.cluster_labels``; a block's units need not be adjacent.
+        The block of each unit, 0 to n_blocks - 1, as returned by
+        ``reservoir.topologies.cluster_labels``; the units of a block need not be adjacent.
     radius : float or array_like of shape (n_blocks,), at least 0
-        The wanted spectral radii.
+        The spectral radii of the blocks.
 
     Returns
     -------
@@ -187,8 +187,8 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     Raises
     ------
     ValueError
-        If a block has spectral radius 0 and its wanted one is positive; if `labels` does not fit;
-        if a radius is negative or not finite; or as in `scale_to_spectral_radius`.
+        If a block has spectral radius 0 and its `radius` is positive; if `labels` does not match
+        W; if a radius is negative or not finite; or as in `scale_to_spectral_radius`.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
         if now == 0.0 and wanted[block] > 0.0:
             raise ValueError(
                 f"Block {block} of W, {units.size} units, has spectral radius 0 and cannot be "
-                f"scaled to radius={wanted[block]}. Give it a cycle, or ask for 0."
+                f"scaled to radius={wanted[block]}. Give it a cycle, or use radius 0."
             )
         factors[block] = wanted[block] / now if now > 0.0 else 0.0
     # scale the connections within blocks
@@ -230,14 +230,14 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
 
 
 def _unit_size(W: Any, *, square: bool = False) -> Matrix:
-    """Return a checked copy of `W`, times a power of two that makes its entries about 1 in size."""
+    """Return a checked copy of `W`, times a power of two so that its largest entry is about 1."""
     matrix = as_matrix(W, square=square)
     to_unit_size(matrix)
     return matrix
 
 
 def _times(matrix: Any, factor: Any) -> Any:
-    """Multiply a matrix in place by a number, or each row by its own; refuse an overflow."""
+    """Multiply a matrix in place by a number, or by one per row; raise if it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.ndim(factor) == 0:
             entries(matrix)[...] *= factor
@@ -247,7 +247,7 @@ def _times(matrix: Any, factor: Any) -> Any:
             matrix *= factor[:, None]
     if not np.isfinite(entries(matrix)).all():
         raise ValueError(
-            "The scaled W would hold values beyond the range of floats: ask for a smaller value."
+            "The scaled W would contain values beyond the range of floats: use a smaller value."
         )
     if sp.issparse(matrix):
         matrix.eliminate_zeros()
@@ -269,5 +269,7 @@ def _norm(matrix: Any, ord: Any) -> float:
         return float(np.linalg.norm(matrix.toarray() if sp.issparse(matrix) else matrix, 2))
     norm = largest_singular_value(matrix)
     if norm is None:
-        raise ValueError("The 2-norm of W did not converge. Use ord='fro', an upper bound of it.")
+        raise ValueError(
+            "The 2-norm of W did not converge. Use ord='fro', which is an upper bound."
+        )
     return norm

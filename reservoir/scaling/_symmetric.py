@@ -14,7 +14,7 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 from reservoir.scaling._krylov import as_operand
 
-# largest relative change from m to 2 m Lanczos steps at the end; the error is a third of it or less
+# largest relative change from m to 2 m Lanczos steps at convergence; the error is at most a third
 _ACCURACY = 1e-7
 
 
@@ -22,8 +22,8 @@ def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
     """Return the matrix D^-1 W D, D diagonal and positive, whose moduli are symmetric, or None.
 
     Its entries are sign(w_ij) sqrt(|w_ij w_ji|). It exists if the pattern of W is symmetric and
-    log |w_ij / w_ji| = p_i - p_j for some numbers p: always if the graph is a tree, as that of a
-    tridiagonal matrix is.
+    log |w_ij / w_ji| = p_i - p_j for some numbers p: always if the graph is a tree, as for a
+    tridiagonal matrix.
     """
     transposed = block.T.tocsr()
     transposed.sort_indices()
@@ -40,7 +40,7 @@ def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
 
 
 def has_symmetric_signs(S: sp.csr_array) -> bool:
-    """Whether entries (i, j) and (j, i) have the same sign, for a matrix of symmetric pattern."""
+    """Whether entries (i, j) and (j, i) have the same sign, for a matrix with symmetric pattern."""
     transposed = S.T.tocsr()
     transposed.sort_indices()
     return bool(np.all(np.sign(transposed.data) == np.sign(S.data)))
@@ -49,7 +49,7 @@ def has_symmetric_signs(S: sp.csr_array) -> bool:
 def _is_difference(block: sp.csr_array, edge: Array) -> bool:
     """Whether there are numbers p with edge = p_i - p_j for every connection (i, j) of the block.
 
-    `edge` holds a number for each stored entry. If there are, p follows from a spanning tree.
+    `edge` contains a number for each stored entry. The candidate p is from a spanning tree.
     """
     if not edge.any():
         return True
@@ -65,10 +65,10 @@ def _is_difference(block: sp.csr_array, edge: Array) -> bool:
 
 
 def along_tree(parent: Array, step: Array) -> Array:
-    """Return for each node of a tree the sum of `step` over its path to the root.
+    """Return, for each node of a tree, the sum of `step` over its path to the root.
 
-    `parent` holds the parent of each node; the root is its own, with a step of 0. Paths are
-    doubled in every round, so that their length costs its logarithm only.
+    `parent` contains the parent of each node; the root is its own parent, with a step of 0. Paths
+    are doubled in every round, so that the number of rounds is logarithmic in their length.
     """
     total = step.copy()
     while parent.any():
@@ -111,8 +111,8 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
     """Return the largest modulus of an eigenvalue of a symmetric operator; None if not converged.
 
     Lanczos' method without reorthogonalisation: copies of eigenvalues appear, but the extreme ones
-    are right. After m steps the relative error is about (log(n) / m)^2, even if the spectrum has no
-    gap (Kuczynski and Wozniakowski 1992). It stops when twice as many steps change the result by
+    are correct. After m steps the relative error is about (log(n) / m)^2, even if the spectrum has
+    no gap (Kuczynski and Wozniakowski 1992). It stops when twice as many steps change the result by
     less than 1e-7.
 
     Parameters
@@ -120,7 +120,7 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
     product : callable, ``product(v) -> array of shape (n,)``
         The operator.
     n : int
-        Its size.
+        Size of the operator.
     max_steps : int
         Largest number of products.
     """
@@ -139,7 +139,8 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
             w -= beta[-1] * before
         size = float(np.linalg.norm(w))
         closed = size <= 1e-13 * max(map(abs, alpha[:1] + alpha[-1:] + beta[-1:]))
-        # its eigenvalues, now and then; exact if the Krylov space is closed under the operator
+        # its extreme eigenvalue, after 64, 128, ... steps, or at once if the Krylov space is closed
+        # under the operator, when it is exact
         if closed or len(alpha) == check:
             value = _largest_end(np.array(alpha), np.array(beta))
             if closed or abs(value - last) <= _ACCURACY * value:
@@ -150,17 +151,17 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
     return None
 
 
-def _largest_end(diagonal: Array, beside: Array) -> float:
+def _largest_end(diagonal: Array, off_diagonal: Array) -> float:
     """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix.
 
-    `beside` is the diagonal next to the main one.
+    `off_diagonal` is the diagonal next to the main one.
     """
-    if diagonal.size == 1:  # older SciPy takes no empty off-diagonal
+    if diagonal.size == 1:  # older SciPy rejects an empty off-diagonal
         return float(abs(diagonal[0]))
     ends = ((0, 0), (diagonal.size - 1, diagonal.size - 1))
     return float(
         max(
-            abs(la.eigvalsh_tridiagonal(diagonal, beside, select="i", select_range=end)[0])
+            abs(la.eigvalsh_tridiagonal(diagonal, off_diagonal, select="i", select_range=end)[0])
             for end in ends
         )
     )

@@ -1,16 +1,16 @@
-"""Topologies: which units of a reservoir are connected, and with what weights.
+"""Topologies: connections of the units of a reservoir, and their weights.
 
 Every function takes the number of units and keyword arguments, and returns an *unscaled* matrix W
-of shape ``(n_units, n_units)``, whose row i holds the weights of what unit i receives: a csr_array,
-or a dense array for `orthogonal`. `reservoir.scaling` scales it to a spectral radius or a norm. A
-new topology is one function, assembled from the building blocks (`cycle`, `add_jumps`,
-`with_weights`, ...) where it can be, and one line in `TOPOLOGIES`.
+of shape ``(n_units, n_units)``, whose row i contains the weights of the inputs to unit i: a
+csr_array, or a dense array for `orthogonal`. `reservoir.scaling` scales it to a spectral radius or
+a norm. A new topology is one function, composed of the building blocks (`cycle`, `add_jumps`,
+`with_weights`, ...) if possible, and one line in `TOPOLOGIES`.
 
 Examples
 --------
 >>> sorted(TOPOLOGIES)[:4]
 ['band', 'clustered', 'cycle_with_jumps', 'delay_line']
->>> def lazy_ring(n_units, *, random_state=None):  # a topology of one's own, as estimators take it
+>>> def lazy_ring(n_units, *, random_state=None):  # a custom topology, as estimators accept it
 ...     return add_self_loops(cycle(n_units), weight=0.2)
 >>> lazy_ring(3).toarray()
 array([[0.2, 0. , 1. ],
@@ -77,7 +77,7 @@ __all__ = [
     "dale",
 ]
 
-#: The topologies that estimators know by name: ``f(n_units, *, random_state=None, ...)``.
+#: The topologies that estimators accept by name: ``f(n_units, *, random_state=None, ...)``.
 TOPOLOGIES: dict[str, Callable[..., Any]] = {
     "random_sparse": random_sparse,
     "ring": ring,

@@ -1,6 +1,7 @@
-"""Connections of units: drawn at random without further structure, and the building blocks.
+"""Connections drawn at random without further structure, and building blocks.
 
-Most blocks take a matrix and return a new one. All other topologies are made of what is here.
+Most blocks take a matrix and return a new one. All other topologies are composed of these
+functions.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def random_sparse(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Every unit receives from `in_degree` different units, chosen at random.
+    """Random sparse matrix: every unit receives from `in_degree` different units.
 
-    The number of connections per row is exact, so that all units receive equally many inputs and
-    all rows of W are equally long. A unit may receive from itself.
+    The number of connections per row is exact, so that all units receive the same number of inputs.
+    A unit may receive from itself.
 
     Parameters
     ----------
@@ -34,11 +35,11 @@ def random_sparse(
         Number of units.
     in_degree : int or float in (0, 1], default=10
         An integer is the number of connections per row, capped at `n_units`; a real number is a
-        density: ``max(1, round(in_degree * n_units))`` per row. So 1 is not 1.0. Ten is as good
-        as more in practice and makes the cost of a step proportional to `n_units`.
+        density: ``max(1, round(in_degree * n_units))`` per row. So 1 differs from 1.0. Ten is as
+        good as more in practice, and the cost of a step is then proportional to `n_units`.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal". The connections
-        do not depend on it.
+        do not depend on this choice.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
 
@@ -50,8 +51,8 @@ def random_sparse(
     Raises
     ------
     TypeError, ValueError
-        If `in_degree` is a boolean, not positive, or a real number above 1; or if the weights'
-        law is not known or gives NaN or infinity.
+        If `in_degree` is a boolean, not positive, or a real number above 1; or if the law of the
+        weights is not known or returns NaN or infinity.
 
     References
     ----------
@@ -81,7 +82,7 @@ def permutation(
 ) -> sp.csr_array:
     """Random permutation matrix: every unit receives from one unit and sends to one.
 
-    Its eigenvalues lie on a circle of radius ``abs(weight)``; it consists of about
+    Its eigenvalues are on a circle of radius ``abs(weight)``; it consists of about
     ``log(n_units)`` separate cycles.
 
     Parameters
@@ -121,7 +122,7 @@ def permutation(
 def orthogonal(n_units: int, *, random_state: RandomState = None) -> Array:
     """Random orthogonal matrix, uniform (Haar) on the orthogonal group.
 
-    All its singular values are 1, and all its eigenvalues lie on the unit circle.
+    All its singular values are 1, and all its eigenvalues are on the unit circle.
 
     Parameters
     ----------
@@ -151,7 +152,7 @@ def orthogonal(n_units: int, *, random_state: RandomState = None) -> Array:
     with room_for(what, 24.0 * n_units**2, "Use fewer units, or a sparse topology."):
         normal = as_generator(random_state).standard_normal((n_units, n_units))
         Q, R = np.linalg.qr(normal)
-        # QR is unique only up to signs: without them Q is not uniform [1]_
+        # QR is unique only up to signs: without this correction Q is not uniform [1]_
         return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
 
 
@@ -163,7 +164,7 @@ def band(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Every unit receives from its neighbours on a line and itself, with random weights.
+    """Band matrix of random weights: every unit receives from its neighbours on a line and itself.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def band(
     n_units = check_count("n_units", n_units)
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
-    # the columns of every row's band, cut off at the ends of the line
+    # the columns of the band in each row, without those beyond the ends of the line
     with room_for_connections(n_units, lower + upper + 1):
         rows = np.repeat(np.arange(n_units), lower + upper + 1)
         columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
@@ -207,7 +208,7 @@ def band(
 
 
 def cycle(n_units: int, *, weight: float = 1.0, step: int = 1) -> sp.csr_array:
-    """Connect every unit to the one `step` places before it, around a circle.
+    """Connect every unit to the unit `step` positions before it, around a circle.
 
     Parameters
     ----------
@@ -245,9 +246,9 @@ def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
         Recurrent weights; not changed.
     offset : int
         -1: each unit receives from the one before; +1: from the one after; 0: from itself. An
-        offset outside the matrix sets nothing.
+        offset outside the matrix has no effect.
     weight : float, default=1.0
-        The value that is set.
+        The value of the entries.
 
     Returns
     -------
@@ -280,7 +281,7 @@ def add_self_loops(W: Any, *, weight: float = 1.0) -> sp.csr_array:
     W : array_like or sparse array of shape (n_units, n_units)
         Recurrent weights; not changed.
     weight : float, default=1.0
-        The value that the diagonal is set to.
+        The value of the diagonal.
 
     Returns
     -------
@@ -301,7 +302,7 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
 
     The jumps start at units 0, `jump_size`, 2 `jump_size`, ... If `jump_size` divides `n_units`,
     the last one leads back to unit 0. Jumps beyond the last unit, or from a unit to itself
-    (`jump_size` equal to `n_units`), are left out.
+    (`jump_size` equal to `n_units`), are omitted.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
     jump_size : int, default=3
         Distance of a jump, in units; at least 2.
     weight : float, default=1.0
-        The value that both directions are set to.
+        The weight in both directions.
 
     Returns
     -------
@@ -334,7 +335,7 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
     jump_size = check_count("jump_size", jump_size, minimum=2)
     weight = check_number("weight", weight)
     n_units, rows, columns, values = _entries(W)
-    # where jumps start and end, without those from a unit to itself
+    # the first and last units of jumps, without jumps from a unit to itself
     start = np.arange(n_units // jump_size) * jump_size
     end = (start + jump_size) % n_units
     start, end = start[start != end], end[start != end]
@@ -352,7 +353,7 @@ def with_weights(W: Any, weights: Any, *, random_state: RandomState = None) -> s
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Its stored (of an array: non-zero) entries are the connections; not changed.
+        Its stored entries (for an array, its non-zero entries) are the connections; not changed.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability.
     random_state : None, int, Generator or RandomState, default=None
@@ -405,22 +406,22 @@ def with_signs(W: Any, *, positive: float = 0.5, random_state: RandomState = Non
 
 
 def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -> sp.csr_array:
-    """Give all connections that leave one unit the same sign (Dale's principle).
+    """Give all connections from a unit the same sign (Dale's principle).
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Recurrent weights, of which the magnitudes are kept; not changed.
+        Recurrent weights; not changed. The magnitudes are kept.
     excitatory : float in [0, 1], default=0.8
-        Fraction of units whose outgoing weights are positive: ``round(excitatory * n_units)`` of
-        them, chosen at random. Four in five is the usual figure for cortex.
+        Fraction of units whose outgoing weights are positive: ``round(excitatory * n_units)``
+        units, chosen at random. Four in five is the usual figure for cortex.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
 
     Returns
     -------
     csr_array of shape (n_units, n_units)
-        Column j, what unit j sends, has one sign.
+        Column j, the outgoing weights of unit j, has one sign.
 
     Examples
     --------
@@ -443,9 +444,9 @@ def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -
 def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp.csr_array:
     """Return a csr_array of shape (n_units, n_units) from row, column and value of each entry.
 
-    Where an entry is given several times, the last value counts. Indices are sorted.
+    If an entry is given several times, the last value is used. Indices are sorted.
     """
-    # one number per entry, in reverse order, since `unique` keeps the first of equal ones
+    # one number per entry, in reverse order, since `unique` returns the first of equal numbers
     keys = rows.astype(np.int64) * n_units + columns
     unique, from_end = np.unique(keys[::-1], return_index=True)
     data = np.asarray(values, dtype=np.float64)[::-1][from_end]
@@ -456,7 +457,7 @@ def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp
 def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
     """Return a csr_array whose row i has entries in ``columns[i]``, of shape (degree,) and sorted.
 
-    `values` holds the entries row by row; without them all are 1.
+    `values` contains the entries row by row; without it all are 1.
     """
     n_units, degree = columns.shape
     data = np.ones(columns.size) if values is None else values.ravel()
@@ -464,7 +465,7 @@ def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
 
 
 def room_for_connections(n_units: int, degree: int) -> contextlib.AbstractContextManager[None]:
-    """Return a context for weights and columns of so many connections per unit."""
+    """Return a memory check for the weights and columns of `degree` connections per unit."""
     return room_for(
         f"The weights of n_units={n_units} with {degree} connections each",
         12.0 * n_units * degree,
@@ -473,7 +474,7 @@ def room_for_connections(n_units: int, degree: int) -> contextlib.AbstractContex
 
 
 def _csr(data: Array, indices: Array, indptr: Array, n_units: int) -> sp.csr_array:
-    """Return a csr_array of shape (n_units, n_units), with int32 indices wherever they suffice."""
+    """Return a csr_array of shape (n_units, n_units), with int32 indices if they suffice."""
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     parts = (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False))
     return sp.csr_array(parts, shape=(n_units, n_units))

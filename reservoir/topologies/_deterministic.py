@@ -18,14 +18,14 @@ from reservoir.topologies._connections import add_diagonal, add_jumps, add_self_
 def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None) -> sp.csr_array:
     """Connect unit i to unit i - 1 and unit 0 to the last: the simple cycle reservoir (SCR).
 
-    Its eigenvalues lie on a circle: the spectral radius is ``abs(weight)``.
+    Its eigenvalues are on a circle: the spectral radius is ``abs(weight)``.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     weight : float, default=1.0
-        Weight of every connection; only its sign survives a scaling to a spectral radius.
+        Weight of every connection; after scaling to a spectral radius only its sign matters.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -55,7 +55,7 @@ def delay_line(
 ) -> sp.csr_array:
     """Delay line reservoir: unit i receives from unit i - 1, unit 0 from none.
 
-    Nilpotent: its spectral radius is 0 whatever the weight, so it cannot be scaled to another.
+    Nilpotent: its spectral radius is 0 for every weight, so it cannot be scaled to another.
 
     Parameters
     ----------
@@ -104,8 +104,8 @@ def delay_line_feedback(
     weight : float, default=1.0
         Weight of the forward connections.
     feedback_weight : float, default=0.1
-        Weight of the backward connections; a tenth of the forward one, as in the source's
-        illustrations (r = 0.5, b = 0.05).
+        Weight of the backward connections; a tenth of the forward weight, as in the examples of
+        [1]_ (r = 0.5, b = 0.05).
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -225,7 +225,7 @@ def cycle_with_jumps(
     jump_weight : float, default=0.5
         Weight of the jumps. After scaling only its ratio to `weight` matters.
     jump_size : int, default=3
-        Distance of a jump, in units; at least 2. See `add_jumps` for where they lie.
+        Distance of a jump, in units; at least 2. See `add_jumps` for their positions.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -267,8 +267,8 @@ def double_cycle(
     weight : float, default=1.0
         Weight of the forward cycle: unit i receives from unit i - 1.
     backward_weight : float, default=0.5
-        Weight of the backward cycle. The default differs from that of `weight`, so that information
-        travels in one direction rather than the other.
+        Weight of the backward cycle. By default it is smaller than `weight`, so that signals travel
+        mainly in one direction.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -349,8 +349,8 @@ def toeplitz(
         Number of units.
     diagonals : mapping of int to float, default=None
         Offset to weight: ``W[i, i + offset] = weight``. Offset -1 is the connection from the
-        unit before, 0 from itself, +1 from the unit after; offsets outside the matrix are left
-        out. None stands for ``{-1: 1.0, 0: 0.5, 1: 0.5}``.
+        unit before, 0 from itself, +1 from the unit after; offsets outside the matrix are
+        omitted. None means ``{-1: 1.0, 0: 0.5, 1: 0.5}``.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -372,7 +372,7 @@ def toeplitz(
            [ 0. ,  0. ,  1. ,  0. ]])
     """
     n_units = check_count("n_units", n_units)
-    # one diagonal after the other, from an empty matrix
+    # set one diagonal after another in an empty matrix
     W = sp.csr_array((n_units, n_units))
     given = {-1: 1.0, 0: 0.5, 1: 0.5} if diagonals is None else diagonals
     for offset, weight in given.items():

@@ -24,18 +24,19 @@ def small_world(
     """Directed small-world graph: neighbours on a circle, some of them rewired.
 
     Every unit first receives from its `in_degree` nearest units on a circle (one more before
-    than after it if that is odd); then each connection's source is replaced with probability
-    `rewiring` by one drawn at random from all units but itself and its other sources.
+    than after it if `in_degree` is odd). Then the source of each connection is replaced with
+    probability `rewiring` by one drawn at random from all units except the unit itself and its
+    other sources.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     in_degree : int or float in (0, 1], default=10
-        Connections per row, exactly, as in `random_sparse`; at most ``n_units - 1``, because no
-        unit receives from itself.
+        Exact number of connections per row, as in `random_sparse`; at most ``n_units - 1``,
+        because no unit receives from itself.
     rewiring : float in [0, 1], default=0.1
-        Probability that a connection is rewired: about a tenth gives short paths while
+        Probability that a connection is rewired: at about a tenth, paths are short while
         neighbours are still clustered.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
@@ -86,7 +87,7 @@ def _rewire(steps: Array, kept: Array, n_units: int, generator: np.random.Genera
         drawn = generator.integers(0, n_units - 1, steps.shape)
         return fill_distinct(np.where(kept, steps - 1, drawn), kept, n_units - 1, generator) + 1
     out = np.empty((n_rows, degree), dtype=np.int64)
-    for row in range(n_rows):  # many per row: the kept ones first, then by random keys
+    for row in range(n_rows):  # many connections per row: the kept ones, then by random keys
         keys = generator.random(n_units - 1)
         keys[steps[row, kept[row]] - 1] = -1.0
         out[row] = np.argpartition(keys, degree - 1)[:degree] + 1 if degree else 0
@@ -102,11 +103,11 @@ def scale_free(
 ) -> sp.csr_array:
     """Scale-free graph by preferential attachment: few hubs, many units with few connections.
 
-    Units are added one after the other. Each gets ``m = round(in_degree / 2)`` links to earlier
-    ones, which are chosen with a probability proportional to the links that they have. (m is at
+    Units are added one after another. Each gets ``m = round(in_degree / 2)`` links to earlier
+    units, which are chosen with a probability proportional to their number of links. (m is at
     least 1; Python rounds halves to even, so in-degrees 3, 4 and 5 all give 2.) A link is a
     connection in both directions, with two independent weights. A pair that is drawn twice is
-    linked once, so the mean number of connections per row is a little below 2 m. The numbers of
+    linked once, so the mean number of connections per row is slightly below 2 m. The numbers of
     connections follow a power law with exponent 3, and the graph is connected.
 
     Parameters
@@ -145,7 +146,7 @@ def scale_free(
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
     with room_for_connections(n_units, 2 * n_links):
-        # links in both directions, without those of the seed and without repetitions
+        # links in both directions, without links of the seed to itself and without repetitions
         unit, other = _attach(n_units, n_links, places)
         apart = unit != other
         rows = np.concatenate([unit[apart], other[apart]])
@@ -161,10 +162,10 @@ def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple
     Two arrays of shape (n_units n_links,): the unit that is added, and the earlier unit that it is
     linked to. Unit 0, the seed, has links to itself only, which the caller drops.
     """
-    # The ends of link k lie in a list at 2 k and 2 k + 1. The first is unit k // n_links. The
-    # second is a copy of a random entry among the earlier units' part of the list, in which every
-    # unit stands as often as it has links: the choice is proportional to the degree. An entry at an
-    # odd place is itself a copy, so pointers are followed until all have reached an even place.
+    # The ends of link k are entries 2 k and 2 k + 1 of a list. The first is unit k // n_links. The
+    # second is a copy of a random entry among those of earlier units. Every unit occurs in the list
+    # as often as it has links, so the choice is proportional to the degree. An entry at an odd
+    # position is itself a copy, so pointers are followed until all are at even positions.
     unit = np.arange(n_units * n_links) // n_links
     pointer = np.arange(2 * unit.size)
     pointer[1 : 2 * n_links : 2] = 0
@@ -177,15 +178,15 @@ def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple
 
 
 def cluster_labels(n_units: int, n_clusters: int) -> Array:
-    """Return the number of the cluster that each unit of `clustered` belongs to.
+    """Return the number of the cluster of each unit of `clustered`.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     n_clusters : int
-        Number of clusters, at most `n_units`: consecutive units, sizes that differ by one at
-        most.
+        Number of clusters, at most `n_units`. Clusters are consecutive units; their sizes differ
+        by at most one.
 
     Returns
     -------
@@ -229,11 +230,11 @@ def clustered(
     n_clusters : int, default=4
         Number of clusters of consecutive units (see `cluster_labels`); capped at `n_units`.
     in_degree : int or float in (0, 1], default=10
-        Connections per row from the unit's own cluster, exactly; an integer is capped at the
-        cluster's size, a real number is a density within it.
+        Exact number of connections per row from the unit's own cluster; an integer is capped at
+        the size of the cluster, a real number is a density within it.
     between_degree : int, default=1
-        Connections per row from all other clusters, exactly; capped at their size. 0 separates
-        the clusters.
+        Exact number of connections per row from all other clusters; capped at their total size.
+        0 separates the clusters.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
     random_state : None, int, Generator or RandomState, default=None
@@ -245,7 +246,7 @@ def clustered(
 
     See Also
     --------
-    reservoir.scaling.scale_blocks : gives each cluster a spectral radius of its own.
+    reservoir.scaling.scale_blocks : scales each cluster to a separate spectral radius.
 
     References
     ----------
@@ -267,7 +268,7 @@ def clustered(
     n_units = check_count("n_units", n_units)
     n_clusters = min(check_count("n_clusters", n_clusters), n_units)
     between_degree = check_count("between_degree", between_degree, minimum=0)
-    resolve_degree("in_degree", in_degree, n_units)  # refuse before work is done
+    resolve_degree("in_degree", in_degree, n_units)  # raise before any work is done
     places, values = as_generator(random_state).spawn(2)
     most = resolve_degree("in_degree", in_degree, -(-n_units // n_clusters)) + between_degree
     with room_for_connections(n_units, min(most, n_units)):
@@ -280,7 +281,7 @@ def clustered(
             own = distinct_columns(size, size, resolve_degree("in_degree", in_degree, size), places)
             n_others = n_units - size
             others = distinct_columns(size, n_others, min(between_degree, n_others), places)
-            others = others + np.where(others >= start, size, 0)  # counted without the own cluster
+            others = others + np.where(others >= start, size, 0)  # skip the units of this cluster
             for block in (own + start, others):
                 rows.append(np.repeat(members, block.shape[1]))
                 columns.append(block.ravel())

@@ -100,7 +100,7 @@ def test_chunks_and_sessions_go_on_over_a_gap(dtype):
     session = whole.stream()
     rows = [session.predict(X[i : i + 1])[0] for i in range(200, 300)]
     np.testing.assert_allclose(rows, expected, rtol=0, atol=atol)
-    with pytest.raises(ValueError, match=r"Times must rise: these rows begin at 1008.*reset"):
+    with pytest.raises(ValueError, match=r"Times must increase: these rows begin at 1008.*reset"):
         session.predict(X[250:260])
     # the session stands where it stood, and learns
     late = np.column_stack([X[:5, 0], times[-1] + np.arange(1.0, 6), X[:5, 2]])
@@ -317,7 +317,7 @@ def test_the_column_that_overflows_is_the_users():
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"leak_rate": 1.0}, "time_column=1 changes nothing at leak_rate=1"),
+        ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
         ({"feedback": True}, "time_column=1 cannot go with feedback=True"),
         ({"washout": "measured"}, 'time_column=1 cannot go with washout="measured"'),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
@@ -350,9 +350,9 @@ def test_bad_rows_are_refused():
     times, u, y = timed(50)
     X = table(times, u)
     model = ESNRegressor(10, time_column=1, **MADE)
-    with pytest.raises(ValueError, match="Times must rise within a sequence"):
+    with pytest.raises(ValueError, match="Times must increase within a sequence"):
         model.fit(X[::-1], y)
-    with pytest.raises(ValueError, match="X has no column besides that of times"):
+    with pytest.raises(ValueError, match="X has no column except the column of times"):
         model.set_params(time_column=0).fit(times[:, None], y)
     model.set_params(time_column=1)
     with pytest.raises(ValueError, match='time_step="auto" is the median time between rows'):
@@ -366,6 +366,6 @@ def test_what_takes_equal_steps_says_so():
     times, u, y = timed(80)
     esn = ESNRegressor(10, time_column=1, **MADE).fit(table(times, u), y)
     for call in (lambda: esn.forecast(3), lambda: forecast(esn, 3)):
-        with pytest.raises(ValueError, match="A forecast takes steps of one length"):
+        with pytest.raises(ValueError, match="A forecast needs steps of equal length"):
             call()
     assert "time_column" not in NVARRegressor().get_params()

@@ -369,7 +369,7 @@ CASES = [
     ),
     Case(
         f"{READ}/times.py",
-        "f'{own} = {own}.loc[{theirs}.index]'",
+        "f'{target} = {target}.loc[{table}.index]'",
         "X, y = TABLE, TARGET.iloc[[1, 0, *range(2, 40)]]",
         "esn().fit(X, y)",
         "y.equals(TARGET)",
@@ -652,7 +652,7 @@ CASES = [
     ),
     Case(
         ORDER,
-        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        'one._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
         "hours = pd.date_range('2024-10-26 12:00', periods=24, freq='60min', tz='Europe/Berlin')\n"
         "y = SALES.set_axis(hours.tz_localize(None))",
         "reading().fit(y)",
@@ -660,7 +660,7 @@ CASES = [
     ),
     Case(
         ORDER,
-        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        'one._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
         "hours = pd.date_range('2024-10-26 12:00', periods=40, freq='60min', tz='Europe/Berlin')\n"
         "X = TABLE.set_axis(hours.tz_localize(None)); y = ROWS[:, 0]",
         "esn().fit(X, y)",

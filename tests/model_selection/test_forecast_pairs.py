@@ -331,5 +331,5 @@ def test_rows_are_shifted_where_numbers_do_not_increase(kind, h):
         assert np.isfinite(cross_val_score(esn, X, y, cv=4, error_score="raise")).all()
     swapped = y.iloc[np.r_[0:50, 51, 50, 52 : len(y)]]  # of labels these might be cut out
     for rows in (y[::-1], swapped) if kind in ("falling", "events") else (y[::-1],):
-        with pytest.raises(ValueError, match="index of y does not go with that of X"):
+        with pytest.raises(ValueError, match="index of y does not match the index of X"):
             esn.fit(X, rows)

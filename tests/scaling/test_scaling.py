@@ -360,9 +360,9 @@ def test_what_is_no_matrix_is_refused(function):
     with pytest.raises(ValueError, match=r"square.*\(3,\)"):
         function(np.ones(3))
     for bad in (np.nan, np.inf):
-        with pytest.raises(ValueError, match=r"\(2, 2\), holds 1 NaN or infinite"):
+        with pytest.raises(ValueError, match=r"\(2, 2\), contains 1 NaN or infinite"):
             function(np.array([[bad, 0], [0, 1]]))
-        with pytest.raises(ValueError, match="holds 2 NaN"):
+        with pytest.raises(ValueError, match="contains 2 NaN"):
             function(sp.csr_array([[bad, 0], [bad, 1]]))
     with pytest.raises(TypeError, match="real"):
         function(np.eye(2) * 1j)

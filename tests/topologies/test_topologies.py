@@ -388,5 +388,5 @@ def test_draws_that_are_no_weights_are_refused():
     generator = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"2 of 4 draws.*NaN or infinite"):
         draw(Bad([1.0, np.nan, np.inf, 0.0]), 4, generator)
-    with pytest.raises(ValueError, match=r"shape \(2,\) where \(4,\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) instead of \(4,\)"):
         draw(Bad([1.0, 2.0]), 4, generator)

@@ -652,7 +652,7 @@ def bad_calls():
         "Did you mean 'identity'": (ValueError, (start, X, Y), {"output": "identiy"}),
         "target='first'": (ValueError, (start, X, Y), {"target": "first"}),
         "sequence 0 has 20 rows in X and 19": (ValueError, (start, X, Y[1:]), {}),
-        "Y holds NaN": (ValueError, (start, X, nan), {}),
+        "Y contains NaN": (ValueError, (start, X, nan), {}),
         "lacks 'W_in'": (ValueError, ({"W": start["W"]}, X, Y), {}),
         "unknown names": (ValueError, ({**start, "A": X}, X, Y), {}),
         "must have shape": (ValueError, (start, X[:, :1], Y), {}),

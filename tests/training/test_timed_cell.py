@@ -192,7 +192,9 @@ def test_chunks_and_sessions_go_on_over_a_gap(online):
     late = np.column_stack([X[:5, 0], times[-1] + np.arange(1.0, 6), X[:5, 2]])
     np.testing.assert_allclose(session.predict(late), learned.predict(late), rtol=0, atol=1e-9)
     for go_on in (session.predict, lambda rows: learned.partial_fit(rows, y[:50])):
-        with pytest.raises(ValueError, match=r"Times must rise: these rows begin at 1000.*reset"):
+        with pytest.raises(
+            ValueError, match=r"Times must increase: these rows begin at 1000.*reset"
+        ):
             go_on(X[:50])
     learned.partial_fit(X[:50], y[:50], new_sequence=True)
     assert learned.state_[-1] < learned._model.clock.step * 50
@@ -254,7 +256,7 @@ def test_labels(target):
         assert clf.score(X[30:], labels[30:]) == 1.0
     else:
         assert [rows[-1] for rows in clf.predict(X[30:])] == labels[30:].tolist()
-        with pytest.raises(ValueError, match="A forecast takes steps of one length"):
+        with pytest.raises(ValueError, match="A forecast needs steps of equal length"):
             clf.sample(3)
 
 
@@ -353,7 +355,7 @@ def test_a_slow_observer_is_better_told_the_times(global_random_seed):
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"leak_rate": 1.0}, "time_column=1 changes nothing at leak_rate=1"),
+        ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
         ({"cell": "lstm"}, "time_column=1 scales the leak of cell='leaky', and cell='lstm'"),
         ({"cell": SimpleCell(5, leak_rate=0.3)}, "time_column=1 scales the leak of cell='leaky'"),
         (
@@ -380,7 +382,7 @@ def test_what_takes_equal_steps_says_so():
     X = table(times, u)
     rnn = RNNRegressor(5, **FAST).fit(X, y)
     for call in (lambda: rnn.forecast(3), lambda: forecast(rnn, 3)):
-        with pytest.raises(ValueError, match="A forecast takes steps of one length"):
+        with pytest.raises(ValueError, match="A forecast needs steps of equal length"):
             call()
     # y[t] == X[t+1] tries no loops
     assert RNNRegressor(5, **{**FAST, "init": "auto"}).fit(X[:-1], u[1:, 0]).n_iter_ == 2

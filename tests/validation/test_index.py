@@ -519,7 +519,7 @@ def test_a_missing_row_is_named(kind, hole):
         network().fit(X, y)
     assert len(caught) == 1
     if hole == 40 or kind in ("days", "months"):
-        one_hole = f"missing between row {hole} ({a}) and row {hole + 1} ({b}). To the network "
+        one_hole = f"missing between row {hole} ({a}) and row {hole + 1} ({b}). The network "
         step = f"from row {hole} ({a}) to row {hole + 1} ({b}) is the first that does not fit"
         assert (one_hole if hole == 40 else step) in str(caught[0].message)
     with pytest.warns(UserWarning, match="No frequency"):
@@ -555,9 +555,9 @@ def test_one_hole_is_told_from_other_irregularities(kind):
         cross_val_score(esn, X[:N], y[:N], cv=ContextSplit(5, context=20))
     texts = [str(w.message) for w in caught]
     assert len(texts) == 3
-    assert all("If a cross-validator took them out, this is as it must be" in t for t in texts)
+    assert all("This is correct if a cross-validator removed them" in t for t in texts)
     assert "between row 59 (" in texts[0]
-    assert "row 60 follows row 59" in texts[0]
+    assert "row 60 as the step after row 59" in texts[0]
     two_holes = np.r_[0:50, 60:100, 120:N]
     for rows in (two_holes, np.r_[0:50, 60:N:2], np.r_[0:50, 51, 53, 57:60]):
         with pytest.warns(UserWarning, match="is the first that does not fit.*events"):
@@ -596,10 +596,10 @@ def test_frequency_of_each_sequence_and_of_y():
 
 def refused(X, y, row):
     esn = network()
-    with pytest.raises(ValueError, match=f"index of y does not go with that of X: row {row} "):
+    with pytest.raises(ValueError, match=f"index of y does not match the index of X: row {row} "):
         esn.fit(X, y)
     esn.fit(X.reset_index(drop=True), y.to_numpy())
-    with pytest.raises(ValueError, match=f"index of y does not go with that of X: row {row} "):
+    with pytest.raises(ValueError, match=f"index of y does not match the index of X: row {row} "):
         esn.score(X, y)
 
 
@@ -640,14 +640,14 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
                 warnings.filterwarnings("ignore", "No frequency")
                 network().fit(X.iloc[kept], y.iloc[kept])
     kept = np.r_[0:100, 140:240]
-    with pytest.raises(ValueError, match="index of y does not go with that of X"):
+    with pytest.raises(ValueError, match="index of y does not match the index of X"):
         network().fit(X.iloc[kept], y.iloc[kept[::-1]])
-    with pytest.raises(ValueError, match="index of y does not go with that of X"):
+    with pytest.raises(ValueError, match="index of y does not match the index of X"):
         network().fit(X.iloc[kept], y.iloc[np.r_[0:50, 51, 50, 52:100, 140:240]])
     if kind == "holidays" and h > 3:
         return  # a weekend in every offset: rows may be missing
     changed = np.r_[0:50, 51:101, 140:240]
-    with pytest.raises(ValueError, match="index of y does not go with that of X: row 50 "):
+    with pytest.raises(ValueError, match="index of y does not match the index of X: row 50 "):
         network().fit(X.iloc[kept], y.iloc[changed])
 
 
@@ -691,7 +691,7 @@ def test_few_rows_of_targets_that_keep_their_dates(kind):
             for start in range(300, 340, 3):
                 test = X.iloc[start : start + length], y.iloc[start + h : start + h + length]
                 assert np.isfinite(esn.score(*test))
-            with pytest.raises(ValueError, match="does not go with"):
+            with pytest.raises(ValueError, match="does not match"):
                 esn.score(test[0], test[1][::-1])
 
 
@@ -743,12 +743,12 @@ def test_y_beside_x_in_every_container():
     swapped = pd.MultiIndex.from_product([["a", "b"], X.index[:250]])
     refused(Xm, ym.set_axis(swapped), 0)
     with pytest.raises(
-        ValueError, match="sequence 1 of y does not go with that of sequence 1 of X"
+        ValueError, match="sequence 1 of y does not match the index of sequence 1 of X"
     ):
         network().fit([X[:200], X[:200]], [y[:200], y.iloc[np.r_[0:9, 10:201]]])
     for model in (ALL[3], ALL[4], ALL[6]):
         labels = (y > y.mean()).astype(int)
-        with pytest.raises(ValueError, match="does not go with"):
+        with pytest.raises(ValueError, match="does not match"):
             model.fit(X[1:], labels[:-1])
     RNNRegressor(8, target="last", max_iter=1).fit([X[:50], X[:50]], y[:2])  # one per sequence
 
@@ -778,15 +778,15 @@ def test_dates_are_no_numbers():
         network().fit(pd.DataFrame({"x": X.index - X.index[0]}), y.to_numpy())
     stamps = X.index.to_numpy()[:, None]
     for array in (stamps, np.array([[s] for s in X.index], dtype=object)):
-        with pytest.raises(TypeError, match="X holds datetimes"):
+        with pytest.raises(TypeError, match="X contains datetimes"):
             network().fit(array, y.to_numpy())
     objects = np.empty((500, 2), dtype=object)  # of NumPy's own dates, which float() takes
     objects[:, 0], objects[:, 1] = list(stamps[:, 0]), y.to_numpy()
-    with pytest.raises(TypeError, match="X holds datetimes"):
+    with pytest.raises(TypeError, match="X contains datetimes"):
         network().fit(objects, y.to_numpy())
     objects[:, 0] = X["x"].to_numpy()
     network().fit(objects, y.to_numpy())
-    with pytest.raises(TypeError, match="y holds datetimes"):
+    with pytest.raises(TypeError, match="y contains datetimes"):
         network().fit(X.to_numpy(), pd.Series(X.index))
     esn = network().fit(X, y)
     with pytest.raises(TypeError, match="datetime column 'x'"):

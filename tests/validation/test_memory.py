@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_refused_by_name(case, limit):
     limit(there)
     with pytest.raises(MemoryError, match=said) as caught:
         ask()
-    assert re.search(r"take \S+ GiB of memory, and there are \S+ GiB\. ", str(caught.value))
+    assert re.search(r"need \S+ GiB of memory, but the limit is \S+ GiB\. ", str(caught.value))
     limit(np.inf)
     if case != "forecaster":  # slow
         ask()
@@ -212,7 +212,7 @@ def test_a_hundred_thousand_units(limit, monkeypatch):
 
     limit(2.0**34)
     monkeypatch.setattr(sources, "reservoir_source", connect)
-    with pytest.raises(MemoryError, match=r"5 at a time, take 373 GiB .* there are 16 GiB"):
+    with pytest.raises(MemoryError, match=r"5 at a time, need 373 GiB .* limit is 16 GiB"):
         ESNRegressor(100_000).fit(X, Y)
     with pytest.raises(AssertionError, match="connected"):
         ESNRegressor(100_000, readout=Ridge()).fit(X, Y)
@@ -255,7 +255,7 @@ def test_whatever_fails_in_a_fit_says_what_to_change(monkeypatch):
 
 
 def test_an_allocation_that_fails_is_explained_once():
-    explained = pytest.raises(NotEnoughMemory, match=r"^Two take 2 GiB of memory, which .* Less\.$")
+    explained = pytest.raises(NotEnoughMemory, match=r"^Two need 2 GiB of memory, which .* Less\.$")
     with explained as caught, room_for("One", 3, "No."), room_for("Two", 2**31, "Less."):
         raise MemoryError("Unable")
     assert str(caught.value.__cause__) == "Unable"

@@ -200,7 +200,7 @@ def test_shuffled_splits_are_warned_of_in_every_estimator(model):
     X, y = narma(120, random_state=0)
     X, y = pd.DataFrame(X, columns=["u"]), pd.Series(y if "Cl" not in str(model) else y > 0.4)
     shuffled = train_test_split(X, y, random_state=0)
-    text = r"permutation of whole numbers: row \d+ \(\d+\) comes behind row \d+ \(\d+\)"
+    text = r"permutation of whole numbers: row \d+ \(\d+\) comes after row \d+ \(\d+\)"
     with pytest.warns(UserWarning, match=text):
         model.fit(shuffled[0], shuffled[2])
     kept = train_test_split(X, y, shuffle=False)
@@ -318,12 +318,12 @@ def test_order_counts_within_each_sequence():
     # one sequence that is shuffled among many
     many = pd.concat([restarting.assign(id=i) for i in range(20)])
     one = many.iloc[np.r_[0:300, 300 + rng.permutation(30), 330 : len(many)]]
-    with pytest.warns(UserWarning, match=r"row 30\d \(\d+\) comes behind row 30\d "):
+    with pytest.warns(UserWarning, match=r"row 30\d \(\d+\) comes after row 30\d "):
         esn.fit(one[["u"]].assign(id=np.repeat(np.arange(60), 30)), one["u"])
     dated = frame.set_axis(np.tile(pd.date_range("2020", periods=30), 3))
     esn.fit(dated, dated["u"])
     order = np.r_[0:40, 41, 40, 42:90]
-    with pytest.raises(ValueError, match=r"row 41 .* comes behind row 40"):
+    with pytest.raises(ValueError, match=r"row 41 .* comes after row 40"):
         esn.fit(dated.iloc[order], dated["u"].iloc[order])
 
 
@@ -398,7 +398,7 @@ def test_series_have_the_same_words():
         part = good[0] if isinstance(good, list) else good
         rows = np.r_[order, 40 : len(part)]
         bad = [part.iloc[rows], part] if isinstance(good, list) else part.iloc[rows]
-        with pytest.raises(ValueError, match=r"not increasing: row 14 .* behind row 13") as told:
+        with pytest.raises(ValueError, match=r"not increasing: row 14 .* after row 13") as told:
             call(bad)
         _, mended = pasted(str(told.value), None, bad)
         both = zip(mended, good, strict=True) if isinstance(good, list) else [(mended, good)]

@@ -286,16 +286,16 @@ class TestRefusals:
     def test_shuffled_ids(self, data):
         X, y, _ = stack_sequences(*data)
         order = np.random.default_rng(0).permutation(len(X))
-        with pytest.raises(ValueError, match=r"id .* returns in row .* adjacent"):
+        with pytest.raises(ValueError, match=r"id .* appears again in row .* adjacent"):
             ESNRegressor(sequence_column=0).fit(X[order], y[order])
 
     def test_lengths_that_disagree(self, data):
         Xs, ys = data
-        with pytest.raises(ValueError, match="Sequence 1 of X has n_samples=131, of y"):
+        with pytest.raises(ValueError, match="Sequence 1 of X has n_samples=131, but item 1 of y"):
             ESNRegressor().fit(Xs[:2], [ys[0], ys[1][:-1]])
-        with pytest.raises(ValueError, match="X holds 2 sequences, y holds 1"):
+        with pytest.raises(ValueError, match="X contains 2 sequences, y contains 1"):
             ESNRegressor().fit(Xs[:2], ys[:1])
-        with pytest.raises(ValueError, match="X holds 2 sequences, sample_weight holds 1"):
+        with pytest.raises(ValueError, match="X contains 2 sequences, sample_weight contains 1"):
             ESNRegressor().fit(Xs[:2], ys[:2], sample_weight=[np.ones(80)])
 
     def test_features_that_disagree(self, data):

@@ -85,7 +85,7 @@ def calls_with(value, cls):
 @pytest.mark.parametrize("value", [3.0, np.float64(3), "text", True])
 def test_a_single_value_is_refused_in_words_by_estimators(cls, value):
     for call in calls_with(value, cls):
-        with pytest.raises(ValueError, match=rf"[Xy] is {re.escape(repr(value))}, and rows are"):
+        with pytest.raises(ValueError, match=rf"[Xy] is {re.escape(repr(value))}, but rows are"):
             call()
 
 
@@ -135,7 +135,7 @@ def test_a_single_value_is_refused_by_readouts(name):
         lambda: readout.partial_fit(X, 3.0),
         lambda: readout.fit(X, X[:, 0]).predict(3.0),
     ):
-        with pytest.raises(ValueError, match=r"[Xy] is 3\.0, and rows are expected"):
+        with pytest.raises(ValueError, match=r"[Xy] is 3\.0, but rows are expected"):
             call()
 
 
@@ -154,11 +154,11 @@ def test_text_in_x_is_one_sentence_in_every_estimator(cls):
             small(cls).fit(given, None if STEPS[cls][1] is None else LABELS)
         said.add(str(caught.value))
     assert said == {
-        "X holds text in column 1, 'a' for instance, and networks take numbers. If it tells "
-        "sequences apart, give sequence_column=1. If it names categories, make a column of each, "
-        "`X = pd.get_dummies(pd.DataFrame(X), columns=[1], dtype=float).to_numpy(float)`, or let "
-        "an encoder do so in a pipeline: `OneHotEncoder(sparse_output=False)`, within PerStep "
-        "where X holds several sequences."
+        "X contains text in column 1, 'a' for instance, and networks need numbers. If it "
+        "identifies sequences, give sequence_column=1. If it names categories, make a column for "
+        "each, `X = pd.get_dummies(pd.DataFrame(X), columns=[1], dtype=float).to_numpy(float)`, or "
+        "use an encoder in a pipeline: `OneHotEncoder(sparse_output=False)`, within PerStep if X "
+        "contains several sequences."
     }
     texts = X.astype(str)  # of numbers, which NumPy reads
     assert small(cls).fit(texts, None if STEPS[cls][1] is None else LABELS).n_features_in_ == 2
@@ -188,14 +188,14 @@ def test_padding_is_not_held():
     padded[2, 15:] = np.nan
     for cls in (ESNSequenceClassifier, LiquidStateMachine, ReservoirFeatures):
         with pytest.raises(
-            ValueError, match=r"up to the end of the series: that is padding"
+            ValueError, match=r"up to the end of the series: this is padding"
         ) as err:
             small(cls).fit(padded, KINDS)
         assert "hold" not in str(err.value)
     padded[2, 19] = 1.0  # a gap
     with pytest.raises(ValueError, match="missing_values"):
         small(ESNSequenceClassifier).fit(padded, KINDS)
-    with pytest.raises(ValueError, match="Fill it before, by interpolation") as err:
+    with pytest.raises(ValueError, match="Fill it first, for instance by interpolation") as err:
         small(LiquidStateMachine).fit(padded, KINDS)
     assert "missing_values" not in str(err.value)
 
@@ -204,18 +204,18 @@ def test_padding_is_cut_off_series_that_are_missing_as_a_whole():
     for padded in (slice(15, None), slice(0, 15)):
         names = {"np": np, "X": [walk.copy() for walk in WALKS]}
         names["X"][2][padded] = names["X"][5][:] = np.nan
-        with pytest.raises(ValueError, match="that is padding") as err:
+        with pytest.raises(ValueError, match="this is padding") as err:
             small(ReservoirFeatures).fit(names["X"])
         exec(re.search("`(.+)`", str(err.value))[1], names)
         assert [len(rows) for rows in names["X"]].count(0) == 1
-        with pytest.raises(ValueError, match=r"Sequence 5 of X has shape.*Leave empty ones out"):
+        with pytest.raises(ValueError, match=r"Sequence 5 of X has shape.*Omit empty sequences"):
             small(ReservoirFeatures).fit(names["X"])
 
 
 def test_rows_at_the_ends_of_a_series_may_be_cut_off():
     lagged = X.copy()
     lagged[:3, 1] = np.nan
-    with pytest.raises(ValueError, match=r"at the start or the end of a series.*may .* be cut off"):
+    with pytest.raises(ValueError, match=r"at the start or the end of a series.*may be removed"):
         small(ESNRegressor).fit(lagged, X[:, 0])
 
 
@@ -225,7 +225,7 @@ def test_text_as_targets_of_a_regressor_is_refused_in_words(cls, as_category):
     labels = np.array(["low", "high"] * (len(STEPS[cls][0]) // 2))
     if as_category:
         labels = pytest.importorskip("pandas").Series(labels, dtype="category")
-    with pytest.raises(ValueError, match=r"y holds text, 'low' for instance.*classifiers.*NaN"):
+    with pytest.raises(ValueError, match=r"y contains text, 'low' for instance.*classifiers.*NaN"):
         small(cls).fit(STEPS[cls][0], labels)
 
 
@@ -233,12 +233,12 @@ def test_text_and_sparse_arrays_are_refused_by_measures():
     esn = small(ESNRegressor).fit(X, X[:, 0])
     text = np.array(["a"] * 40)
     for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
-        with pytest.raises(ValueError, match=r"y_\w+ holds text, 'a' for instance"):
+        with pytest.raises(ValueError, match=r"y_\w+ contains text, 'a' for instance"):
             measure(text)
         with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
             measure(sp.csr_array(X))
     for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
-        with pytest.raises(ValueError, match=r"X holds text.*'a' for instance"):
+        with pytest.raises(ValueError, match=r"X contains text.*'a' for instance"):
             stability.lyapunov_exponents(esn, rows)
     with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
@@ -256,7 +256,7 @@ def test_sparse_series_are_refused_in_words():
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
             call(series)
-    with pytest.raises(ValueError, match="y holds text, 'a' for instance, and needs numbers"):
+    with pytest.raises(ValueError, match="y contains text, 'a' for instance, not numbers"):
         fill_gaps(["a"] * 50, small(ESNRegressor))
 
 

@@ -99,7 +99,9 @@ def test_forecasts_of_numbers_that_are_dates():
         ValueError, match=r"months written as whole numbers, 201801 to 202006.*year"
     ):
         forecaster.fit(y)
-    with pytest.warns(UserWarning, match=r"201801 to 201812.*wrong at the end of the year") as said:
+    with pytest.warns(
+        UserWarning, match=r"201801 to 201812.*wrong after the end of the year"
+    ) as said:
         forecaster.fit(y[:12])
     assert len(said) == 1
     days = y.set_axis(range(20180301, 20180331))
@@ -113,12 +115,12 @@ def test_forecasts_of_numbers_that_are_dates():
 def test_other_estimators_are_told_in_fit_alone():
     X = pd.DataFrame(np.sin(np.arange(30.0))[:, None], MONTHS, ["x"])
     for model in (ESNRegressor(5), ReservoirTransformer(5)):
-        with pytest.raises(ValueError, match=r"The index of X holds months.*format=\"%Y%m\""):
+        with pytest.raises(ValueError, match=r"The index of X contains months.*format=\"%Y%m\""):
             model.fit(X, np.zeros(30))
         with pytest.warns(UserWarning, match="The index of X goes from 201801 to 201812") as said:
             model.fit(X[:12], np.arange(12.0))
         assert len(said) == 1
-    with pytest.raises(ValueError, match=r"sequence 0 of X holds months.*`X\[0\]\.index = pd"):
+    with pytest.raises(ValueError, match=r"sequence 0 of X contains months.*`X\[0\]\.index = pd"):
         ReservoirTransformer(5).fit([X, X])
     esn = ESNRegressor(5).fit(X.to_numpy(), X["x"].to_numpy())
     assert esn.predict(X.to_numpy()).shape == (30,)

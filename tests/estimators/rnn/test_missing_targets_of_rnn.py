@@ -143,7 +143,7 @@ def test_what_cannot_be_skipped():
         make(missing_targets="skip", early_stopping=True).fit(X, tail)
     with pytest.raises(ValueError, match="target='last' each stands for a sequence"):
         make(missing_targets="skip", target="last").fit([X[:50], X[50:]], y[:2])
-    with pytest.raises(ValueError, match="Leave that sequence out"):
+    with pytest.raises(ValueError, match="Omit that sequence from X and y"):
         make(target="last").fit([X[:50], X[50:]], np.array([1.0, np.nan]))
     with pytest.raises(ValueError, match=f"NaN.*Use {skip}"):
         RNNClassifier(8).fit(X, np.where(np.isnan(holes[:, 0]), np.nan, holes[:, 0] > 0))

@@ -150,7 +150,7 @@ def test_pandas():
 def test_shuffled_ids_are_refused():
     X, y, _ = stack_sequences(*sequences())
     order = np.random.default_rng(0).permutation(len(X))
-    with pytest.raises(ValueError, match=r"id .* returns in row .* adjacent"):
+    with pytest.raises(ValueError, match=r"id .* appears again in row .* adjacent"):
         make(sequence_column=0).fit(X[order], y[order])
 
 

@@ -261,8 +261,8 @@ def test_stacked_arrays_and_regression():
 @pytest.mark.parametrize(
     ("column", "change", "error", "message"),
     [
-        (0, lambda rows: rows[::-1], ValueError, "Times must rise within a sequence"),
-        (0, lambda rows: rows[:, :1], ValueError, "no column besides that of times"),
+        (0, lambda rows: rows[::-1], ValueError, "Times must increase within a sequence"),
+        (0, lambda rows: rows[:, :1], ValueError, "no column except the column of times"),
         (3, lambda rows: rows, ValueError, "time_column=3 is outside X, which has 3 columns"),
         ("day", lambda rows: rows, ValueError, "'day' is a name, but X has no feature names"),
         (0.5, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
@@ -271,7 +271,7 @@ def test_stacked_arrays_and_regression():
             0,
             lambda rows: np.c_[[1, 2, 5, 5, 6], rows[:5, 1:]],
             ValueError,
-            "column 0 has 5 behind 5 at step 3 of sequence 0",
+            "column 0 has 5 after 5 at step 3 of sequence 0",
         ),
     ],
 )
@@ -290,7 +290,7 @@ def test_other_refusals():
     with pytest.raises(ValueError, match=r"is NaN at step 2 of sequence 1 of X"):
         clf.predict(X[2:4])
     X, y = timed()
-    with pytest.raises(ValueError, match="changes nothing at leak_rate=1"):
+    with pytest.raises(ValueError, match="has no effect at leak_rate=1"):
         ESNSequenceClassifier(10, time_column=0, leak_rate=1.0).fit(X, y)
     with pytest.raises(ValueError, match="time_step"):
         ESNSequenceClassifier(10, time_column=0, time_step=0.0).fit(X, y)

@@ -360,7 +360,7 @@ def test_it_stands_in_pipelines_and_searches():
 # --- what is refused
 
 BAD_DATA = {
-    "no sequence": ([], "holds no sequences"),
+    "no sequence": ([], "contains no sequences"),
     "empty sequence": ([np.ones((3, 1)), np.ones((0, 1))], "Sequence 1 of X has shape"),
     "channels differ": ([np.ones((3, 1)), np.ones((3, 2))], "Sequence 1 of X has 2 channels"),
     "one number": ([1.0, 2.0, 3.0], "Expected 2D array, got 1D"),
@@ -370,7 +370,7 @@ BAD_DATA = {
     "NaN": ([np.ones((3, 2)), np.array([[1.0, np.nan]])], "sequence 1 of X contains NaN.*hold"),
     "NaN, array": (np.where(EQUAL > 5, np.nan, EQUAL), "of X contains NaN.*missing_values"),
     "infinity": ([np.array([[1.0], [np.inf]])], "sequence 0 of X contains infinity"),
-    "texts": ([np.array([["a"], ["b"]])], "Sequence 0 of X holds text in column 0, 'a'"),
+    "texts": ([np.array([["a"], ["b"]])], "Sequence 0 of X contains text in column 0, 'a'"),
     "complex": (np.ones((3, 4, 1)) * 1j, "[Cc]omplex"),
 }
 

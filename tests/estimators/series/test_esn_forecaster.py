@@ -409,7 +409,7 @@ BAD_PARAMETERS = {
              (np.nan, "must be finite"), (None, "must be a number")],
     "horizon": [(0, "horizon=0 must be at least 1"), ("x", "must be an integer"),
                 (180, "horizon=180 is too long for a loop.*200 consecutive.*must be at most 179")],
-    "n_jobs": [(0, "n_jobs=0 leaves nobody to work")],
+    "n_jobs": [(0, "n_jobs=0 means no workers")],
     "verbose": [(-1, "verbose=-1 must be at least 0")],
     "random_state": [("a", "random_state must be None"), (-1, "random_state=-1")],
 }  # fmt: skip
