@@ -210,7 +210,7 @@ class GramAccumulator(RowSums):
         return self._combine(other, sign=-1)
 
     def after(self, earlier: GramAccumulator) -> GramAccumulator:
-        """Return sums over the rows of an earlier accumulator, then of this one, which is spent."""
+        """Return sums over an earlier accumulator's rows, then these; do not reuse this one."""
         total = copy.copy(earlier)
         for name in ("mean_h", "mean_y", "cross", "sum_y2"):
             setattr(total, name, getattr(earlier, name).copy())

@@ -157,7 +157,7 @@ class RowSums(ABC):
         return empty.merge(self)
 
     def after(self: _Self, earlier: _Self) -> _Self:
-        """Return sums over the rows of an earlier accumulator, then of this one, which is spent.
+        """Return sums over an earlier accumulator's rows, then these; do not reuse this one.
 
         As ``earlier.copy().merge(self)``, with the forgetting factor of this one.
         """
@@ -241,7 +241,7 @@ class RowSums(ABC):
         Parameters
         ----------
         differences : accumulator
-            Sums over the differences of neighbouring rows; L is the quadratic form of their squares.
+            Sums over the differences of neighbouring rows, whose squares define L.
         rho : float in [0, 1)
         least : float > 0
             The smallest penalty that will be requested.
@@ -343,7 +343,7 @@ class RowSums(ABC):
         return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
     def discounted(self: _Self, factor: float) -> _Self:
-        """Return sums with the weight of every row multiplied by `factor`; these are spent.
+        """Return sums with the weight of every row multiplied by `factor`; do not reuse this one.
 
         Rows whose weight becomes almost zero are forgotten completely.
         """
@@ -359,7 +359,7 @@ class RowSums(ABC):
         """Multiply the weight of every row so far by `factor`, between 0 and 1."""
 
     def _row_ages(self, n: int) -> tuple[float, Array | None]:
-        """Return the factor of n new rows on the sums before them, and each new row's own weight."""
+        """Return the factor of n new rows on the sums before them, and the weight of each row."""
         if self.forgetting == 1.0:
             return 1.0, None
         factors = ageing_factors(self.forgetting, n + 1)
