@@ -155,7 +155,7 @@ class WindowFactor:
         if self._stale or not len(V):
             return
         inner = np.eye(len(self._R), order="F")
-        for sign in (1.0, -1.0):  # rows are added first: the matrix stays positive definite
+        for sign in (1.0, -1.0):
             part = V[signs == sign]
             if len(part):
                 inner = blas.dsyrk(sign, part, 1.0, inner, trans=1, overwrite_c=True)
@@ -188,7 +188,7 @@ class WindowFactor:
         self.n_remade += 1
 
     def _correct(self) -> bool:
-        """Correct the coefficients by the residuals of the rows; False if that does not converge."""
+        """Correct the coefficients by the residuals of the rows; False without convergence."""
         p, k, C = len(self._R), self._fill, self._C.copy()
         rows = self._rows[: self._count]
         H, Y = rows[:, :p], rows[:, p:]

@@ -284,7 +284,7 @@ class PenalisedFactor:
             self._turn %= n
         if end == begin:
             return None
-        turns = np.arange(max(begin, end - n), end)  # for repeated coefficients the last turn counts
+        turns = np.arange(max(begin, end - n), end)  # of repeated coefficients the last turn counts
         when = np.searchsorted(ends, turns + 1)
         return turns % n, scales[np.minimum(when, len(scales) - 1)]
 
