@@ -42,7 +42,7 @@ def check_enough_past(origins: Array, min_rows: int) -> None:
     """Check that there are at least `min_rows` rows before each forecast origin."""
     if len(origins) and origins[0] < min_rows:
         raise ValueError(
-            f"A forecast begins after {origins[0]} rows, but this model needs {min_rows} rows "
+            f"A forecast begins at row {origins[0]}: this model needs {min_rows} or more rows "
             "before it. Give more rows."
         )
 

@@ -296,7 +296,7 @@ def test_arguments_are_checked():
     for bad in (-1.0, np.nan, np.inf, 1e308):
         with pytest.raises(ValueError, match="sample_weight must be finite and at least 0"):
             gram.update(H, Y, np.full(10, bad))
-    with pytest.raises(ValueError, match=r"must agree: \(6, 2\) here, \(5, 2\) there"):
+    with pytest.raises(ValueError, match=r"must agree: \(6, 2\) here, \(5, 2\) in the other"):
         gram.merge(GramAccumulator(5, 2))
     with pytest.raises(ValueError, match="n_features=0 must be at least 1"):
         GramAccumulator(0, 1)

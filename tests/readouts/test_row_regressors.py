@@ -70,7 +70,7 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     before = model.predict(H)
     bad = H.copy()
     bad[3, 2] = 1e200
-    with pytest.raises(ValueError, match=r"H holds .* column 2"):
+    with pytest.raises(ValueError, match=r"H contains .* column 2"):
         model.partial_fit(bad, Y)
     bad = Y.copy()
     bad[7, 1] = 1e200

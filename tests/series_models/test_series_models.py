@@ -424,12 +424,12 @@ def test_the_same_seed_gives_the_same_forecast(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_places_with_too_few_rows_before_them_are_refused(name):
     fitted, history = MODELS[name].fit(history_of(seasonal(60)), 0), history_of(seasonal(60))
-    with pytest.raises(ValueError, match="after 0 rows, but this model needs") as caught:
+    with pytest.raises(ValueError, match="begins at row 0: this model needs") as caught:
         fitted.forecast(history, np.array([0]), 3)
     least = int(re.search(r"needs (\d+)", str(caught.value))[1])
     assert least <= MODELS[name].min_rows
     assert np.isfinite(fitted.forecast(history.until(least), np.array([least]), 3)).all()
-    with pytest.raises(ValueError, match=f"first {least - 1} rows"):
+    with pytest.raises(ValueError, match=f"begins at row {least - 1}: "):
         fitted.forecast(history, np.array([least - 1, 60]), 3)
 
 
