@@ -157,7 +157,7 @@ class NeighbourSums:
             pivots = end.pivots + RHOS * step
             self.log_dets += end.age * np.log(pivots / end.pivots)
             diagonal[:, i] += RHOS / step - RHOS**2 / pivots
-        # one matrix for all runs and rhos, with zeros next to the diagonal where they meet
+        # one matrix for all runs and every rho, with zeros next to the diagonal where they meet
         off_diagonal = -rho * joined[1:]
         pivots, _, _ = linalg.lapack.dpttrf(diagonal.ravel(), off_diagonal.ravel()[:-1])
         pivots = pivots.reshape(diagonal.shape)

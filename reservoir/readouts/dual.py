@@ -304,7 +304,7 @@ class _RowBasis(SingularBasis):
         half -= (0.5 * beta * (v @ half)) * v
         products -= np.outer(v, half) + np.outer(half, v)
         others = np.delete(np.arange(n), axis)
-        driver = "evd" if n > 2 else "ev"  # "evd" of older SciPy allocates too little
+        driver = "evd" if n > 2 else "ev"  # older SciPy allocates too little there
         values, inside = linalg.eigh(
             products[np.ix_(others, others)], driver=driver, overwrite_a=True, check_finite=False
         )

@@ -212,7 +212,7 @@ class Eigenbasis(PenaltyPath):
         n_free: int,
         ages: tuple[float, float] | None = None,
     ) -> None:
-        driver = "evd" if len(matrix) > 1 else "ev"  # "evd" of older SciPy allocates too little
+        driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy allocates too little there
         zeros = ~matrix.any(axis=0)
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False

@@ -1,4 +1,4 @@
-"""The Theta method: exponential smoothing of the deseasonalised series, with half the trend."""
+"""The Theta method: exponential smoothing after removal of the season, with half the trend."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
         model.partial_fit(bad, Y)
     bad = Y.copy()
     bad[7, 1] = 1e200
-    with pytest.raises(ValueError, match=r"Y holds .* column 1"):
+    with pytest.raises(ValueError, match=r"Y contains .* column 1"):
         model.partial_fit(H, bad)
     np.testing.assert_array_equal(model.predict(H), before)
     with pytest.raises(ValueError, match=r"No rows to fit"):
