@@ -246,7 +246,7 @@ def generalization_rank(
     if n_common >= streams.shape[1]:
         raise ValueError(
             f"n_common={n_common} must be smaller than length={length}: streams that are identical "
-            "from the start measure nothing. Lower it."
+            "from the start all give the same state. Lower it."
         )
     if n_common:
         streams[:, -n_common:] = streams[0, -n_common:]
@@ -290,7 +290,7 @@ def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Arr
     counts as constant, with a correlation of 0.
     """
     n_rows = len(Y)
-    # an estimate that varies less than its own rounding errors is constant
+    # an estimate that varies by no more than its rounding errors is constant
     a, b = Y - Y.mean(axis=0), estimate - estimate.mean(axis=0)
     a2, b2 = (a**2).sum(axis=0), (b**2).sum(axis=0)
     floor = n_rows * (n_rows * np.finfo(float).eps * size) ** 2

@@ -35,7 +35,7 @@ def nrmse(
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
-        Each output is divided by its own spread first.
+        Each output is first divided by its spread.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, in the error and in the standard deviation.
 

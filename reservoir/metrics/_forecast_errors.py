@@ -42,7 +42,7 @@ def mase(
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
-        Each output has its own scale.
+        Each output has a separate scale.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the error; the scale has none.
 

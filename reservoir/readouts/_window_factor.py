@@ -71,7 +71,7 @@ class WindowFactor:
         raw, roots = raw[-n_window:], roots[-n_window:]
         self._solved = self._solved and len(raw) == 0
         size = len(self._signs) // 2
-        # for so many rows updates cost more than a new factor
+        # many rows: updates cost more than a new factor
         if len(raw) > max(size, self._count // 4):
             self._stale = True
         for start in range(0, len(raw), size):
@@ -194,6 +194,7 @@ class WindowFactor:
         H, Y = rows[:, :p], rows[:, p:]
         solved = lapack.dgetrf(self._products[:k, :k] + np.diag(self._signs[:k])) if k else None
         if solved is not None:
+            # small pivots: rows that leave take almost everything in some direction, and its digits
             pivots = np.abs(np.diagonal(solved[0]))
             if not pivots.min() > _LEAST_PIVOT**2 * pivots.max():
                 return False

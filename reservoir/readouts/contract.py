@@ -217,9 +217,9 @@ class Readout(ABC):
         Parameters
         ----------
         which : sequence of int
-            Columns, the smallest of which is compared.
+            Columns whose smallest one is compared.
         among : sequence of int
-            Columns, the largest of which it is compared with.
+            Columns whose largest one is the reference.
         """
         return None
 

@@ -62,8 +62,8 @@ class GramAccumulator(RowSums):
     weight : float
         Sum of the sample weights after forgetting.
     ageing : float
-        Product of the forgetting factors of all rows: `merge` into another accumulator multiplies
-        the weights there by it.
+        Product of the forgetting factors of all rows, by which `merge` into another accumulator
+        multiplies the weights of that accumulator's rows.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means.
     cross : array of shape (n_features, n_outputs)
@@ -200,7 +200,7 @@ class GramAccumulator(RowSums):
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size, its rows among those of this one; not changed.
+            Of the same size, over rows that this one contains; not changed.
 
         Returns
         -------
@@ -645,7 +645,7 @@ class _Tridiagonal:
 
     def __init__(self, matrix: Array) -> None:
         # Q is a product of reflections that do not touch the first coordinate: LAPACK stores them
-        # below the diagonal, in the same way as those of a QR decomposition
+        # below the diagonal, as in a QR decomposition
         lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
         packed, self.diagonal, self.off_diagonal, self.tau, _ = linalg.lapack.dsytrd(
             np.asfortranarray(matrix), lower=1, lwork=lwork, overwrite_a=True

@@ -1,4 +1,4 @@
-"""A linear readout trained in the closed loop, of which only the coefficients are stored."""
+"""A linear readout trained in the closed loop; only its coefficients are stored."""
 
 from __future__ import annotations
 

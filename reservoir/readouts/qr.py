@@ -62,8 +62,8 @@ class QRAccumulator(RowSums):
         Upper triangular; the column of the constant first, then features, then targets. Since the
         constant is eliminated first, all rows below the first are about the mean.
     n_blocks : float
-        Number of blocks in R; its rounding errors grow with the square root. Forgetting reduces the
-        weight of a block and of its rounding errors alike.
+        Number of blocks in R; its rounding errors grow with the square root. Forgetting reduces
+        the count of a block with its weight.
 
     References
     ----------
@@ -231,7 +231,7 @@ class QRAccumulator(RowSums):
         length, directions in which R is below about ``(4 + 1.5 sqrt(n_blocks)) eps`` are excluded
         (eps = 2.2e-16), so that equal columns share their coefficient and constant columns get
         zero, also without a penalty (least norm). This does not depend on the units of the columns.
-        A penalty above 8 eps ``||H||^2``, the sum of squares, masks such directions without this.
+        A penalty above 8 eps ``||H||^2``, the sum of squares, makes such directions harmless.
 
         Parameters
         ----------

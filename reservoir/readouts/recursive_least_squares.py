@@ -16,10 +16,10 @@ from reservoir.readouts.sums import check_forgetting
 class RecursiveLeastSquares(RowRegressor):
     """Ridge regression updated row by row, at a cost per row that does not grow with their number.
 
-    After each row the coefficients are equal to those of a ridge on all rows so far. With
-    `forgetting` below 1, each new row multiplies the weights of all earlier rows by it, so that
-    about the last ``1 / (1 - forgetting)`` rows count: for plants that drift. A row costs
-    O(n_features^2); many rows in one call cost less each.
+    After each row the coefficients equal a ridge on all rows so far. With `forgetting` below 1,
+    each new row multiplies the weights of all earlier rows by it, so that about the last
+    ``1 / (1 - forgetting)`` rows count: for plants that drift. A row costs O(n_features^2); many
+    rows in one call cost less each.
 
     Instead of the covariance matrix of textbooks [1]_, a triangular factor of its inverse is stored
     (square-root information form [2]_), which stays positive definite whatever the rounding errors,

@@ -133,7 +133,7 @@ def _along_path(
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
     best = least_score(alphas, scores, per_target, units)
-    # not from the path, which loses more to rounding: the solution is that of `solve` to the bit
+    # solved again: the path loses more to rounding, and so results are equal to `solve` to the bit
     solved = gram._solve(best, fit_intercept, path)
     return gram._solution(solved.coef, best, fit_intercept, scores), solved
 
@@ -556,7 +556,7 @@ class RidgeReadout(Readout):
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
         """Multiply the weights of all rows so far by `factor`, and set the forgetting factor."""
         if min(1.0 if forgetting is None else forgetting, factor) < 1 and self.parts:
-            # each row must age with all later ones, also those of the other half: one sum of all
+            # each row must age with all later rows, also of the other half: keep a single sum
             self.parts, self.runs = {0: self.total()}, None
         for part, sums in self.parts.items():
             if forgetting is not None:

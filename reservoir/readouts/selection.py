@@ -59,7 +59,7 @@ class SelectionRule(ABC):
         Returns
         -------
         list of tuples of pairs (part, end)
-            A part contains the rows of a sequence from the `end` of the previous pair to its own.
+            A part contains the rows of a sequence from the previous pair's `end` to this `end`.
         """
         return [((0, length),) for length in lengths]
 
@@ -281,7 +281,7 @@ class Runs:
 
     def __init__(self, n_rows: int = 0) -> None:
         self.n_rows = n_rows  # of all runs so far
-        self.filled = self.within = 0  # rows of this run, and those of this sequence among them
+        self.filled = self.within = 0  # rows of this run, and how many are from this sequence
         self.half = 0
         self.least = max(_LEAST_RUN, n_rows // _GROWTH)
 

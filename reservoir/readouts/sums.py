@@ -196,8 +196,8 @@ class RowSums(ABC):
         part : accumulator
         others : sequence of accumulators
             Parts that contain the remaining rows. If they do not contain all of them, a
-            GramAccumulator subtracts the part. Its rounding errors then remain; of a column that
-            varies only in the part, nothing else does.
+            GramAccumulator subtracts the part, and the part's rounding errors remain. A column that
+            varies only in the part is then nothing but rounding errors.
 
         Returns
         -------

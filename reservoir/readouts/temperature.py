@@ -19,7 +19,7 @@ def probabilities(scores: Array, temperature: float) -> Array:
     Parameters
     ----------
     scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
-        A single column is the score of the second class, and minus that of the first.
+        A single column is the score of the second class, and its negative the score of the first.
     temperature : float
         Scores are divided by it.
     """

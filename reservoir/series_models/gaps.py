@@ -38,7 +38,7 @@ def fill_gaps(
 
     The first part of the rows is filled by a straight line and harmonics of the seasons. A linear
     autoregression of the differences is fitted to these rows and run through them, with its
-    forecasts as inputs where values are missing; it is then fitted once more to the filled rows.
+    forecasts as inputs where values are missing; it is then fitted again to the filled rows.
     Later rows are filled by models fitted to all rows before them. Since the first models of `roll`
     are fitted to that first part, a filled value after it depends on the past alone, and rolling
     origins do not use the future. Gaps before the first value of a column are filled with that
