@@ -1,4 +1,4 @@
-"""What a linear readout can get from a reservoir: memory capacity and rank."""
+"""Memory capacity, kernel rank and generalization rank of a reservoir."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def memory_capacity(
     random_state: RandomState = None,
     return_profile: bool = False,
 ) -> float | tuple[float, Array]:
-    """Linear memory capacity: how well past inputs can be read from the present state.
+    """Linear memory capacity: how well past inputs can be estimated from the current state.
 
     The sum over lags k = 1, ..., max_lag of the squared correlation between u(t - k) and its
     ridge estimate from the state at time t, on rows that were not used for the fit [1]_.
@@ -81,8 +81,8 @@ def memory_capacity(
 
     Examples
     --------
-    A delay line of 5 units remembers its last inputs: the current one, which is lag 0 and not
-    counted, and four more.
+    A delay line of 5 units stores its last five inputs: the current one (lag 0, not counted) and
+    the four before it.
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -99,16 +99,16 @@ def memory_capacity(
     alpha = check_number("alpha", alpha, low=0.0)
     if washout < max_lag:
         raise ValueError(
-            f"washout={washout} must be at least max_lag={max_lag}: earlier rows are to be "
-            "remembered that were never played. Raise it."
+            f"washout={washout} must be at least max_lag={max_lag}: lagged inputs would precede "
+            "the first row. Raise it."
         )
-    # drive the reservoir, and set its states beside the lagged inputs
+    # drive the reservoir, and align its states with the lagged inputs
     reservoir = _read_driven(reservoir, n_features=1)
     u = _memory_input(X, washout + n_train + n_test, random_state)
     H = run(reservoir, u[:, None])[washout:].astype(float, copy=False)
     windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
     lagged = windows[washout - max_lag :, -2::-1]  # column k - 1: u(t - k)
-    # one ridge readout for all lags, scored on the rows after those of the fit
+    # one ridge readout for all lags, scored on the rows after the training rows
     with advising("n_features is the number of units: measure a smaller reservoir."):
         gram = GramAccumulator(H.shape[1], max_lag).update(H[:n_train], lagged[:n_train])
         solution = gram.solve(alpha)
@@ -129,15 +129,15 @@ def kernel_rank(
 ) -> int:
     """Kernel rank: how many input streams lead to linearly independent states.
 
-    It is the rank of the matrix of the final states under `n_streams` independent input streams
-    [1]_ [2]_. A linear readout can map as many streams to any outputs.
+    The rank of the matrix of final states under `n_streams` independent input streams [1]_ [2]_. A
+    linear readout can map that many streams to arbitrary outputs.
 
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
         Without feedback.
     n_streams : int, default=None
-        Number of streams; None is the number of units, the largest rank there can be.
+        Number of streams; None is the number of units, the largest possible rank.
     length : int, rows, default=100
         Length of a stream, drawn from U(-0.5, 0.5). It should exceed the memory.
     rtol : float in (0, 1), default=0.01
@@ -192,9 +192,9 @@ def generalization_rank(
 ) -> int:
     """Generalization rank: how strongly states depend on inputs that should have been forgotten.
 
-    It is the rank of the final states, as in `kernel_rank`, under streams that differ at first and
-    have their last `n_common` rows in common [1]_ [2]_. Low is good: the reservoir has forgotten
-    the differences. Kernel rank minus generalization rank predicts performance [1]_.
+    The rank of the final states, as in `kernel_rank`, under streams that differ at first and share
+    their last `n_common` rows [1]_ [2]_. Low is good: the reservoir has forgotten the differences.
+    Kernel rank minus generalization rank predicts performance [1]_.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def generalization_rank(
     length : int, rows, default=100
         Length of a stream, drawn from U(-0.5, 0.5).
     n_common : int, rows, less than length, default=3
-        How many rows at the end all streams share.
+        Number of final rows that all streams share.
     rtol : float in (0, 1), default=0.01
         Singular values below rtol times the largest do not count.
     random_state : None, int, Generator or RandomState, default=None
@@ -230,8 +230,8 @@ def generalization_rank(
 
     Examples
     --------
-    A delay line of 5 units holds its last five inputs. Three of them are common to all streams and
-    add one dimension, the two before them one each.
+    A delay line of 5 units stores its last five inputs. The three that all streams share add one
+    dimension together; the two before them add one each.
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -245,8 +245,8 @@ def generalization_rank(
     streams = _streams(reservoir, n_streams, length, random_state)
     if n_common >= streams.shape[1]:
         raise ValueError(
-            f"n_common={n_common} must be smaller than length={length}: streams that agree from "
-            "the start say nothing. Lower it."
+            f"n_common={n_common} must be smaller than length={length}: streams that are identical "
+            "from the start all give the same state. Lower it."
         )
     if n_common:
         streams[:, -n_common:] = streams[0, -n_common:]
@@ -257,7 +257,9 @@ def _read_driven(model: Any, n_features: int | None = None) -> Reservoir:
     """Return the reservoir of a model, without feedback and with the right number of inputs."""
     reservoir = as_reservoir(model)
     if reservoir.W_fb is not None:
-        raise ValueError("The reservoir has feedback weights W_fb; this measures input alone.")
+        raise ValueError(
+            "The reservoir has feedback weights W_fb; this measure is defined for inputs alone."
+        )
     if n_features is not None and reservoir.W_in.shape[1] != n_features:
         raise ValueError(
             f"The reservoir has n_features={reservoir.W_in.shape[1]}; {n_features} is required. "
@@ -267,7 +269,7 @@ def _read_driven(model: Any, n_features: int | None = None) -> Reservoir:
 
 
 def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -> Array:
-    """Return the input of `memory_capacity`, of shape (n_rows,): the first rows of X, or drawn."""
+    """Return the input of `memory_capacity`, (n_rows,): the first rows of X, or random ones."""
     if X is None:
         return as_generator(random_state).uniform(-0.5, 0.5, n_rows)
     table = as_table("X", X)
@@ -283,12 +285,12 @@ def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -
 def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Array:
     """Return r^2 - (1 - r^2) / (n - 2) for the correlation r of each column of Y and `estimate`.
 
-    Its expectation is 0 for independent columns. `size`, of shape (n_columns,), bounds the terms of
-    the sum that each estimate is: an estimate that varies by their rounding errors only is taken
-    for constant, and its correlation for 0.
+    Its expectation is 0 for independent columns. `size`, of shape (n_columns,), bounds the terms
+    that are summed in each estimate: an estimate that varies by no more than their rounding errors
+    counts as constant, with a correlation of 0.
     """
     n_rows = len(Y)
-    # an estimate that varies less than its own rounding errors is constant
+    # an estimate that varies by no more than its rounding errors is constant
     a, b = Y - Y.mean(axis=0), estimate - estimate.mean(axis=0)
     a2, b2 = (a**2).sum(axis=0), (b**2).sum(axis=0)
     floor = n_rows * (n_rows * np.finfo(float).eps * size) ** 2

@@ -35,7 +35,7 @@ def nrmse(
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
-        Each output is divided by its own spread first.
+        Each output is first divided by its spread.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, in the error and in the standard deviation.
 
@@ -86,7 +86,7 @@ def valid_time(
     lyapunov_time: float | None = None,
     scale: ArrayLike | None = None,
 ) -> float:
-    """How long a forecast of a chaotic system stays close to the truth: valid prediction time.
+    """Return the valid prediction time: how long a chaotic forecast stays close to the truth.
 
     The error at a step is ``e(t) = sqrt(mean_j ((y_pred[t, j] - y_true[t, j]) / scale[j])**2)``,
     the root mean square over the channels of the error in units of each channel's standard
@@ -109,8 +109,8 @@ def valid_time(
         `reservoir.datasets.LYAPUNOV_TIME`. None gives the result in the time units of the system
         (in steps, if dt is 1).
     scale : array-like of shape (n_features,), default=None
-        Standard deviation of each channel. None takes that of `y_true`, which is a poor
-        estimate if `y_true` is only a few Lyapunov times long: give that of the training series.
+        Standard deviation of each channel. None computes it from `y_true`, which is a poor estimate
+        if `y_true` is only a few Lyapunov times long: compute it from the training series.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def valid_time(
     Raises
     ------
     ValueError
-        If shapes differ, `y_true` holds NaN or inf, a parameter is outside its range, or a
+        If shapes differ, `y_true` contains NaN or inf, a parameter is outside its range, or a
         channel is constant and `scale` is not given.
 
     References
@@ -151,7 +151,7 @@ def valid_time(
         spread = np.atleast_1d(np.asarray(scale, dtype=float))
         if spread.shape != truth.shape[1:] or not (np.isfinite(spread) & (spread > 0)).all():
             raise ValueError(
-                f"scale={scale!r} must hold one positive finite number per channel; y_true has "
+                f"scale={scale!r} must contain one positive finite number per channel; y_true has "
                 f"{truth.shape[1]}."
             )
     # the first step beyond the threshold
@@ -163,10 +163,10 @@ def valid_time(
 
 
 def check_same_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
-    """Refuse a table of another shape than that of the targets; `name` is what it is called."""
+    """Check that a table, called `name` in messages, has the shape of the targets."""
     if truth.shape != other.shape:
         raise ValueError(
-            f"y_true has shape {truth.shape}, {name} {other.shape}: they must agree. Cut the "
+            f"y_true has shape {truth.shape}, {name} {other.shape}: they must agree. Truncate the "
             "longer one."
         )
 
@@ -188,11 +188,11 @@ def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
 def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Array:
     """Return values of shape (n,) or (n, n_columns) as a float64 array of two dimensions.
 
-    `finite` says whether NaN and infinity are refused; with "allow-nan" only infinity is.
+    `finite`: whether to reject NaN and infinity; "allow-nan" rejects infinity only.
     """
     check_has_rows(name, values, "(n,) or (n, n_columns)")
     check_dense(name, values)
-    check_no_text(name, values, "For labels take the measures of scikit-learn.")
+    check_no_text(name, values, "For labels use the metrics of scikit-learn.")
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )
@@ -202,10 +202,10 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
 
 
 def check_no_constant_column(table: Array, name: str) -> None:
-    """Refuse a table with a constant column, which has no spread to measure errors in."""
+    """Check that no column is constant, without a spread to measure errors in."""
     constant = np.flatnonzero(np.ptp(table, axis=0) == 0.0)
     if constant.size:
         raise ValueError(
             f"Column {constant[0]} of {name} is constant ({table[0, constant[0]]:g}), so it has "
-            "no spread to measure errors in. Leave it out, or use a longer series."
+            "no spread to measure errors in. Drop it, or use a longer series."
         )

@@ -1,4 +1,4 @@
-"""Errors of forecasts as forecasters measure them: scaled, in per cent, of quantiles and bounds."""
+"""Forecast error measures: scaled errors, errors in per cent, of quantiles and of intervals."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def mase(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Mean absolute scaled error: in units of what the naive forecast misses in the training data.
+    """Mean absolute scaled error: in units of the naive forecast's error in the training data.
 
-    The mean absolute error, divided by that of the seasonal naive forecast within the training
-    series, ``mean |y[t] - y[t - season]|``. Below 1, the forecast is better than this naive one is
-    on average one season ahead. Series of any unit and level can be compared and averaged.
+    The mean absolute error, divided by the mean absolute error of the seasonal naive forecast
+    within the training series, ``mean |y[t] - y[t - season]|``. Below 1, the forecast is better
+    than naive forecasts one season ahead are on average. Series of any unit and level can be
+    compared and averaged.
 
     Parameters
     ----------
@@ -33,15 +34,15 @@ def mase(
     y_pred : array-like of the same shape
         Forecasts.
     y_train : array-like of shape (n_train,) or (n_train, n_outputs)
-        The series before the forecast, more than `season` rows. Differences with a NaN are left
-        out of the scale.
+        The series before the forecast, more than `season` rows. Differences with a NaN are
+        excluded from the scale.
     season : int, rows, default=1
         Length of the season: 12 for months, 4 for quarters. With 1 the scale is the mean absolute
         step from one row to the next.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
-        Each output has its own scale.
+        Each output has a separate scale.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the error; the scale has none.
 
@@ -52,8 +53,8 @@ default="uniform_average"
     Raises
     ------
     ValueError
-        If shapes differ, `y_true` or `y_pred` is not finite, `y_train` has too few rows, or a
-        column of it repeats itself with every season, so that the scale is zero.
+        If shapes differ, `y_true` or `y_pred` is not finite, `y_train` has too few rows, or one of
+        its columns repeats exactly every season, so that the scale is zero.
 
     References
     ----------
@@ -85,9 +86,10 @@ def rmsse(
 ) -> float | Array:
     """Root mean squared scaled error: `mase` with squares, the measure of the M5 competition.
 
-    The root mean squared error, divided by that of the seasonal naive forecast within the training
-    series. Where a series is zero most of the time, the mean absolute error is least for the
-    forecast zero; the squared error is least for the mean, and so is this one.
+    The root mean squared error, divided by the root mean squared error of the seasonal naive
+    forecast within the training series. For a series that is zero most of the time, the mean
+    absolute error is smallest for the forecast zero; the squared error, and with it this measure,
+    is smallest for the mean.
 
     Parameters
     ----------
@@ -97,10 +99,10 @@ def rmsse(
         Forecasts.
     y_train : array-like of shape (n_train,) or (n_train, n_outputs)
         The series before the forecast, more than `season` rows. M5 begins at the first row that is
-        not zero: cut the series there to compare with it. Differences with a NaN are left out of
+        not zero: cut the series there to compare with it. Differences with a NaN are excluded from
         the scale.
     season : int, rows, default=1
-        Length of the season; M5 has 1.
+        Length of the season; M5 uses 1.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
@@ -147,8 +149,8 @@ def smape(
     """Symmetric mean absolute percentage error, from 0 to 200 per cent.
 
     The mean of ``200 |y_true - y_pred| / (|y_true| + |y_pred|)``, as in the M3 and M4 competitions.
-    A row where both are zero counts as 0, one where only one of them is as 200, however small the
-    other: for series with zeros, or with values of both signs, `mase` says more.
+    A row where both are zero counts as 0, a row where only one of them is zero as 200, however
+    small the other is: for series with zeros, or with values of both signs, use `mase`.
 
     Parameters
     ----------
@@ -201,12 +203,12 @@ def pinball(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Pinball loss: what a forecast of a quantile is measured by.
+    """Pinball loss: the error measure of quantile forecasts.
 
-    An error counts `quantile` times where the truth lies above the forecast, ``1 - quantile`` times
-    where it lies below; the mean over rows is least for the true quantile. The lower bound of a
-    90 % interval is a forecast of the quantile 0.05, the upper one of 0.95. This is
-    `sklearn.metrics.mean_pinball_loss`, whose `alpha` is the quantile.
+    An error is weighted by `quantile` where the truth is above the forecast, and by
+    ``1 - quantile`` where it is below; the mean over rows is smallest for the true quantile. The
+    lower bound of a 90 % interval is a forecast of the quantile 0.05, the upper bound of 0.95. This
+    is `sklearn.metrics.mean_pinball_loss`, whose `alpha` is the quantile.
 
     Parameters
     ----------
@@ -215,7 +217,7 @@ def pinball(
     y_pred : array-like of the same shape
         Forecasts of the quantile.
     quantile : float in (0, 1)
-        Which quantile; 0.5 is the median, and gives half the mean absolute error.
+        Level of the quantile; 0.5 is the median, and gives half the mean absolute error.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
@@ -255,7 +257,7 @@ def coverage(
 ) -> float | Array:
     """Share of targets inside their interval, bounds included.
 
-    Intervals are calibrated if this is close to what they promise: of n independent targets, the
+    Intervals are calibrated if this is close to their nominal level: of n independent targets, the
     share inside 90 % intervals has a standard error of ``sqrt(0.9 * 0.1 / n)``.
 
     Parameters
@@ -277,7 +279,7 @@ default="uniform_average"
     Raises
     ------
     ValueError
-        If shapes differ, a target is not finite, a bound is NaN, or a lower bound lies above the
+        If shapes differ, a target is not finite, a bound is NaN, or a lower bound is above the
         upper one.
 
     Examples
@@ -294,14 +296,14 @@ default="uniform_average"
         check_same_shape(truth, bound, name)
         if np.isnan(bound).any():
             row = int(np.argwhere(np.isnan(bound))[0, 0])
-            raise ValueError(f"{name} is NaN in row {row}. Leave this row out of all three arrays.")
+            raise ValueError(f"{name} is NaN in row {row}. Drop this row from all three arrays.")
         bounds.append(bound)
     crossed = np.argwhere(bounds[0] > bounds[1])
     if crossed.size:
         row, column = crossed[0]
         raise ValueError(
             f"low={bounds[0][row, column]:g} is above high={bounds[1][row, column]:g} in row "
-            f"{row}, column {column}. Exchange them, or sort the bounds row by row."
+            f"{row}, column {column}. Swap them, or sort the bounds row by row."
         )
     inside = (bounds[0] <= truth) & (truth <= bounds[1])
     return _mean(inside.astype(float), multioutput, sample_weight)
@@ -335,15 +337,16 @@ def _mean(
     factors = np.asarray(multioutput, dtype=float)
     if factors.shape != means.shape:
         raise ValueError(
-            f"multioutput has shape {factors.shape}; one weight per output makes it {means.shape}."
+            f"multioutput has shape {factors.shape}; with one weight per output it is "
+            f"{means.shape}."
         )
     return float(np.average(means, weights=factors))
 
 
 def _seasonal_differences(y_train: ArrayLike, season: int, n_outputs: int) -> Array:
-    """Return what the seasonal naive forecast misses within the training series, row by row.
+    """Return the errors of the seasonal naive forecast within the training series, row by row.
 
-    Each column has a difference that is known and not zero; what is not known is NaN.
+    Unknown differences are NaN; each column has a known one that is not zero.
     """
     season = check_count("season", season)
     train = as_table("y_train", y_train, finite="allow-nan")
@@ -361,6 +364,6 @@ def _seasonal_differences(y_train: ArrayLike, season: int, n_outputs: int) -> Ar
         if not np.any(values[~np.isnan(values)]):
             raise ValueError(
                 f"Column {column} of y_train has no two known values {season} rows apart that "
-                "differ, so errors have no scale. Use an error without one, or a longer y_train."
+                "differ, so errors have no scale. Use an unscaled error, or a longer y_train."
             )
     return steps

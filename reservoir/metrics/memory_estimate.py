@@ -1,4 +1,4 @@
-"""How many past inputs a reservoir holds: an estimate that is quick enough to compare many."""
+"""Estimate of the memory of a reservoir, fast enough to compare many reservoirs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy import linalg
 from reservoir._typing import Array
 from reservoir.dynamics import Reservoir, run, run_many
 
-_MOST_OBSERVED = 1000  # of more units, so many are read
+_MOST_OBSERVED = 1000  # units that are read, if there are more
 _MOST_DENSE = 2000  # units of a dense W, above which an estimate takes too long
 _MOST_LAGS = 1000
-_EACH = 50  # up to this lag each is looked at
-_WORTH = 0.01  # where lags are worth less, on average, the sum ends
-_AHEAD = 60  # inputs of the future, of which a state knows nothing: they show what chance makes
+_EACH = 50  # longest lag up to which every lag is measured
+_WORTH = 0.01  # average contribution of a lag below which the sum ends
+_AHEAD = 60  # future inputs, on which no state depends: they show the R^2 due to chance
 _RIDGE = 1e-12  # of the mean variance of the units
 
 
@@ -30,7 +30,7 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
     Parameters
     ----------
     reservoir : Reservoir
-        What is fed back counts as an input.
+        Fed-back outputs count as inputs.
     draw : callable
         ``draw(n_rows)`` returns inputs, of shape (n_rows, n_features + n_outputs).
 
@@ -38,13 +38,13 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
     -------
     float or None
         None for a dense W of more than 2000 units. Of more than 1000 units 1000 are read: the
-        reservoir then holds at least so much.
+        memory is then at least this large.
 
     Notes
     -----
-    Fit and score are on the same rows. The coefficient of determination R^2 that chance gives is
-    that of future inputs, p on average; a lag counts as (R^2 - p) / (1 - p). Lags above 50 are
-    sampled, up to where they are worth less than .01 each.
+    Fit and score use the same rows. Chance alone gives the coefficient of determination R^2 of
+    future inputs, p on average; a lag counts as (R^2 - p) / (1 - p). Lags above 50 are sampled,
+    until they contribute less than .01 each.
     """
     n_units = reservoir.n_units
     if n_units > _MOST_DENSE and not sp.issparse(reservoir.W):
@@ -52,7 +52,7 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
     lags = _lags(n_units, float(np.min(reservoir.leak_rate)))
     observed = np.linspace(0, n_units - 1, min(n_units, _MOST_OBSERVED)).astype(int)
     n_rows = max(3000, 3 * len(observed))
-    # several series side by side read a large dense W less often
+    # several series in parallel read a large dense W less often
     n_series = 8 if n_units >= 300 and not sp.issparse(reservoir.W) else 1
     length = int(lags[-1]) + -(-n_rows // n_series) + _AHEAD
     series = draw(n_series * length).reshape(n_series, length, -1)
@@ -68,14 +68,14 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
 
 
 def _lags(n_units: int, leak: float) -> Array:
-    """Return the lags that are looked at, from 1 on."""
+    """Return the lags that are measured, from 1 on."""
     longest = min(_MOST_LAGS, int(np.ceil(min(max(2 * n_units, 100), 500) / np.sqrt(leak))))
     sampled = np.geomspace(_EACH, longest, 40).astype(int)
     return np.unique(np.concatenate([np.arange(1, _EACH + 1), sampled]))
 
 
 def _sum_of(lags: Array, profile: Array) -> float:
-    """Return the sum of a profile over all lags, up to those that hold next to nothing."""
+    """Return the sum of a profile over all lags, up to those that contribute almost nothing."""
     edges = np.concatenate([[0.5], 0.5 * (lags[1:] + lags[:-1]), [lags[-1] + 0.5]])
     spans = np.diff(edges)
     end = _EACH
@@ -88,7 +88,7 @@ def _sum_of(lags: Array, profile: Array) -> float:
 
 
 def _driven(reservoir: Reservoir, series: Array) -> list[Array]:
-    """Return the states under several series; what is fed back is in their last columns."""
+    """Return the states under several series, whose last columns are the fed-back outputs."""
     series = series.astype(reservoir.dtype)
     inputs, outputs = np.split(series, [reservoir.n_features], axis=2)
     if len(series) == 1:

@@ -1,20 +1,20 @@
-"""Readouts: from features of rows to outputs, by sums over rows wherever that is possible.
+"""Readouts: from features of rows to outputs, by sums over rows wherever possible.
 
 A `GramAccumulator` takes states and targets block by block and keeps their means and centred
-products: the state matrix is never stored. From it come the ridge coefficients for one penalty
+products; the state matrix is never stored. It gives the ridge coefficients for one penalty
 (Cholesky), or for a whole path of penalties, with the score that chooses among them (one
-eigendecomposition). A `QRAccumulator` keeps a triangular factor in their place, twice as slowly and
-with all digits: for data without noise, and penalties far below 1e-11. `leave_one_out_ridge` is for
-few rows of many columns, all at hand.
+eigendecomposition). A `QRAccumulator` keeps a triangular factor instead, which takes twice as long
+and keeps all digits: for data without noise, and penalties far below 1e-11. `leave_one_out_ridge`
+is for few rows of many columns, all of them in memory.
 
-Three regressors go on learning row by row: `RecursiveLeastSquares` with forgetting, `SlidingWindow`
-of the last rows, and `LMS`, which is cheapest. They work on any features, and as the parameter
-`readout` of an echo state network.
+Three regressors learn row by row: `RecursiveLeastSquares` with forgetting, `SlidingWindow` over the
+last rows, and `LMS`, the cheapest. They work on any features, and as the parameter `readout` of an
+echo state network.
 
-Inside the house: `contract` says what a readout is to an estimator, `ridge` and `stored` are the
-kinds there are, `READOUTS` lists them, and `selection` holds the rules that choose a penalty.
-`penalised_factor` is what goes on row by row under recursive least squares and in streams.
-`sums` says what both accumulators offer, and `eigen` what their paths of penalties do.
+For developers: `contract` is the interface of a readout to an estimator, `ridge` and `stored`
+contain the kinds listed in `READOUTS`, and `selection` the rules that choose a penalty.
+`penalised_factor` updates recursive least squares and online learners row by row. `sums` is the
+interface of both accumulators, and `eigen` contains their ridge solutions for any penalty.
 """
 
 from typing import Any
@@ -42,11 +42,11 @@ __all__ = [
     "ridge_path",
 ]
 
-#: Kinds of readouts, by name. The last one that takes an estimator's parameter `readout` is used.
+#: Kinds of readouts, by name; the last one that accepts the parameter `readout` is used.
 READOUTS: dict[str, type[Readout]] = {"stored": StoredReadout, "ridge": RidgeReadout}
 
 
 def kind_of(readout: Any) -> type[Readout] | None:
-    """Return the kind that an estimator's parameter `readout` asks for; None if there is none."""
+    """Return the kind that accepts `readout`, the parameter of an estimator; None if none does."""
     kinds = [kind for kind in READOUTS.values() if kind.takes(readout)]
     return kinds[-1] if kinds else None

@@ -1,4 +1,4 @@
-"""What regressors share that learn row by row: reading rows, several outputs, fitted attributes."""
+"""Base class of regressors that learn row by row: checks of rows, outputs, fitted attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Self = TypeVar("_Self", bound="RowRegressor")
 
 
 class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """A linear regressor of features that goes on learning, in the order of the rows."""
+    """A linear regressor that learns from rows in order, and continues in `partial_fit`."""
 
     coef_: Array
     intercept_: Any
@@ -27,42 +27,42 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(
         self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> _Self:
-        """Learn from rows, and from nothing before.
+        """Learn from rows, from scratch.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : float or array of shape (n_samples,), optional
-            At least 0. Rows of weight 0 are left out, as if they had never come.
+            At least 0. Rows of weight 0 are skipped, as if they were absent.
 
         Returns
         -------
         self
         """
-        return self._learn_rows(X, y, sample_weight, anew=True, some=True)
+        return self._learn_rows(X, y, sample_weight, reset=True, some=True)
 
     def partial_fit(
         self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> _Self:
-        """Learn from further rows; the first call begins anew.
+        """Learn from further rows; the first call begins from scratch.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            With as many outputs as in the calls before.
+            With as many outputs as in earlier calls.
         sample_weight : float or array of shape (n_samples,), optional
-            At least 0. Rows of weight 0 are left out, as if they had never come.
+            At least 0. Rows of weight 0 are skipped, as if they were absent.
 
         Returns
         -------
         self
         """
-        return self._learn_rows(X, y, sample_weight, anew=not self.__sklearn_is_fitted__())
+        return self._learn_rows(X, y, sample_weight, reset=not self.__sklearn_is_fitted__())
 
     def predict(self, X: ArrayLike) -> Array:
-        """Return the outputs that the rows so far lead to.
+        """Predict outputs from features.
 
         Parameters
         ----------
@@ -84,57 +84,57 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return hasattr(self, "coef_")
 
     def _learn_rows(
-        self: _Self, X: Any, y: Any, sample_weight: Any, *, anew: bool, some: bool = False
+        self: _Self, X: Any, y: Any, sample_weight: Any, *, reset: bool, some: bool = False
     ) -> _Self:
-        """Learn from rows, anew or not; refuse to if there must be some and all weigh nothing."""
+        """Learn from rows, from scratch if `reset`; with `some`, raise if all weights are 0."""
         self._check_parameters()
-        H, y = self._read(X, y, anew)
+        H, y = self._read(X, y, reset)
         Y = np.asarray(y, dtype=np.float64).reshape(len(H), -1)
-        if not anew and (y.ndim != self.coef_.ndim or Y.shape[1] != np.size(self.intercept_)):
+        if not reset and (y.ndim != self.coef_.ndim or Y.shape[1] != np.size(self.intercept_)):
             raise ValueError(
-                f"y has shape {y.shape}; the rows before had {np.size(self.intercept_)} output(s) "
-                f"in {self.coef_.ndim} dimension(s). Give y of the same kind, or fit anew."
+                f"y has shape {y.shape}; earlier rows had {np.size(self.intercept_)} output(s) "
+                f"in {self.coef_.ndim} dimension(s). Give y of the same kind, or call fit again."
             )
         weights = None if sample_weight is None else _read_weights(sample_weight, len(H))
         if some and weights is not None and not weights.any():
             raise ValueError(
                 "No rows to fit. Sample weights must contain at least one non-zero number."
             )
-        self._learn(H, Y, weights, anew)
-        self._tell(one=y.ndim == 1)
+        self._learn(H, Y, weights, reset)
+        self._set_coefficients(one=y.ndim == 1)
         return self
 
-    def _read(self, X: Any, y: Any, anew: bool) -> tuple[Array, Array]:
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         """Return features and targets that have passed scikit-learn's checks.
 
-        For a single row these take longer than what is learned from it: what would pass them as it
-        is, is not sent there.
+        For a single row these checks take longer than learning from it: arrays that would pass
+        them unchanged skip them.
         """
-        plain = None if anew else plain_table(self, X)
+        plain = None if reset else plain_table(self, X)
         if plain is not None and type(y) is np.ndarray and y.dtype == np.float64:
             fits = y.ndim in (1, 2) and len(y) == len(plain)
             if fits and y.size and np.isfinite(plain).all() and np.isfinite(y).all():
                 return plain.astype(np.float64, copy=False), y
         check_has_rows("X", X, "(n_samples, n_features)")
-        if y is not None:  # which is refused in scikit-learn's words
+        if y is not None:  # for None, scikit-learn raises
             check_has_rows("y", y, "(n_samples,)")
         return validate_data(
-            self, X, y, reset=anew, dtype=np.float64, multi_output=True, y_numeric=True
+            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
 
-    def _tell(self, *, one: bool) -> None:
+    def _set_coefficients(self, *, one: bool) -> None:
         """Set coefficients and intercept, without the axis of outputs if there is `one`."""
         C, c = self._coefficients()
-        # a copy: what is kept for going on must not change with it
+        # copies: a change of the attributes must not affect later learning
         self.coef_ = C[0].copy() if one else C.copy()
         self.intercept_ = float(c[0]) if one else c.copy()
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse parameters that are out of bounds."""
+        """Check that parameters are in bounds."""
 
     @abstractmethod
-    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
+    def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:
         """Learn from rows of float64, (n_rows, n_features) and (n_rows, n_outputs)."""
 
     @abstractmethod

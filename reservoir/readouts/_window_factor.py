@@ -1,4 +1,4 @@
-"""The rows of a window, and a triangular factor of them that follows as rows enter and leave."""
+"""The rows of a sliding window, and their triangular factor, updated as rows enter and leave."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from reservoir.readouts.eigen import EPS
 from reservoir.readouts.qr import eliminated
 from reservoir.readouts.sums import BLOCK_ROWS, room_for_matrices
 
-_LARGEST_LEVERAGE = 16.0  # of rows that enter by way of the products of whitened rows
-_LEAST_PIVOT = 1e-3  # of a downdate: below it, what stays is lost in errors of what leaves
-_MOST_DOUBT = 1e-6  # relative errors of the factor, by their bounds added up
+_LARGEST_LEVERAGE = 16.0  # of rows that are added through products of whitened rows
+_LEAST_PIVOT = 1e-3  # of a downdate: below it, remaining rows are lost in errors of leaving rows
+_MOST_DOUBT = 1e-6  # sum of the bounds on the relative errors of the factor
 _TOLERANCE = 1e-9  # of corrections, relative to the targets' deviation
 _MOST_PASSES = 6
 
@@ -23,11 +23,11 @@ _MOST_PASSES = 6
 class WindowFactor:
     """Ridge coefficients of the rows in a window.
 
-    The rows are kept, weighted and about their mean. A triangular factor R of the rows and the
-    penalty follows by up- and downdates: rows that enter and leave wait in whitened form,
-    ``V = X R^-T`` with signs s, and from time to time R becomes K R, ``K'K = I + V' diag(s) V``.
-    R only serves to solve for corrections: coefficients are right when the rows themselves say so,
-    and R is made anew from the rows when they do not.
+    The rows are stored, weighted and about their mean. A triangular factor R of the rows and the
+    penalty is up- and downdated: rows that enter or leave wait in whitened form, ``V = X R^-T``
+    with signs s, and from time to time R becomes K R, ``K'K = I + V' diag(s) V``. R only serves to
+    solve for corrections: the coefficients are accepted when the residuals of the rows need no
+    further correction. If corrections do not converge, R is computed from the rows again.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class WindowFactor:
     Attributes
     ----------
     n_remade : int
-        How often the factor was made from the rows.
+        Number of times that the factor was computed from the rows.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class WindowFactor:
         self._C = np.zeros((p, n_outputs))
 
     def add(self, H: Array, Y: Array, weights: Array | None = None) -> None:
-        """Let rows enter, in order, and the oldest leave; those of weight 0 do not enter."""
+        """Add rows, in order, and remove the oldest; rows of weight 0 are skipped."""
         raw, n_window = np.hstack([H, Y]), len(self._raw)
         roots = np.ones(len(raw)) if weights is None else np.sqrt(weights)
         if weights is not None and not roots.all():
@@ -71,14 +71,14 @@ class WindowFactor:
         raw, roots = raw[-n_window:], roots[-n_window:]
         self._solved = self._solved and len(raw) == 0
         size = len(self._signs) // 2
-        # to take so many rows in one by one costs more than to begin anew
+        # many rows: updates cost more than a new factor
         if len(raw) > max(size, self._count // 4):
             self._stale = True
         for start in range(0, len(raw), size):
             self._replace(raw[start : start + size], roots[start : start + size])
 
     def solve(self) -> None:
-        """Make the coefficients those of the rows in the window."""
+        """Solve for the coefficients of the rows in the window."""
         if not self._solved and (self._stale or not self._correct()):
             self._remake()
         self._solved = True
@@ -93,24 +93,24 @@ class WindowFactor:
         return (H - self._shift[: H.shape[1]]) @ self._C[self._first :] + self._intercept()
 
     def _intercept(self) -> Array:
-        """Return intercepts about the shift."""
+        """Return intercepts for shifted features."""
         if not self.fit_intercept:
             return np.zeros(self.n_outputs)
         return self._C[0] + self._shift[-self.n_outputs :]
 
     def _replace(self, raw: Array, roots: Array) -> None:
-        """Put rows into the places of the oldest, and let the factor know."""
+        """Replace the oldest rows by new ones, and update the factor."""
         n_window = len(self._raw)
-        places = (self._next + np.arange(len(raw))) % n_window
+        at = (self._next + np.arange(len(raw))) % n_window
         if self._stale:
-            self._raw[places], self._roots[places] = raw, roots
+            self._raw[at], self._roots[at] = raw, roots
         else:
             rows = self._weighted(raw, roots)
             p = len(self._R)
-            leaving = self._rows[places[places < self._count], :p]
-            self._raw[places], self._roots[places], self._rows[places] = raw, roots, rows
+            leaving = self._rows[at[at < self._count], :p]
+            self._raw[at], self._roots[at], self._rows[at] = raw, roots, rows
             self._follow(rows[:, :p], leaving)
-        self._next = int((places[-1] + 1) % n_window)
+        self._next = int((at[-1] + 1) % n_window)
         self._count = min(self._count + len(raw), n_window)
 
     def _weighted(self, raw: Array, roots: Array) -> Array:
@@ -121,12 +121,12 @@ class WindowFactor:
         return rows
 
     def _follow(self, entering: Array, leaving: Array) -> None:
-        """Let rows that enter and leave wait for the factor."""
+        """Whiten rows that enter or leave, for the next update of the factor."""
         if self._fill + len(entering) + len(leaving) > len(self._signs):
             self._update_factor()
         white = self._whiten(np.vstack([entering, leaving]))
-        says_new = not np.square(white[: len(entering)]).sum(axis=1).max() <= _LARGEST_LEVERAGE
-        if says_new:
+        is_large = not np.square(white[: len(entering)]).sum(axis=1).max() <= _LARGEST_LEVERAGE
+        if is_large:  # products of whitened rows would lose digits: rotate these rows in
             self._update_factor()
             if not self._stale:
                 self._R = eliminated(self._R, np.array(entering, order="F"))
@@ -149,7 +149,7 @@ class WindowFactor:
         return lapack.dtrtrs(self._R, rows.T, trans=1)[0].T
 
     def _update_factor(self) -> None:
-        """Multiply the factor by what the waiting rows make of it, or give it up."""
+        """Up- and downdate the factor by the waiting rows, or mark it as stale."""
         V, signs = self._whitened[: self._fill], self._signs[: self._fill]
         self._fill = 0
         if self._stale or not len(V):
@@ -169,7 +169,7 @@ class WindowFactor:
         self._stale = self._doubt > _MOST_DOUBT
 
     def _remake(self) -> None:
-        """Make the factor, and the coefficients, from the rows."""
+        """Compute the factor, and the coefficients, from the rows."""
         raw, roots = self._raw[: self._count], self._roots[: self._count]
         if self.fit_intercept:
             weights = roots**2
@@ -188,12 +188,13 @@ class WindowFactor:
         self.n_remade += 1
 
     def _correct(self) -> bool:
-        """Correct the coefficients until the rows agree; False if they do not come to that."""
+        """Correct the coefficients by the residuals of the rows; False without convergence."""
         p, k, C = len(self._R), self._fill, self._C.copy()
         rows = self._rows[: self._count]
         H, Y = rows[:, :p], rows[:, p:]
         solved = lapack.dgetrf(self._products[:k, :k] + np.diag(self._signs[:k])) if k else None
         if solved is not None:
+            # small pivots: rows that leave take almost everything in some direction, and its digits
             pivots = np.abs(np.diagonal(solved[0]))
             if not pivots.min() > _LEAST_PIVOT**2 * pivots.max():
                 return False
@@ -208,7 +209,7 @@ class WindowFactor:
                 V = self._whitened[:k]
                 left = right - V.T @ lapack.dgetrs(solved[0], solved[1], V @ right)[0]
             C += lapack.dtrtrs(self._R, left)[0]
-            # lengths of what the corrections change the outputs by
+            # lengths of the changes of the outputs by these corrections
             size = np.sqrt(np.abs(np.einsum("ij,ij->j", left, right)))
             if (size <= small).all():
                 self._C = C

@@ -1,4 +1,4 @@
-"""What a readout is to an estimator: an object that takes rows, is solved, and says outputs."""
+"""The interface of a readout to an estimator: it collects rows, is solved and predicts outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-#: For each sequence pairs (part, end): its rows before `end`, and not of the pairs before.
+#: For each sequence pairs (part, end): the rows before `end` that no earlier pair contains.
 Cuts = list[tuple[tuple[int, int], ...]]
 Outputs = Callable[[Array], Array]
 Decode = Callable[[Array], Any]
@@ -21,30 +21,30 @@ _Self = TypeVar("_Self", bound="Readout")
 @saved
 @dataclass(frozen=True, kw_only=True)
 class ReadoutSettings:
-    """An estimator's parameters, as far as readouts ask for them, and what its targets are.
+    """The parameters of an estimator that readouts use, and properties of its targets.
 
     Attributes
     ----------
     estimator : object
-        The parameter `readout`: None, or what the user wants instead of the ridge.
+        The parameter `readout`: None for the ridge, or a custom readout.
     solver, alpha, selection, alpha_per_target, fit_intercept
-        The ridge's parameters.
+        Parameters of the ridge.
     forgetting : float
-        What each row that enters multiplies the weights of the rows before it by.
+        Factor by which each new row multiplies the weights of all rows before it.
     skip_missing : bool
-        Whether rows with a target that is NaN are left out; else they are refused.
+        Whether rows with a target that is NaN are skipped; else they raise an error.
     dtype : numpy.dtype
         Of outputs and coefficients.
     one_dimensional : bool
         Whether outputs, and with them coefficients, have no column axis.
     decode : callable, optional
-        Turns targets, (n_rows, n_outputs), into what the user's own readout is fitted on.
+        Converts targets, (n_rows, n_outputs), to the targets that a custom readout is fitted on.
     classes : array of shape (n_classes,), optional
-        All labels that will ever come, for a classifier.
+        All labels that can occur, for a classifier.
     partial : bool
-        Whether it is partial_fit that asks.
+        Whether the call is partial_fit.
     rule : SelectionRule, optional
-        The rule that `selection` names, where that needs more than sums over rows.
+        The rule that `selection` names, if it needs more than sums over rows.
     """
 
     estimator: Any = None
@@ -64,12 +64,12 @@ class ReadoutSettings:
 
 
 class RowsAndColumns(NamedTuple):
-    """How many rows count, for how many columns, under a single penalty that is small.
+    """Effective number of rows and number of columns, under a single penalty that is small.
 
     Attributes
     ----------
     rows : float
-        (sum w)^2 / sum w^2 by the weights that forgetting has left.
+        (sum w)^2 / sum w^2 of the weights after forgetting.
     remembered : float
         1 / (1 - forgetting).
     columns : int
@@ -83,14 +83,14 @@ class RowsAndColumns(NamedTuple):
 
 
 class Readout(ABC):
-    """A readout on its way from rows to outputs.
+    """Base class of readouts.
 
     An estimator calls `begin` for each batch of sequences, `update` for each block of rows,
-    `merge` with the batches in order, and `solve`, whose result it keeps as fitted attributes;
-    `outputs` and `linear` read those back. Between two calls of partial_fit the estimator keeps the
-    readout, which must hold arrays and plain objects only, so that it can be saved.
+    `merge` with the batches in order, and `solve`, whose result it stores as fitted attributes;
+    `outputs` and `linear` read these. Between two calls of partial_fit the estimator keeps the
+    readout, which must contain arrays and plain objects only, so that it can be saved.
 
-    A new kind is a subclass in a file of its own and a line in `reservoir.readouts.READOUTS`.
+    A new kind is a subclass in a separate file and a line in `reservoir.readouts.READOUTS`.
 
     Parameters
     ----------
@@ -99,17 +99,17 @@ class Readout(ABC):
     Attributes
     ----------
     fitted : tuple of str
-        Names of the fitted attributes that `solve` may return; a new fit forgets them.
+        Names of the fitted attributes that `solve` may return; a new fit deletes them.
     ordered : bool
-        Whether rows must come in the order of the data; sequences are then run one by one.
+        Whether rows must arrive in the order of the data; sequences are then run one by one.
     forgets : bool
-        Whether it heeds ``settings.forgetting``.
+        Whether it uses ``settings.forgetting``.
     lazy : bool
-        Whether partial_fit may leave it to the first who reads a fitted attribute to call `solve`.
-        That then depends on rows and settings alone, leaves the readout as it was to those who go
-        on from it, and may be called at any time, by any thread.
+        Whether partial_fit may postpone `solve` until a fitted attribute is read. `solve` must then
+        depend on rows and settings alone, have no effect on the rows that follow, and be safe to
+        call at any time, from any thread.
     n_rows : int
-        Rows seen so far, without those of the washout.
+        Number of rows seen so far, without the washout.
     """
 
     fitted: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class Readout(ABC):
     @classmethod
     @abstractmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether this is the kind that an estimator's parameter `readout` asks for."""
+        """Whether this kind is selected by `readout`, the parameter of an estimator."""
 
     def begin(self: _Self, width: int, n_outputs: int) -> _Self:
         """Return an empty readout of the same settings for rows of `width` features."""
@@ -133,11 +133,11 @@ class Readout(ABC):
         empty.width, empty.n_outputs = width, n_outputs
         return empty
 
-    def check_room(self, width: int, n_rows: int = 0) -> None:  # noqa: B027 (most take little)
-        """Refuse rows of so many features if what is made of them does not fit into memory."""
+    def check_room(self, width: int, n_rows: int = 0) -> None:  # noqa: B027 (most need little)
+        """Check that there is enough memory for rows of `width` features."""
 
     def renewed(self: _Self, settings: ReadoutSettings) -> _Self:
-        """Return an independent copy that has seen the same, under settings that may be others."""
+        """Return an independent copy with the same rows, and with these settings."""
         one = copy.copy(self)
         one.settings = settings
         return one
@@ -145,80 +145,87 @@ class Readout(ABC):
     def cut(
         self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
     ) -> Cuts:
-        """Return which part each row belongs to that `update` is to be told of: one part.
+        """Return the part that each row belongs to, for `update`; a single part by default.
 
         Parameters
         ----------
         lengths, skips : lists of int
             Rows of each sequence, and how many at its start are washout.
         continues : bool, default=False
-            Whether the first sequence continues the last one of the call before.
+            Whether the first sequence continues the last one of the previous call.
         number : int, default=0
-            Where its first row stands among all that were ever learned from.
+            Position of its first row among all rows ever learned from.
         """
         return [((0, length),) for length in lengths]
 
     @abstractmethod
     def check_partial(self) -> None:
-        """Refuse settings that partial_fit cannot serve."""
+        """Check that partial_fit supports the settings."""
 
     def check_takes_more_rows(self) -> None:  # noqa: B027 (most take them)
-        """Refuse, by name, to be merged with rows to come."""
+        """Raise if rows of later calls cannot be added."""
 
-    def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most have no say in it)
-        """Prepare to be merged into what an earlier chunk has left, of the same kind; or refuse."""
+    def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most need nothing)
+        """Prepare to continue the readout of an earlier chunk, of the same kind, or raise."""
 
     @abstractmethod
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
     ) -> None:
-        """Take rows, (n_rows, width) and (n_rows, n_outputs); the features' memory is used again.
+        """Add rows, (n_rows, width) and (n_rows, n_outputs).
 
-        Whatever is kept of the features must be copied; they may be changed.
+        The caller reuses the memory of the features: copy what is kept. They may be overwritten.
         """
 
     def sample(  # noqa: B027 (most keep no rows)
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Take a look at rows before `update` gets them, and copy what is to be kept.
+        """Inspect rows before `update` receives them; copy what is kept.
 
         Parameters
         ----------
         numbers : array of shape (n_rows,)
-            Where the rows stand among all that were ever learned from, those of the washout
-            counted.
+            Positions of the rows among all rows ever learned from, the washout included.
         features, targets, weights
             As in `update`.
         """
 
     @abstractmethod
     def merge(self: _Self, other: _Self) -> None:
-        """Take what another one, begun from this one, has seen after it."""
+        """Add the rows of another readout that was begun from this one, and follow its rows."""
 
     def after(self: _Self, earlier: _Self) -> _Self:
-        """Return a readout that has seen what an earlier one has, and then what this one has.
+        """Return a readout of the rows of an earlier one, followed by the rows of this one.
 
-        The earlier one stays as it was; this one is used up.
+        The earlier one does not change; this one must not be used again.
         """
         one = earlier.renewed(self.settings)
         one.merge(self)
         return one
 
     def held_by_rows(self) -> RowsAndColumns | None:
-        """Return how many rows hold how many columns; None if something else does."""
+        """Return the numbers of rows and columns; None if rows alone do not limit the errors."""
         return None
 
     def spread_of_targets(self) -> Array | None:
-        """Return the standard deviation of each target, (n_outputs,); None if it is not known."""
+        """Return the standard deviation of each target, (n_outputs,); None if it is unknown."""
         return None
 
     def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
-        """Return how much smaller one of some columns is than others, if it is lost beside them."""
+        """Return how many times smaller a column is than others, if it is lost next to them.
+
+        Parameters
+        ----------
+        which : sequence of int
+            Columns whose smallest one is compared.
+        among : sequence of int
+            Columns whose largest one is the reference.
+        """
         return None
 
     @abstractmethod
     def solve(self) -> dict[str, Any]:
-        """Return the fitted attributes, by name, that all rows so far lead to."""
+        """Return the fitted attributes for all rows so far, by name."""
 
     @classmethod
     @abstractmethod
@@ -228,7 +235,7 @@ class Readout(ABC):
         Parameters
         ----------
         model : object
-            Has what `solve` returned as attributes.
+            Its attributes include the result of `solve`.
         """
 
     @staticmethod
@@ -239,19 +246,19 @@ class Readout(ABC):
     def linear_path(
         self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
-        """Return coefficients and intercept that the rows seen lead to under each penalty.
+        """Return coefficients and intercept for the rows seen, under each penalty.
 
-        None if it takes the rows again to tell. `settings` may have been forgotten.
+        None if that would need the rows again. Do not use `settings`: they may be gone.
         """
         return None
 
     def row_learner(self, model: Any) -> RowLearner:
-        """Return what goes on from this readout in a session, row by row.
+        """Return an online learner that continues from this readout in a session, row by row.
 
         Parameters
         ----------
         model : object
-            Has what `solve` returned as attributes. Neither it nor this readout is changed.
+            Its attributes include the result of `solve`. Neither it nor this readout is changed.
         """
         raise TypeError(
             f"readout={self.settings.estimator!r} does not learn in a session: "
@@ -261,52 +268,52 @@ class Readout(ABC):
 
 
 class RowLearner(ABC):
-    """A fitted readout that goes on learning while it is used: what a session asks of it.
+    """Online learner: a fitted readout that continues to learn in a session.
 
-    It shares nothing with the estimator that it began from, and holds arrays and plain objects
+    It shares nothing with the estimator that it began from, and contains arrays and plain objects
     only, so that it can be saved.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the learner in messages."""
         return type(self).__name__
 
     @abstractmethod
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
-        """Learn from rows, one at least.
+        """Learn from one row or more.
 
         Parameters
         ----------
         features : array of shape (n_rows, width)
-            In memory that is used again: copy what you keep.
+            In memory that the caller reuses: copy what is kept.
         targets : array of shape (n_rows, n_outputs)
             Without NaN.
         weights : array of shape (n_rows,) or None
             Greater than 0.
         decode : callable
-            Turns targets into what the user's own readout is fitted on.
+            Converts targets to the targets that a custom readout is fitted on.
         """
 
     def sample(  # noqa: B027 (most keep no rows)
         self, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
-        """Take a look at rows that were learned, as `Readout.sample` does."""
+        """Inspect rows after learning from them, as `Readout.sample` does."""
 
-    def separate(self) -> None:  # noqa: B027 (most do not ask what came before)
-        """Take note that the rows to come do not follow those so far."""
+    def separate(self) -> None:  # noqa: B027 (most do not use the previous rows)
+        """Start a new sequence: the next rows do not follow the previous ones."""
 
     @abstractmethod
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
-        """Return the fitted attributes, by name, that all rows so far lead to."""
+        """Return the fitted attributes for all rows so far, by name."""
 
     @abstractmethod
     def readout(self) -> Readout:
-        """Return the readout from which partial_fit goes on; this learner is used up."""
+        """Return the readout from which partial_fit continues; do not use this learner again."""
 
     @property
     def forgetting(self) -> float:
-        """Factor on the weights of all earlier rows, for each row; it may be set."""
+        """Factor by which each new row multiplies the weights of all earlier rows; can be set."""
         raise AttributeError(self._without("forgetting"))
 
     @forgetting.setter
@@ -314,11 +321,11 @@ class RowLearner(ABC):
         raise AttributeError(self._without("forgetting"))
 
     def forget(self, factor: float) -> None:
-        """Let all rows so far weigh `factor` times as much."""
+        """Multiply the weights of all rows so far by `factor`."""
         raise TypeError(self._without("forget"))
 
     def _without(self, what: str) -> str:
         return (
-            f"{self.name} has no {what}: it keeps no weights of earlier rows that could fade. Use "
-            "the built-in ridge (readout=None), or a readout such as RecursiveLeastSquares."
+            f"{self.name} has no {what}: it keeps no weights of earlier rows to reduce. Use the "
+            "built-in ridge (readout=None), or a readout such as RecursiveLeastSquares."
         )

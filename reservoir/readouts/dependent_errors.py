@@ -1,4 +1,4 @@
-"""Errors that depend on those of the row before: sums over neighbouring rows, and what they say."""
+"""Autocorrelated errors: sums over neighbouring rows, and the restricted likelihood from them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class RunEnd:
     Attributes
     ----------
     number : int
-        Where it stands among all rows.
+        Position among all rows.
     h, y : arrays of shape (n_features,) and (n_outputs,)
     weight : float > 0
-        Its sample weight.
+        Sample weight.
     age : float
-        What forgetting has left of it.
+        Share of the weight that remains after forgetting.
     pivots : array of shape (n_rhos,)
-        Its pivots, as long as no row follows.
+        Pivots of the row while no row follows.
     """
 
     number: int
@@ -48,27 +48,28 @@ class NeighbourSums:
     """Sums over the differences of neighbouring rows, for errors with an autocorrelation rho.
 
     The errors of a run of neighbours have the precision ``(1 - rho)^2 W + rho L`` over their
-    variance: W holds the sample weights, and L is the Laplacian of the path along the run, of edges
-    that weigh ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting ends. So one sum over
-    differences serves every rho, and means are the weighted ones for each. A row that does not
-    enter ends a run.
+    variance: W contains the sample weights, and L is the Laplacian of the path along the run, with
+    edges of weight ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting ends. One sum over
+    differences thus serves every rho, and the weighted means are the same for each. A row that is
+    skipped ends a run.
 
     Parameters
     ----------
     differences : RowSums
-        An empty accumulator, of the kind that sums the rows themselves.
+        An empty accumulator, of the same class as the sums over the rows.
     starts : array of shape (n_sequences,)
-        Numbers of the rows that begin a sequence, ascending.
+        Numbers of the first rows of sequences, ascending.
     before : RunEnd, optional
-        The row that a sequence goes on from which began earlier.
+        The last row of an earlier call, which a sequence may continue.
 
     Attributes
     ----------
     log_dets : array of shape (n_rhos,)
-        Logarithms of the determinants of the precisions, over that of W. Those of rows that have
-        aged, as pivots given the rows before, count by what is left of them.
+        Logarithms of the determinants of the precisions, relative to the determinant of W. Each is
+        a sum over rows of the logarithms of pivots (given the rows before), weighted by ageing
+        factors.
     ends : dict of int to RunEnd
-        By how many sequences have begun.
+        Last rows of runs; the key is the number of sequences that have begun.
     """
 
     def __init__(self, differences: RowSums, starts: Array, before: RunEnd | None = None) -> None:
@@ -79,19 +80,19 @@ class NeighbourSums:
     def add(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Add rows, those of each sequence in order; sequences may take turns.
+        """Add rows, in order within each sequence; sequences may be interleaved.
 
         Parameters
         ----------
         numbers : array of shape (n_rows,)
-            Where the rows stand among all that were ever learned from.
+            Positions of the rows among all rows ever learned from.
         features, targets, weights : arrays of shape (n_rows, ...)
-            Not changed. Rows of weight zero, or without a target, do not enter.
+            Not changed. Rows of weight zero, or without a target, are skipped.
         """
         enters = ~np.isnan(targets).any(axis=1)
         if weights is not None:
             enters &= weights > 0
-        # neighbours may be apart where sequences take turns
+        # neighbours are not adjacent where sequences are interleaved
         enter = np.flatnonzero(enters)
         enter = enter[np.argsort(numbers[enter], kind="stable")]
         numbers, n = numbers[enter], len(enter)
@@ -112,13 +113,13 @@ class NeighbourSums:
             previous[alone] = each[alone]
         for i, end in before.items():
             rows[0][i], rows[1][i], edges[i] = end.h, end.y, roots[i] * np.sqrt(end.weight)
-        # a row without neighbour counts as one, too: so both kinds of sums age alike
+        # a row without a neighbour is added as a zero difference: both sums then age equally
         with np.errstate(over="ignore", invalid="ignore"):
             h, y = np.subtract(H, rows[0], out=rows[0]), Y - rows[1]
         self.differences.update(h, y, None if weights is None else edges, overwrite_h=True)
 
     def _ends_before(self, numbers: Array, runs: Array, joined: Array) -> dict[int, RunEnd]:
-        """Return, by position, the row before each that continues what an earlier call ended in."""
+        """Return, by position, the last row of an earlier call for each row that continues it."""
         found = {}
         for i in np.flatnonzero(~joined[:-1]).tolist():
             end = self.ends.get(int(runs[i]))
@@ -136,9 +137,9 @@ class NeighbourSums:
         joined: Array,
         before: dict[int, RunEnd],
     ) -> None:
-        """Add logarithms of determinants, of a tridiagonal matrix for each rho, and keep the ends.
+        """Add log determinants, of a tridiagonal matrix for each rho, and store the ends of runs.
 
-        About the diagonal ``W^(1/2)`` the precision has -rho beside its diagonal.
+        Scaled by ``W^(-1/2)`` from both sides, the precision has -rho next to its diagonal.
         """
         ageing, ages = self.differences._row_ages(len(w))
         ages = np.ones(len(w)) if ages is None else ages
@@ -156,9 +157,9 @@ class NeighbourSums:
             pivots = end.pivots + RHOS * step
             self.log_dets += end.age * np.log(pivots / end.pivots)
             diagonal[:, i] += RHOS / step - RHOS**2 / pivots
-        # one matrix of all: nothing beside the diagonal between runs, or one rho and the next
-        beside = -rho * joined[1:]
-        pivots, _, _ = linalg.lapack.dpttrf(diagonal.ravel(), beside.ravel()[:-1])
+        # one matrix for all runs and every rho, with zeros next to the diagonal where they meet
+        off_diagonal = -rho * joined[1:]
+        pivots, _, _ = linalg.lapack.dpttrf(diagonal.ravel(), off_diagonal.ravel()[:-1])
         pivots = pivots.reshape(diagonal.shape)
         self.log_dets += np.log(pivots) @ ages
         over = np.searchsorted(self.starts, numbers + 1, side="right") != runs
@@ -170,29 +171,29 @@ class NeighbourSums:
 
     @property
     def last(self) -> RunEnd | None:
-        """The last row, if a later call may go on from it."""
+        """The last row, if a later call may continue from it."""
         return copy.copy(self.ends[max(self.ends)]) if self.ends else None
 
     def merge(self, other: NeighbourSums) -> None:
-        """Add what another one has seen after this one; its sums may become this one's."""
+        """Add the later rows of another one, whose sums may become part of this one."""
         ageing = other.differences.ageing
         self.differences.merge(other.differences)
         self.log_dets = self.log_dets * ageing + other.log_dets
         self.ends = other.ends
 
     def after(self, earlier: NeighbourSums) -> NeighbourSums:
-        """Return sums that have seen what earlier ones have, and then these; use these up."""
+        """Return sums over the rows of earlier sums, then these; do not reuse these."""
         one, ageing = copy.copy(self), self.differences.ageing
         one.differences = self.differences.after(earlier.differences)
         one.log_dets = earlier.log_dets * ageing + self.log_dets
         return one
 
     def separate(self) -> None:
-        """Let the rows to come be no neighbours of those so far."""
+        """Start a new sequence: the next rows are not neighbours of the previous ones."""
         self.ends = {}
 
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
-        """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        """Multiply the weights of all rows so far by `factor`, and set the forgetting factor."""
         if forgetting is not None:
             self.differences.forgetting = forgetting
         self.differences = self.differences.discounted(factor)
@@ -201,9 +202,9 @@ class NeighbourSums:
             end.age *= factor
 
     def scores(self, sums: RowSums, alphas: Array, fit_intercept: bool) -> Array:
-        """Return restricted likelihoods, for each penalty that of the rho which suits it best.
+        """Return the restricted likelihood of each penalty, at its best rho.
 
-        In the units of `PenaltyPath.reml`, which is what rho = 0 gives.
+        In the units of `PenaltyPath.reml`, to which rho = 0 is equal.
 
         Parameters
         ----------
@@ -222,27 +223,27 @@ class NeighbourSums:
         if m <= 0 or not positive.any():
             return scores
         least = float(alphas[positive].min())
-        # all of them: a second minimum over rho is rare, yet its penalty may be another
+        # try every rho: a second minimum is rare, but may have another penalty
         for rho, log_det in zip(RHOS.tolist(), self.log_dets.tolist(), strict=True):
             found = sums._likelihood(self.differences, rho, least, fit_intercept)
-            # the intercept is a contrast less, of the precision (1 - rho)^2
+            # the intercept takes one contrast, of the precision (1 - rho)^2
             log_det -= 2 * np.log1p(-rho) * fit_intercept
             each = np.array([found.reml(alpha) for alpha in alphas[positive]])
-            with np.errstate(over="ignore", invalid="ignore"):  # little is left of the rows
+            with np.errstate(over="ignore", invalid="ignore"):  # if rows are almost forgotten
                 each *= np.exp(-log_det / m)
             scores[positive] = np.fmin(scores[positive], each)
         return scores
 
 
 def starts_of(lengths: Sequence[int], number: int, continues: bool) -> Array:
-    """Return the numbers of the rows that begin a sequence.
+    """Return the numbers of the first rows of sequences.
 
     Parameters
     ----------
     lengths : sequence of int
         Rows of each sequence.
     number : int
-        That of the first row.
+        Number of the first row.
     continues : bool
         Whether the first sequence began earlier.
     """

@@ -1,8 +1,8 @@
-"""The ridge for few rows of many columns, its penalty chosen by exact leave-one-out.
+"""Ridge regression for few rows of many columns, its penalty chosen by exact leave-one-out.
 
-Rows are whole sequences here, all of them at hand. With n rows and d columns, the n x n matrix of
-products between rows says as much as the d x d matrix of products between columns: the smaller one
-is decomposed.
+Rows are whole sequences here, all of them in memory. With n rows and d columns, the n x n matrix of
+products between rows contains the same information as the d x d matrix of products between columns:
+the smaller one is decomposed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from reservoir.readouts.selection import least_score
 from reservoir.readouts.sums import BLOCK_ROWS, raise_overflow
 
 _BLOCK_COLUMNS = 512
-_CONSTANT = 16  # roundings of its largest value, by which a constant column seems to vary
+_CONSTANT = 16  # rounding errors of its largest value, by which a constant column may vary
 
 
 class LeaveOneOut(NamedTuple):
-    """A ridge whose penalty was chosen by leave-one-out, and what it says of rows left out.
+    """A ridge whose penalty was chosen by leave-one-out, and its predictions of held-out rows.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class LeaveOneOut(NamedTuple):
     alpha : float or array of shape (n_outputs,)
         The chosen penalty, on standardised columns; an array with ``per_target=True``.
     scores : array of shape (n_alphas, n_outputs)
-        Weighted mean of the squared errors of left-out rows, for each penalty.
+        Weighted mean of the squared errors of held-out rows, for each penalty.
     left_out : array of shape (n_samples, n_outputs)
-        What a fit on all other rows says of each row, under the chosen penalty.
+        Prediction of each row by a fit on all other rows, under the chosen penalty.
     """
 
     coef: Array
@@ -62,30 +62,32 @@ def leave_one_out_ridge(
     Minimises ``sum_i w_i ||y_i - C z_i - c||^2 + alpha ||C||^2``, with z the columns of H divided
     by their (weighted) standard deviations. The prediction for a row from a fit without it,
     intercept included, has a closed form [1]_: ``y_i - e_i / (1 - p_i)``, where e_i is the
-    residual of the fit on all rows and p_i the row's leverage. One eigendecomposition serves all
-    penalties, of a matrix of min(n_samples, n_features) columns. The standard deviations are those
-    of all rows.
+    residual of the fit on all rows and p_i the row's leverage. One eigendecomposition of a matrix
+    of min(n_samples, n_features) columns serves all penalties. The standard deviations are computed
+    over all rows.
 
     Parameters
     ----------
     H : array of shape (n_samples, n_features)
-        Read block by block and never copied as a whole; float32 stays as it is.
+        Read block by block and never copied as a whole; float32 is not converted.
     Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
     alphas : array of shape (n_alphas,), at least 0
-        Penalties that the rounding errors of the decomposition would hide (below some 1e-15 of
-        its largest eigenvalue) are raised to these errors when rows are left out.
+        Penalties within the rounding errors of the decomposition (below some 1e-15 of its largest
+        eigenvalue) are raised to these errors for held-out rows.
     sample_weight : array of shape (n_samples,), optional
-        At least 0. A weight of 2 counts as the same row twice, and both are then left out together.
+        At least 0. A weight of 2 counts as the same row twice, both held out together.
     per_target : bool, default=False
-        Whether each output gets a penalty of its own; else the sum over outputs decides.
+        Whether each output gets a separate penalty; else one penalty minimises the sum of the
+        scores over outputs.
     column_weights : array of shape (n_features,), optional
-        Factors, at least 0, of the standardised columns: those of large ones are penalised less.
-        They are taken as known. If they were made from Y, left-out predictions have seen it.
+        Factors, at least 0, of the standardised columns: columns with large factors are penalised
+        less. The factors are treated as constants: if they were computed from Y, held-out
+        predictions depend on the targets that they predict.
 
     Returns
     -------
     LeaveOneOut
-        Equal scores: the larger penalty.
+        Of penalties with equal scores the largest is chosen.
 
     Raises
     ------
@@ -118,7 +120,7 @@ def leave_one_out_ridge(
     known = weights > 0
     if known.sum() < 2:
         raise ValueError(
-            f"Leave-one-out needs two rows of positive weight at least; got {known.sum()}."
+            f"Leave-one-out needs at least two rows of positive weight; got {known.sum()}."
         )
     every = known.all()
     rows = StandardRows(H if every else H[known], weights[known])
@@ -148,7 +150,7 @@ def ridge_at(
 ) -> tuple[Array, Array]:
     """Return coefficients and intercept of `leave_one_out_ridge` for one penalty, to rounding.
 
-    By Cholesky's factors, where the penalty is above rounding, in the place of an
+    By a Cholesky decomposition, if the penalty is above rounding errors, instead of an
     eigendecomposition: for a large matrix a tenth of the time or less.
     """
     rows = StandardRows(H, weights)
@@ -159,7 +161,7 @@ def ridge_at(
     else:
         mean, root = weights @ Y / weights.sum(), np.sqrt(weights)[:, None]
         inner = _inner_products(rows)
-        if alpha <= NOISE * np.trace(inner):  # rounding decides whether there are factors
+        if alpha <= NOISE * np.trace(inner):  # Cholesky may fail by rounding errors
             fitted = leave_one_out_ridge(H, Y, alpha, weights, column_weights=column_weights)
             return fitted.coef, fitted.intercept
         inner.flat[:: len(H) + 1] += alpha
@@ -194,7 +196,7 @@ def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
 
 
 class StandardRows:
-    """Rows whose columns have mean 0 and standard deviation 1, made block by block.
+    """Rows whose columns have mean 0 and standard deviation 1, computed block by block.
 
     Attributes
     ----------
@@ -212,7 +214,7 @@ class StandardRows:
             with np.errstate(over="ignore", invalid="ignore"):
                 mean = share @ block
                 block -= mean
-                rest = share @ block  # what rounding has left of the mean
+                rest = share @ block  # the mean's rounding error
                 scale = np.sqrt(np.maximum(share @ block**2 - rest**2, 0.0))
             if not np.isfinite(scale).all():
                 raise_overflow("H", at.start + int(np.argmin(np.isfinite(scale))))
@@ -221,7 +223,7 @@ class StandardRows:
             self.scale[at] = np.where(constant, np.inf, scale)
 
     def weigh_columns(self, factors: ArrayLike) -> None:
-        """Multiply the standardised columns by factors; those of factor 0 are left out."""
+        """Multiply the standardised columns by factors; columns of factor 0 are excluded."""
         factors = np.asarray(factors, dtype=float)
         if factors.shape != self.scale.shape or not (np.isfinite(factors) & (factors >= 0)).all():
             raise ValueError(
@@ -231,7 +233,7 @@ class StandardRows:
             self.scale /= factors
 
     def part(self, which: Array) -> StandardRows:
-        """Return some of the rows, with the means and standard deviations of all."""
+        """Return some of the rows, with the means and standard deviations of all rows."""
         some = copy.copy(self)
         some.H, some.weights, some.scale = self.H[which], self.weights[which], self.scale.copy()
         return some
@@ -280,10 +282,10 @@ def _gram_of(rows: StandardRows, Y: Array) -> GramAccumulator:
 class _RowBasis(SingularBasis):
     """Ridge solutions from the products between rows: for no more rows than columns.
 
-    With v the vector of the roots of the weights, the rows are weighted by these and about their
-    mean, so that v is no direction of theirs: their products are decomposed in the space at right
-    angles to it, into left singular vectors U and squared singular values. Residuals and leverages
-    are then sums of terms that do not cancel, however small the penalty.
+    Let v be the vector of the square roots of the weights. The rows are weighted by v and about
+    their mean, and so are orthogonal to v: their products are decomposed in the space orthogonal to
+    v, into left singular vectors U and squared singular values. Residuals and leverages are then
+    sums of terms that do not cancel, however small the penalty.
     """
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:
@@ -294,7 +296,7 @@ class _RowBasis(SingularBasis):
         for at in rows.column_slices():
             block = rows[:, at] * self.root[:, None]
             products += block @ block.T
-        # the reflection that maps v to an axis, which is then left out
+        # the reflection that maps v to an axis, which is then dropped
         axis = int(np.argmax(v))
         v[axis] += 1.0
         beta = 2.0 / (v @ v)
@@ -302,7 +304,7 @@ class _RowBasis(SingularBasis):
         half -= (0.5 * beta * (v @ half)) * v
         products -= np.outer(v, half) + np.outer(half, v)
         others = np.delete(np.arange(n), axis)
-        driver = "evd" if n > 2 else "ev"  # older SciPy asks for too little room
+        driver = "evd" if n > 2 else "ev"  # older SciPy allocates too little there
         values, inside = linalg.eigh(
             products[np.ix_(others, others)], driver=driver, overwrite_a=True, check_finite=False
         )
@@ -359,7 +361,7 @@ class ColumnBasis(Eigenbasis):
         penalties = np.maximum(alphas, self.noise)
         gain = self._gain(penalties)
         share = self.rows.weights / self.rows.weights.sum()
-        # in exact arithmetic no row keeps less than this to itself
+        # lower bound of 1 - leverage in exact arithmetic
         least = np.outer(1 - share, penalties / np.maximum(penalties + self.values[-1], 1e-300))
         errors = np.empty((len(alphas), *self.Y.shape))
         for at in self.rows.row_slices():

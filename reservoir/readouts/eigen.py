@@ -17,7 +17,7 @@ NOISE = 8 * EPS
 
 
 class PenaltyPath(ABC):
-    """Ridge solutions for any penalty at little cost, and what chooses among them.
+    """Ridge solutions for any penalty at little cost, and the scores that choose among them.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class PenaltyPath(ABC):
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means of features and targets; zeros without an intercept.
     n_samples : int
-        Rows behind the decomposition.
+        Number of rows in the decomposition.
     n_free : int
-        Directions of that many rows that are left to features: one fewer with an intercept.
+        Degrees of freedom of the rows: n_samples, or one fewer with an intercept.
     ages : tuple of two floats, or None
-        Where older rows weigh less, the sum of what is left of their weights, and of its squares.
+        With forgetting, the sum of the ageing factors of the rows, and of their squares.
     """
 
     values: Array
@@ -48,13 +48,13 @@ class PenaltyPath(ABC):
 
     @abstractmethod
     def _gain(self, alpha: ArrayLike) -> Array:
-        """1 / (value + alpha), or 0 for directions that are rounding errors."""
+        """Return 1 / (value + alpha), or 0 for directions that are rounding errors."""
 
     @abstractmethod
     def pooled(self) -> PenaltyPath:
-        """Return the path with all outputs in one, whose score is the sum of theirs.
+        """Return the path of a single output whose score is the sum of all outputs' scores.
 
-        The score is linear in squares, so these may be summed before it is computed.
+        The score is linear in squares, so these can be summed first.
         """
 
     @abstractmethod
@@ -67,23 +67,24 @@ class PenaltyPath(ABC):
 
     @abstractmethod
     def _objective(self, alpha: float) -> Array:
-        """Return the least of squared residuals plus penalty, shape (n_outputs,)."""
+        """Return the minimum of squared residuals plus penalty, shape (n_outputs,)."""
 
     def reml(self, alpha: float) -> Array:
         """Restricted likelihood of a penalty as an error variance, shape (n_outputs,).
 
         With coefficients of variance s^2 / alpha and errors of variance s^2, minus twice the
         logarithm of the restricted likelihood, maximised over s^2, is ``m log F + sum_i log(1 +
-        l_i / alpha)`` and a constant, for m contrasts of the rows, the least value F of the ridge
-        objective and eigenvalues l_i (Wood 2011, section 2). What is returned is its exponential,
-        1 / m of it, over m: the geometric mean of the variances with which each row is predicted
-        from those before it. Where rows have aged, m is the sum of their factors, less one.
+        l_i / alpha)`` and a constant, for m contrasts of the rows, the minimum F of the ridge
+        objective and eigenvalues l_i (Wood 2011, section 2). The return value is the exponential of
+        1 / m of this, divided by m: the geometric mean of the variances with which each row is
+        predicted from the rows before it. With forgetting, m is the sum of the ageing factors, less
+        one.
         """
         if alpha == 0:
             return np.full(len(self.mean_y), np.inf)
-        known = np.where(self._gain(alpha) > 0, self.values, 0.0)
+        values = np.where(self._gain(alpha) > 0, self.values, 0.0)
         m = n_contrasts(self.n_samples, self.n_free, self.ages)
-        return predictive_variance(self._objective(alpha), np.log1p(known / alpha).sum(), m)
+        return predictive_variance(self._objective(alpha), np.log1p(values / alpha).sum(), m)
 
     def coef(self, alpha: ArrayLike) -> Array:
         """Return the coefficients under a penalty.
@@ -101,7 +102,7 @@ class PenaltyPath(ABC):
         return (self.vectors @ (self.projected * gain)).T
 
     def leverage(self, rows: Array, alpha: ArrayLike) -> Array:
-        """Return what each row adds to its own output, per unit of weight, the intercept's aside.
+        """Return the leverage of each row per unit of weight, without the intercept.
 
         Parameters
         ----------
@@ -115,17 +116,17 @@ class PenaltyPath(ABC):
         return ((rows - self.mean_h) @ self.vectors) ** 2 @ self._gain(alpha)
 
     def intercept(self, coef: Array) -> Array:
-        """Return the intercept that goes with coefficients, shape (n_outputs,)."""
+        """Return the intercept for given coefficients, shape (n_outputs,)."""
         return self.mean_y - coef @ self.mean_h
 
     def freedom(self, alphas: ArrayLike) -> Array:
-        """Return the effective degrees of freedom under each penalty, the intercept's aside."""
+        """Return the effective degrees of freedom under each penalty, without the intercept."""
         return self.values @ self._gain(alphas)
 
     def _score(self, rss: Array, residual: Array) -> Array:
         """Return the score of residual squares; `residual` is 1 - value * gain of each direction.
 
-        At most n_free directions carry data: the rest are rounding errors of zero.
+        At most n_free directions contain data: the others are rounding errors of zero.
         """
         n, d = self.n_samples, len(self.values)
         if self.ages is not None:
@@ -137,7 +138,7 @@ class PenaltyPath(ABC):
 
 
 def n_contrasts(n_samples: int, n_free: int, ages: tuple[float, float] | None) -> float:
-    """Return how many contrasts of the rows a restricted likelihood is of, by their ages."""
+    """Return the number of contrasts of the rows in a restricted likelihood, by their ages."""
     return float(n_free) if ages is None else ages[0] - (n_samples - n_free)
 
 
@@ -145,18 +146,18 @@ def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
     """Return `PenaltyPath.reml` from the objective, and the determinant of m contrasts."""
     if m <= 0:
         return np.full(len(objective), np.inf)
-    with np.errstate(over="ignore"):  # a fraction of a contrast: no penalty of such a score wins
+    with np.errstate(over="ignore"):  # for a fraction of a contrast; inf is never the lowest score
         return np.asarray(objective / m * np.exp(log_det / m))
 
 
 def aged_inflation(dof: float, total: float, squares: float) -> float:
-    """Return what the squares of residuals, summed, become the error of rows left out by.
+    """Return the factor from the residual sum of squares to the error of held-out rows.
 
-    Generalised cross-validation for rows whose weights a have aged (docs/theory/readouts.md). With
-    Q what the features of a row not in the fit amount to there, the same for all rows, a row adds
-    ``a Q / (1 + a Q)`` to its own output; these sum up to `dof`, which tells Q. Taken to be spread
-    from 1 down to `least` as forgetting by one factor leaves them, the weights are known by their
-    sum and that of their squares.
+    Generalised cross-validation for rows whose weights a have aged (docs/theory/readouts.md). Let Q
+    be the leverage of a row that is not in the fit, the same for all rows: in the fit, the row's
+    leverage is ``a Q / (1 + a Q)``. These sum up to `dof`, which determines Q. The weights are
+    assumed to decrease geometrically from 1 to `least`, as forgetting by a constant factor makes
+    them; their sum and the sum of their squares then determine them.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def aged_inflation(dof: float, total: float, squares: float) -> float:
     Returns
     -------
     float
-        ``n / (n - dof)^2`` for n equal weights; infinite where all rows cannot have so large a dof.
+        ``n / (n - dof)^2`` for n equal weights; infinite if the rows cannot have so large a dof.
     """
     least = max(2 * squares / total - 1, 0.0)
     rate = min(2 * squares / total**2, (1 - least) / total)
@@ -181,16 +182,16 @@ def aged_inflation(dof: float, total: float, squares: float) -> float:
     return float(np.exp(rate * dof) / (total * free**2))
 
 
-_FULL = 600.0  # the logarithm of an inflation that no penalty can be chosen for
+_FULL = 600.0  # logarithm of an inflation so large that no such penalty is ever chosen
 
 
 class Eigenbasis(PenaltyPath):
-    """The eigenbasis of a Gram matrix.
+    """Eigenbasis of a Gram matrix.
 
     Parameters
     ----------
     matrix : array of shape (n_features, n_features)
-        The Gram matrix of the features, without penalty; its memory is used up.
+        The Gram matrix of the features, without penalty; overwritten.
     cross : array of shape (n_features, n_outputs)
         Products of features and targets.
     sum_y2 : array of shape (n_outputs,)
@@ -211,7 +212,7 @@ class Eigenbasis(PenaltyPath):
         n_free: int,
         ages: tuple[float, float] | None = None,
     ) -> None:
-        driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
+        driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy allocates too little there
         zeros = ~matrix.any(axis=0)
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False
@@ -225,14 +226,14 @@ class Eigenbasis(PenaltyPath):
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> Eigenbasis:
-        """Return the path with all outputs in one."""
+        """Return the path of a single output whose score is the sum over all outputs."""
         one = copy.copy(self)
         one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
         one.sum_y2 = self.sum_y2.sum(keepdims=True)
         return one
 
     def _gain(self, alpha: ArrayLike) -> Array:
-        """1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
+        """Return 1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
         total = np.add.outer(self.values, alpha)
         seen = np.maximum.outer(self.values, np.asarray(alpha)) > self.noise
         seen &= total > np.finfo(np.float64).tiny
@@ -241,10 +242,10 @@ class Eigenbasis(PenaltyPath):
     def gcv(self, alpha: float) -> Array:
         """Generalised cross-validation score, shape (n_outputs,).
 
-        RSS is a difference of sums of squares, in error by up to 140 eps of them (measured: 100 to
-        1000 columns, 1000 to 20,000 rows): below that floor it is set to the floor, which then
-        prefers the larger penalty. The floor need not depend on the penalty: what a small one
-        would blow up, `_gain` has cut off.
+        RSS is a difference of sums of squares, with an error of up to 140 eps times these sums
+        (measured: 100 to 1000 columns, 1000 to 20,000 rows). It is raised to at least that floor;
+        of equal scores there, the larger penalty is preferred. The floor need not depend on the
+        penalty: `_gain` is zero for the directions that a small penalty would amplify.
         """
         gain = self._gain(alpha)
         residual = 1.0 - gain * self.values
@@ -260,7 +261,7 @@ class Eigenbasis(PenaltyPath):
 
 
 class SingularBasis(PenaltyPath):
-    """The singular value decomposition of a triangular factor.
+    """Singular value decomposition of a triangular factor.
 
     Parameters
     ----------
@@ -269,11 +270,11 @@ class SingularBasis(PenaltyPath):
     targets : array of shape (n_features, n_outputs)
         The targets in the basis of its rows.
     rest_y2 : array of shape (n_outputs,)
-        Sums of the squared targets outside that basis, which no coefficients reach.
+        Sums of the squared targets outside that basis, which no coefficients can fit.
     size : array of shape (n_features,)
-        Lengths of the columns, their means included: what rounding errors are relative to.
+        Lengths of the columns, their means included, to which rounding errors are relative.
     noise : float
-        Those errors, relative.
+        Relative rounding errors.
     least_rss : array of shape (n_outputs,)
         Squared rounding errors of the targets.
     mean_h, mean_y, n_samples, n_free, ages
@@ -296,14 +297,14 @@ class SingularBasis(PenaltyPath):
         ages: tuple[float, float] | None = None,
     ) -> None:
         used = size[size > 0]
-        # columns of very different lengths: Jacobi's method alone keeps the digits of the short
-        if len(used) and used.max() > _ALIKE * used.min():
+        # columns of very different lengths: only Jacobi's method keeps the digits of the short ones
+        if len(used) and used.max() > _SIMILAR * used.min():
             left, s, right, of_method = _jacobi(R)
         else:
             left, s, rows = linalg.svd(R, check_finite=False)
             right, of_method = rows.T, 2 * EPS * s[0]
         right[np.flatnonzero(np.abs(R).max(axis=0) == 0)] = 0.0  # columns of zeros get zeros
-        # a direction is rounding errors if they alone could have made it: columns cancel in it
+        # columns may cancel in a direction: it is rounding errors if it is no larger than theirs
         lengths = linalg.norm(size[:, None] * right, axis=0)
         self.seen = (s > np.maximum(noise * lengths, of_method))[::-1]
         self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
@@ -314,7 +315,7 @@ class SingularBasis(PenaltyPath):
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> SingularBasis:
-        """Return the path with all outputs in one."""
+        """Return the path of a single output whose score is the sum over all outputs."""
         one = copy.copy(self)
         one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
         one.along = np.sqrt((self.along**2).sum(axis=1, keepdims=True))
@@ -323,7 +324,7 @@ class SingularBasis(PenaltyPath):
         return one
 
     def _gain(self, alpha: ArrayLike) -> Array:
-        """1 / (squared singular value + alpha), or 0 where that is rounding errors."""
+        """Return 1 / (squared singular value + alpha), or 0 for rounding errors."""
         total = np.add.outer(self.values, alpha)
         seen = (np.finfo(np.float64).tiny < total.T) & self.seen
         return np.where(seen.T, 1.0, 0.0) / np.where(seen.T, total, 1.0)
@@ -331,8 +332,8 @@ class SingularBasis(PenaltyPath):
     def gcv(self, alpha: float) -> Array:
         """Generalised cross-validation score, shape (n_outputs,).
 
-        RSS is a sum of squares, without cancellation; below the rounding errors of the targets it
-        is set to these, which then prefers the larger penalty.
+        RSS is a sum of squares, without cancellation. It is raised to at least the rounding errors
+        of the targets; of equal scores there, the larger penalty is preferred.
         """
         residual = np.where(self.seen, alpha * self._gain(alpha), 1.0)
         rss = self.rest_y2 + ((residual[:, None] * self.along) ** 2).sum(axis=0)
@@ -344,7 +345,7 @@ class SingularBasis(PenaltyPath):
         return np.maximum(left, self.least_rss)
 
 
-_ALIKE = 1e4  # lengths of columns within this factor: bidiagonalisation is exact enough for a path
+_SIMILAR = 1e4  # column lengths within this factor: bidiagonalisation is accurate enough for a path
 
 
 def _jacobi(R: Array) -> tuple[Array, Array, Array, float]:

@@ -1,7 +1,7 @@
-"""Means and centred products, summed over rows, and the ridge that solves their normal equations.
+"""Means and centred products, summed over rows, and the ridge solution of their normal equations.
 
-One penalty takes a Cholesky decomposition, a path of them a tridiagonal reduction; where a penalty
-is within the rounding errors of the products, an eigendecomposition (`eigen`).
+One penalty takes a Cholesky decomposition, several a tridiagonal reduction; penalties within the
+rounding errors of the products take an eigendecomposition (`eigen`).
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from reservoir.readouts.sums import (
     sums_of,
 )
 
-_ROWS_OF_DUST = 64  # in so many rows, what forgetting has left below TINY is cleared away once
+_ROWS_OF_DUST = 64  # rows after which sums that forgetting has reduced below TINY are set to zero
 
 
 @saved
 class GramAccumulator(RowSums):
     """Means and centred products of features H and targets Y, summed over rows.
 
-    All sums are kept about the running mean (Chan, Golub and LeVeque 1983 [1]_), in float64
-    whatever the dtype of the rows, so that an offset in the data costs no digits.
+    All sums are about the running mean (Chan, Golub and LeVeque 1983 [1]_), in float64 whatever the
+    dtype of the rows, so that an offset in the data costs no digits.
 
     Parameters
     ----------
     n_features : int
     n_outputs : int
     forgetting : float in (0, 1], default=1.0
-        Each row that enters multiplies the weights of all rows before it by this. Rows of weight
-        0, or that are skipped for a missing target, do not enter. ``1 - 1/n`` remembers about n
-        rows; the penalty is not forgotten.
+        Each new row multiplies the weights of all rows before it by this. Rows of weight 0, or
+        skipped for a missing target, do not count. ``1 - 1/n`` is a memory of about n rows; the
+        penalty is not forgotten.
 
     Attributes
     ----------
     n_samples : int
-        Rows seen, those of weight zero left out.
+        Number of rows seen, except rows of weight zero.
     n_effective : float
-        Rows of equal weight that would say as much, about ``2 / (1 - forgetting)`` after many;
-        n_samples where nothing was forgotten.
+        Number of rows of equal weight with the same information, about ``2 / (1 - forgetting)``
+        after many rows; n_samples without forgetting.
     weight : float
-        Sum of the sample weights, as far as they are not forgotten.
+        Sum of the sample weights after forgetting.
     ageing : float
-        Product of the forgetting factors of all rows: what `merge` into another one multiplies the
-        weights there by.
+        Product of the forgetting factors of all rows, by which `merge` into another accumulator
+        multiplies the weights of that accumulator's rows.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means.
     cross : array of shape (n_features, n_outputs)
@@ -106,7 +106,7 @@ class GramAccumulator(RowSums):
         self.sum_y2 = np.zeros(self.n_outputs)
 
     def square_sums(self) -> Array:
-        """Return the diagonal of `gram`; zeros for what is constant to rounding."""
+        """Return the diagonal of `gram`, zero for columns that are constant to rounding."""
         squares = np.diagonal(self._upper)
         return np.where(squares > self._constant(), squares, 0.0)
 
@@ -134,9 +134,9 @@ class GramAccumulator(RowSums):
         sample_weight : array of shape (n_samples,), optional
             At least 0.
         missing : {"raise", "skip"}, default="raise"
-            What to do with a row whose target is NaN in any output.
+            Whether a row whose target is NaN in any output raises an error or is skipped.
         overwrite_h : bool, default=False
-            Whether H, if it is float64 and C-ordered, may be worked on in place: saves a copy.
+            Whether H, if it is float64 and C-ordered, may be overwritten, which saves a copy.
 
         Returns
         -------
@@ -158,10 +158,10 @@ class GramAccumulator(RowSums):
         *,
         missing: str = "raise",
     ) -> GramAccumulator:
-        """Take rows away that `update` has added.
+        """Subtract rows that `update` has added.
 
-        Rounding errors stay: a window that slides for very long should be accumulated afresh now
-        and then.
+        Rounding errors remain: a window that slides for very long should be accumulated again from
+        scratch now and then.
 
         Parameters
         ----------
@@ -175,18 +175,18 @@ class GramAccumulator(RowSums):
         Raises
         ------
         ValueError
-            As `update`, and if more rows are taken away than were added, or rows were forgotten.
+            As `update`, and if more rows are subtracted than were added, or rows were forgotten.
         """
         return self._add_rows(H, Y, sample_weight, missing, sign=-1)
 
     def merge(self, other: GramAccumulator) -> GramAccumulator:
-        """Add what another accumulator has seen, after the rows of this one.
+        """Add the rows of another accumulator, after the rows of this one.
 
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size; not changed. What its rows have forgotten of each other, they make
-            this one forget of its own.
+            Of the same size; not changed. The forgetting factors of its rows also apply to the rows
+            of this one.
 
         Returns
         -------
@@ -195,12 +195,12 @@ class GramAccumulator(RowSums):
         return self._combine(other, sign=1)
 
     def subtract(self, other: GramAccumulator) -> GramAccumulator:
-        """Take away what another accumulator has seen.
+        """Subtract the rows of another accumulator.
 
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size, its rows among those of this one; not changed.
+            Of the same size, over rows that this one contains; not changed.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class GramAccumulator(RowSums):
         return self._combine(other, sign=-1)
 
     def after(self, earlier: GramAccumulator) -> GramAccumulator:
-        """Return sums over the rows of an earlier accumulator, then these; use these up."""
+        """Return sums over an earlier accumulator's rows, then these; do not reuse this one."""
         total = copy.copy(earlier)
         for name in ("mean_h", "mean_y", "cross", "sum_y2"):
             setattr(total, name, getattr(earlier, name).copy())
@@ -226,13 +226,13 @@ class GramAccumulator(RowSums):
         (scikit-learn's convention).
 
         A Gram matrix has half the digits of the states: with lambda the largest eigenvalue, about
-        ``n_samples * n_features`` times the states' variance, a penalty above 8 eps lambda (eps =
-        2.2e-16) gives the solution of stored states. Below it, directions with eigenvalues under
-        8 eps lambda get the coefficient zero (least norm), unless the Gram matrix is well
-        conditioned. On noise-free one-step prediction of Mackey-Glass (4000 rows) a penalty of
-        1e-8 or more gives the test error of an SVD of the states for up to 1000 units; one of 1e-12
-        gives 1.0 times its squared error at 300 units, up to 4 at 600 and up to 25 at 1000.
-        Columns that are constant to rounding get the coefficient zero.
+        ``n_samples * n_features`` times the variance of the states, a penalty above 8 eps lambda
+        (eps = 2.2e-16) gives the same solution as stored states. With a smaller penalty, directions
+        with eigenvalues under 8 eps lambda get the coefficient zero (least norm), unless the Gram
+        matrix is well conditioned. On noise-free one-step prediction of Mackey-Glass (4000 rows) a
+        penalty of 1e-8 or more gives the test error of an SVD of the states for up to 1000 units; a
+        penalty of 1e-12 gives 1.0 times its squared error at 300 units, up to 4 at 600 and up to 25
+        at 1000. Columns that are constant to rounding get the coefficient zero.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class GramAccumulator(RowSums):
     def path(self, fit_intercept: bool = True) -> Eigenbasis:
         """Return ridge solutions for any penalty, from one eigendecomposition.
 
-        ``path.coef(alpha)`` are coefficients, ``path.intercept(coef)`` what goes with them, and
+        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` their intercept, and
         ``path.gcv(alpha)`` the score of generalised cross-validation.
 
         Parameters
@@ -294,7 +294,7 @@ class GramAccumulator(RowSums):
         """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
         matrix, cross = self._normal_equations(fit_intercept)
         apart, cross_apart = differences._normal_equations(False)
-        # of a constant column, differences are rounding errors, too
+        # differences of a constant column are rounding errors
         constant = ~matrix.any(axis=0)
         apart[constant], apart[:, constant], cross_apart[constant] = 0.0, 0.0, 0.0
         of_rows, of_steps = (1 - rho) ** 2, rho
@@ -311,7 +311,7 @@ class GramAccumulator(RowSums):
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
         """Return coefficients and intercepts under each penalty.
 
-        Where no penalty is within rounding errors, for a quarter of the work of `path`.
+        A quarter of the work of `path`, if all penalties are above the rounding errors.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class GramAccumulator(RowSums):
 
     @in_room(2)
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows of outputs given by coefficients.
+        """Return sums of squared errors over these rows, for given coefficients.
 
         Parameters
         ----------
@@ -354,16 +354,16 @@ class GramAccumulator(RowSums):
 
     @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
-        """Return a triangular factor of features and penalty, and the targets that go with it.
+        """Return a triangular factor of features and penalty, and the transformed targets.
 
-        Where the penalty is within rounding errors of the Gram matrix, directions that are, too,
-        get the coefficient zero.
+        If the penalty is within rounding errors of the Gram matrix, directions within them get the
+        coefficient zero.
 
         Parameters
         ----------
         alpha : float > 0
         fit_intercept : bool
-            Whether the rows are taken about their means.
+            Whether the means of the rows are subtracted.
 
         Returns
         -------
@@ -391,7 +391,7 @@ class GramAccumulator(RowSums):
     def _solve(
         self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
     ) -> Solved:
-        """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
+        """Solve by Cholesky for one penalty where that is safe, else from the eigenbasis."""
         if np.ndim(alpha) == 0:
             mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
             solved = _by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
@@ -400,23 +400,23 @@ class GramAccumulator(RowSums):
         basis = path() if path else self.path(fit_intercept)
         return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
 
-    def _less(self, part: GramAccumulator, n_held: int) -> GramAccumulator:
+    def _less(self, part: GramAccumulator, n_present: int) -> GramAccumulator:
         return self.copy().subtract(part)
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h
 
     def _constant(self) -> Array:
-        """Return the sums of squares that rounding errors leave of constant columns."""
+        """Return the sums of squares that constant columns have from rounding errors."""
         return self.weight * (16 * EPS * self.mean_h) ** 2
 
     def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
-        """Gram matrix and cross products that the coefficients solve, without penalty."""
+        """Return the Gram matrix and cross products of the normal equations, without penalty."""
         self._check_filled()
         gram, cross = self.gram, self.cross.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             if fit_intercept:
-                # a constant column is its mean and rounding errors, which are nothing to fit
+                # a constant column about its mean is rounding errors, which must not be fitted
                 constant = np.diagonal(gram) <= self._constant()
                 gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
             else:
@@ -424,7 +424,7 @@ class GramAccumulator(RowSums):
                 cross += self.weight * np.outer(self.mean_h, self.mean_y)
             finite = np.isfinite(gram.sum()) and np.isfinite(cross.sum())
         if not finite and not (np.isfinite(gram).all() and np.isfinite(cross).all()):
-            raise ValueError("The Gram matrix overflowed: scale the data down.")
+            raise ValueError("The Gram matrix overflows: scale the data down.")
         return gram, cross
 
     def _add_rows(
@@ -454,13 +454,13 @@ class GramAccumulator(RowSums):
             if not keep[rows].all():
                 h, y, w = h[keep[rows]], y[keep[rows]], None if w is None else w[keep[rows]]
             if len(h):
-                # in one layout: the bits of a product depend on it
+                # always the same layout: the last bits of a product depend on it
                 h, y = np.ascontiguousarray(h), np.ascontiguousarray(y, dtype=np.float64)
                 self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
-        """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows."""
+        """Add (or subtract) one block; its centred rows overwrite `room`, possibly h itself."""
         ageing, ages = self._row_ages(len(h))
         if ages is not None:
             w = ages if w is None else w * ages
@@ -474,8 +474,8 @@ class GramAccumulator(RowSums):
             if w is not None:
                 columns *= w[:, None]
             products = h.T @ columns  # the sums of h, and of h y
-            # what is left of the means: a sum over 512 rows loses digits, and the rounding errors
-            # of a constant would look like signal
+            # the means of the centred rows are not quite zero: a sum over 512 rows loses digits,
+            # and without this correction the rounding errors of a constant would look like signal
             rest_h, rest_y = products[:, 0] / weight, columns[:, 1:].sum(axis=0) / weight
             if w is not None:
                 h *= np.sqrt(w)[:, None]
@@ -485,7 +485,7 @@ class GramAccumulator(RowSums):
             self._check_finite("H", rest_h, mean_h, weight, sign)
             self._check_finite("Y", squares_y, mean_y, weight, sign)
         self._age(ageing, sums_of(ages), len(h))
-        if len(h) > 1 or (ageing != 1.0 and self.n_samples):  # about its mean one row is zeros
+        if len(h) > 1 or (ageing != 1.0 and self.n_samples):  # a single centred row is zero
             self._upper = blas.dsyrk(float(sign), h.T, ageing, self._upper, overwrite_c=True)
         self.cross += sign * products[:, 1:]
         self.sum_y2 += sign * squares_y
@@ -499,7 +499,7 @@ class GramAccumulator(RowSums):
         self.sum_y2 += factor * delta_y**2
 
     def _age(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
-        """Take note of n rows that are about to enter, and make all but the matrix lighter."""
+        """Age all sums but the matrix, before n new rows are added."""
         self._count_ages(ageing, ages, n)
         if ageing != 1.0:
             self.cross *= ageing
@@ -516,7 +516,7 @@ class GramAccumulator(RowSums):
     def _combine(
         self, other: GramAccumulator, sign: int, *, use_up: bool = False
     ) -> GramAccumulator:
-        """Add (or take away) another one's sums, in its own matrix if that may be used up."""
+        """Add (or subtract) the sums of another one, in its matrix if that may be overwritten."""
         self._check_size(other)
         if other.n_samples == 0:
             return self
@@ -541,8 +541,8 @@ class GramAccumulator(RowSums):
     def _check_finite(
         self, name: str, squares: Array, mean: Array, weight: float, sign: int
     ) -> None:
-        """Refuse what would overflow, before anything is changed."""
-        # what the distance between the means will add to the squares
+        """Check that the sums will not overflow, before anything is changed."""
+        # the distance between the means will add to the squares
         after = self.weight + sign * weight
         apart = self.weight * (weight / after) if self.weight > 0 and after > 0 else 0.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -552,12 +552,12 @@ class GramAccumulator(RowSums):
             raise_overflow(name, int(np.argmin(finite)))
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
-        """Move the means, and add what the products owe to the distance between the two."""
+        """Move the means, and correct the products for the distance between them."""
         self.n_samples += sign * n
         if self.n_samples == 0:
             self._reset()
             return
-        # the first rows, or the first that count: nothing to be apart from
+        # the first rows, or the first with weight: there is no earlier mean
         if (self.n_samples == n or self.weight == 0) and sign > 0:
             self.mean_h, self.mean_y, self.weight = mean_h.copy(), mean_y.copy(), weight
             return
@@ -571,7 +571,7 @@ class GramAccumulator(RowSums):
 
 
 def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved | None:
-    """Solve for one penalty; None where neither data nor penalty fix all coefficients.
+    """Solve for one penalty; None if neither data nor penalty determine all coefficients.
 
     Parameters
     ----------
@@ -580,11 +580,10 @@ def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved
     cross : array of shape (n_features, n_outputs)
     alpha : float, at least 0
     mean : array of shape (n_features,)
-        What the features were taken about.
+        Means that were subtracted from the features.
     """
     varies = np.diagonal(gram) > 0
-    # a penalty above the rounding errors makes the Gram matrix positive definite, whatever its
-    # condition
+    # a penalty above the rounding errors makes any Gram matrix positive definite
     with np.errstate(over="ignore"):
         covered = alpha > _noise(gram)
     gram[np.diag_indices(len(gram))] += alpha
@@ -642,13 +641,13 @@ def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
 
 
 class _Tridiagonal:
-    """A symmetric matrix as Q T Q' with T tridiagonal; more than one row, overwritten."""
+    """Decomposition Q T Q' of a symmetric matrix, T tridiagonal; 2 rows or more, overwritten."""
 
     def __init__(self, matrix: Array) -> None:
-        # Q is a product of reflections that leave the first coordinate alone: LAPACK keeps them
-        # in the place of the zeros of T, as those of a QR decomposition
+        # Q is a product of reflections that do not touch the first coordinate: LAPACK stores them
+        # below the diagonal, as in a QR decomposition
         lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
-        packed, self.diagonal, self.beside, self.tau, _ = linalg.lapack.dsytrd(
+        packed, self.diagonal, self.off_diagonal, self.tau, _ = linalg.lapack.dsytrd(
             np.asfortranarray(matrix), lower=1, lwork=lwork, overwrite_a=True
         )
         self.reflections = np.asfortranarray(packed[1:, :-1])
@@ -664,7 +663,7 @@ class _Tridiagonal:
 
     def solve(self, alpha: float, targets: Array) -> tuple[Array, Array]:
         """Return ``(T + alpha)^-1 targets``, and the pivots of ``T + alpha``."""
-        pivots, factors, _ = linalg.lapack.dpttrf(self.diagonal + alpha, self.beside)
+        pivots, factors, _ = linalg.lapack.dpttrf(self.diagonal + alpha, self.off_diagonal)
         return linalg.lapack.dpttrs(pivots, factors, targets)[0], pivots
 
 
@@ -678,7 +677,7 @@ class _TridiagonalPath:
     cross : array of shape (n_features, n_outputs)
     sum_y2 : array of shape (n_outputs,)
     m : float
-        Contrasts that the likelihood is of.
+        Number of contrasts in the likelihood.
     """
 
     def __init__(self, gram: Array, cross: Array, sum_y2: Array, m: float) -> None:
@@ -695,5 +694,5 @@ class _TridiagonalPath:
 
 
 def _noise(gram: Array) -> float:
-    """Return what rounding errors may make of eigenvalues: the norm bounds the largest of them."""
+    """Return the rounding errors of eigenvalues; the norm bounds the largest eigenvalue."""
     return float(NOISE * linalg.norm(gram, check_finite=False))

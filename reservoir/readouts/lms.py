@@ -1,4 +1,4 @@
-"""Normalised least mean squares: a step along each row, at O(n_features)."""
+"""Normalised least mean squares: one gradient step for each row, at O(n_features)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from reservoir.readouts.sums import raise_overflow
 
 @saved
 class LMS(RowRegressor):
-    """Normalised least mean squares (NLMS): each row moves the coefficients a step along itself.
+    """Normalised least mean squares (NLMS): one gradient step for each row.
 
-    With a row's error e and its features h, a constant one among them for the intercept, the
-    coefficients move by ``learning_rate * e * h / (epsilon + h'h)`` [1]_: the rule of Widrow and
-    Hoff [2]_, with steps that long rows do not make longer. A row costs O(n_features). Learning is
-    slow where features depend on each other, as the states of a reservoir do:
+    With a row's error e and its features h, which include a constant 1 for the intercept, the
+    coefficients change by ``learning_rate * e * h / (epsilon + h'h)`` [1]_: the rule of Widrow and
+    Hoff [2]_, with steps normalised by the length of a row. A row costs O(n_features). Learning is
+    slow if features depend on each other, as the states of a reservoir do:
     `RecursiveLeastSquares` needs far fewer rows, at O(n_features^2) each. Features should vary
     about zero, by similar amounts.
 
     Parameters
     ----------
     learning_rate : float in (0, 1], default=0.5
-        What part of a row's error its step removes. Steps up to 2 would converge, too, but one of
-        ``2 - r`` is as fast as one of r, and leaves more of the noise in the coefficients.
+        Share of a row's error that its step removes. Rates up to 2 also converge, but ``2 - r`` is
+        no faster than r, and leaves more noise in the coefficients.
     epsilon : float > 0, default=1e-6
         Added to the squared length of a row, in the units of squared features. Rows much shorter
-        than its root are hardly learned from: raise it if noise in short rows moves the
-        coefficients too far.
+        than its square root have almost no effect: raise it if noise in short rows changes the
+        coefficients too much.
     fit_intercept : bool, default=True
 
     Attributes
@@ -41,8 +41,8 @@ class LMS(RowRegressor):
 
     Notes
     -----
-    A row of sample weight w counts as w repetitions of it: its error shrinks to ``(1 - r)^w`` of
-    what it was, with r the part that one step removes.
+    A row of sample weight w counts as w repetitions of it: its error is multiplied by
+    ``(1 - r)^w``, where r is the share that one step removes.
 
     See Also
     --------
@@ -78,9 +78,9 @@ class LMS(RowRegressor):
         check_number("epsilon", self.epsilon, low=0, low_open=True)
         check_switch("fit_intercept", self.fit_intercept)
 
-    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
-        C = np.zeros((Y.shape[1], H.shape[1])) if anew else self._coef.copy()
-        c = np.zeros(Y.shape[1]) if anew else self._constant.copy()
+    def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:
+        C = np.zeros((Y.shape[1], H.shape[1])) if reset else self._coef.copy()
+        c = np.zeros(Y.shape[1]) if reset else self._constant.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.einsum("ij,ij->i", H, H) + float(self.fit_intercept)
         if not np.isfinite(lengths).all():
@@ -98,7 +98,7 @@ class LMS(RowRegressor):
         self._coef, self._constant = C, c
 
     def _steps(self, lengths: Array, weights: Array | None) -> Array:
-        """Return what the error of each row is multiplied by, given its squared length."""
+        """Return the factor on the error of each row, from its squared length."""
         if weights is None:
             return self.learning_rate / (self.epsilon + lengths)
         part = self.learning_rate * lengths / (self.epsilon + lengths)

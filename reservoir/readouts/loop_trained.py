@@ -1,4 +1,4 @@
-"""A linear readout that was learned in the closed loop: its coefficients alone are kept."""
+"""A linear readout trained in the closed loop; only its coefficients are stored."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from reservoir.readouts.ridge import RidgeReadout
 
 @saved
 class LoopTrainedReadout(RidgeReadout):
-    """Coefficients that belong to rows which the network itself has produced.
+    """Coefficients that were fitted to rows produced by the network in the closed loop.
 
-    No sums over rows are kept: other rows, or another penalty, would need another run of the loop.
+    No sums over rows are stored: other rows, or another penalty, would need another closed loop.
     """
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether an estimator's parameter `readout` asks for this: never."""
+        """Return False: the parameter `readout` never selects this kind."""
         return False
 
     def check_takes_more_rows(self) -> NoReturn:
-        """Refuse rows that are learned from by teacher forcing."""
+        """Raise, as rows of teacher forcing cannot be added."""
         raise ValueError(
-            "This network was trained by force_train, on its own outputs; partial_fit and "
-            "session.learn feed back the targets, and know none of its rows. Go on with "
+            "This network was trained by force_train, in the closed loop; partial_fit and "
+            "session.learn are teacher-forced and cannot continue from it. Continue with "
             f"{code('reservoir.force_train(model, y)')}, or use fit."
         )
 
     def row_learner(self, model: Any) -> NoReturn:
-        """Refuse sessions that learn, as chunks are refused."""
+        """Raise, as rows of a session cannot be added."""
         self.check_takes_more_rows()
 
     def linear_path(self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any) -> None:
-        """Return None: what other penalties lead to is not known."""
+        """Return None: the coefficients under other penalties are unknown."""

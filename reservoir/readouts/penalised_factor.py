@@ -1,4 +1,4 @@
-"""A ridge that goes on row by row: the triangular factor of all rows over the penalty."""
+"""Recursive ridge: the triangular factor of all rows and the penalty, updated row by row."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ from reservoir.readouts.sums import (
     room_for_matrices,
 )
 
-_MOST_WAITING = 48  # rows that wait for their elimination: more cost more at each reading
-_LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of what is solved then
-_LEAST_FADE = 0.1  # of the penalty, until it is put back
+_MOST_WAITING = 48  # rows that wait for their elimination: more make each solution slower
+_LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of the waiting system
+_LEAST_FADE = 0.1  # share of the penalty that forgetting leaves before it is restored
 _LEAST_SCALE = 1e-8  # rounding does not depend on it; squares must not overflow
-_LEAST_IN_BLOCK = 1e-30  # what the scale may fade by within a block
-_FAR_OFF = 8.0  # features' deviations from their shift to their mean
-_DIGITS_LOST = 1e4  # of a value, at most, to what is subtracted from it
+_LEAST_IN_BLOCK = 1e-30  # least factor on the scale within a block
+_FAR_OFF = 8.0  # standard deviations of features from their shift to their mean
+_DIGITS_LOST = 1e4  # largest ratio of the shift to a value from which it is subtracted
 _FAR_FROM_OVERFLOW = 1e280
 
 
 @saved
 class PenalisedFactor:
-    """Ridge coefficients of rows that come one after the other, at O(n_features^2) a row.
+    """Ridge coefficients of rows that arrive one after the other, at O(n_features^2) a row.
 
-    Kept is the triangular factor R of the rows [1, H], H about a row or its mean, over
-    ``sqrt(alpha) I``, with the columns Z that the targets become: R C' = Z (square-root information
-    form [1]_). Rows are rotated into R in blocks, by Householder reflections. Rows that have come
-    since the last block wait in whitened form, ``R^-T h``, in which a few of them are cheaply
-    accounted for; a row that says much more than all rows before it does not wait.
+    It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, where H is
+    about a row or its mean, and the transformed targets Z: R C' = Z (square-root information form
+    [1]_). Rows are rotated into R in blocks, by Householder reflections. Rows since the last block
+    wait in whitened form, ``R^-T h``, in which a few of them are cheap to include; a row with a
+    very high leverage is rotated in at once.
 
-    With each row that enters, what is there is multiplied by `forgetting`, the penalty with it. The
-    penalty is put back one coefficient after the other, so that each is penalised by between about
-    a tenth of alpha and alpha, and by exactly alpha where nothing is forgotten. So directions in
-    which no more rows come are not unlearned without bound, and nothing winds up.
+    Each new row multiplies the sums of all earlier rows, and with them the penalty, by
+    `forgetting`. The penalty is restored for one coefficient after the other, so that each is
+    penalised by between about a tenth of alpha and alpha, and by exactly alpha without forgetting.
+    Directions without new rows are therefore not forgotten without bound, which would let errors
+    grow without bound (wind-up).
 
     Parameters
     ----------
@@ -51,13 +52,14 @@ class PenalisedFactor:
     alpha : float > 0
         Ridge penalty; the intercept is not penalised.
     forgetting : float in (0, 1], default=1.0
-        Factor on the weight of all earlier rows, for each row. It may be set between rows.
+        Factor by which each new row multiplies the weights of all earlier rows. It may be set
+        between rows.
     fit_intercept : bool, default=True
 
     Attributes
     ----------
     n_samples : int
-        Rows seen, those of weight zero left out.
+        Number of rows seen, except rows of weight zero.
 
     References
     ----------
@@ -84,8 +86,8 @@ class PenalisedFactor:
         first, n = int(self.fit_intercept), self.n_features
         self.n_samples = 0
         self._shift = np.zeros(n + self.n_outputs)
-        # [R Z; 0 I], in units in which the true factor is `scale` times as large: so forgetting
-        # takes one multiplication. The identity makes one solve give coefficients, or residuals.
+        # [R Z; 0 I] divided by `scale`: forgetting then multiplies one number. The identity lets a
+        # single triangular solve return coefficients, or residuals.
         with room_for_matrices(n, 1):
             self._factor = np.eye(first + n + self.n_outputs, order="F")
         self._factor[range(first + n), range(first + n)] *= np.sqrt(self.alpha)
@@ -93,7 +95,7 @@ class PenalisedFactor:
             self._factor[0, 0] = 0.0
         self._scale = 1.0
         self._penalty = np.full(n, self.alpha)  # in units of scale^2
-        self._turn = 0.0  # the coefficient whose penalty is put back next
+        self._turn = 0.0  # the coefficient whose penalty is restored next
         self._fill = 0
         self._waiting = np.empty((_MOST_WAITING, len(self._factor)))
         self._whitened = np.empty_like(self._waiting)
@@ -102,7 +104,7 @@ class PenalisedFactor:
 
     @property
     def forgetting(self) -> float:
-        """Factor on the weight of all earlier rows, for each row."""
+        """Factor by which each new row multiplies the weights of all earlier rows."""
         return self._forgetting
 
     @forgetting.setter
@@ -111,7 +113,7 @@ class PenalisedFactor:
 
     @property
     def penalties(self) -> Array:
-        """What each coefficient is penalised by at the moment, (n_features,)."""
+        """Current penalty of each coefficient, (n_features,)."""
         return self._penalty * self._scale**2
 
     def add(self, H: Array, Y: Array, weights: Array | None = None) -> None:
@@ -122,13 +124,13 @@ class PenalisedFactor:
         H : array of shape (n_rows, n_features)
         Y : array of shape (n_rows, n_outputs)
         weights : array of shape (n_rows,), optional
-            At least 0. Rows of weight 0 do not enter.
+            At least 0. Rows of weight 0 are skipped.
 
         Raises
         ------
         ValueError
-            If shapes disagree, or values are not finite or their squares overflow; nothing is
-            changed then.
+            If shapes disagree, values are not finite, or their squares overflow; nothing is changed
+            then.
         """
         rows, roots = self._read(H, Y, weights)
         for start in range(0, len(rows), self._longest_block()):
@@ -153,7 +155,7 @@ class PenalisedFactor:
         return (H - self._shift[:n]) @ C.T + (c + self._shift[n:])
 
     def discount(self, factor: float) -> None:
-        """Let all rows so far weigh `factor` times as much, 0 to 1; the penalty stays."""
+        """Multiply the weights of all rows so far by `factor`, 0 to 1; the penalty stays."""
         factor = check_number("factor", factor, low=0, high=1)
         if factor == 0:
             self._reset()
@@ -161,8 +163,8 @@ class PenalisedFactor:
             self._eliminate()
             self._scale *= np.sqrt(factor)
             self._rescale()
-            everywhere = np.arange(self.n_features)
-            self._eliminate(put_back=(everywhere, np.ones(self.n_features)))
+            every = np.arange(self.n_features)
+            self._eliminate(restored=(every, np.ones(self.n_features)))
         self._solved = None
 
     def copy(self) -> PenalisedFactor:
@@ -178,13 +180,13 @@ class PenalisedFactor:
         forgetting: float = 1.0,
         fit_intercept: bool = True,
     ) -> PenalisedFactor:
-        """Go on from sums over rows: rows added then lead to the ridge of all rows.
+        """Return the factor of sums over rows, to which rows can be added.
 
         Parameters
         ----------
         sums : GramAccumulator or QRAccumulator
         alpha, forgetting, fit_intercept
-            As of the class.
+            As for the class.
         """
         one = cls(
             sums.n_features,
@@ -205,7 +207,7 @@ class PenalisedFactor:
         return one
 
     def _read(self, H: Array, Y: Array, weights: Array | None) -> tuple[Array, Array | None]:
-        """Return [1, H, Y] of the rows that enter, and roots of their weights."""
+        """Return [1, H, Y] of the rows of positive weight, and the square roots of the weights."""
         n_rows, n = len(H), self.n_features
         if H.shape != (n_rows, n) or Y.shape != (n_rows, self.n_outputs):
             raise ValueError(
@@ -231,7 +233,7 @@ class PenalisedFactor:
         return rows, roots
 
     def _longest_block(self) -> int:
-        """Return how many rows may enter together."""
+        """Return the largest number of rows that may be added together."""
         if self._forgetting == 1.0:
             return BLOCK_ROWS
         return int(np.clip(2 * np.log(_LEAST_IN_BLOCK) / np.log(self._forgetting), 1, BLOCK_ROWS))
@@ -239,11 +241,11 @@ class PenalisedFactor:
     def _add_block(self, rows: Array, roots: Array | None) -> None:
         n_rows = len(rows)
         self._solved = None
-        put_back = None
+        restored = None
         scales: Any = self._scale
         if self._forgetting < 1.0:
             scales = self._faded_scales(n_rows)
-            put_back = self._due(scales)
+            restored = self._due(scales)
             self._scale = float(scales[-1])
         if self.fit_intercept:
             if not self.n_samples:
@@ -253,17 +255,17 @@ class PenalisedFactor:
         self.n_samples += n_rows
         if self._scale != 1.0 or roots is not None:
             rows *= np.reshape((1.0 if roots is None else roots) / scales, (-1, 1))
-        self._enter(rows, put_back)
+        self._enter(rows, restored)
 
     def _faded_scales(self, n_rows: int) -> Array:
-        """Return the scale after each of the next rows, which makes the earlier ones fade."""
+        """Return the scale after each of the next rows, by which earlier rows are forgotten."""
         if self._scale < _LEAST_SCALE:
             self._eliminate()
             self._rescale()
         scales = self._scale * np.sqrt(self._forgetting) ** np.arange(1, n_rows + 1)
         if (
             scales[-1] < _LEAST_SCALE * _LEAST_IN_BLOCK
-        ):  # one row, before which nearly all is forgotten
+        ):  # a single row, which makes the factor forget almost everything
             self._eliminate()
             self._scale = float(scales[-1])
             self._rescale()
@@ -271,7 +273,7 @@ class PenalisedFactor:
         return scales
 
     def _due(self, scales: Array) -> tuple[Array, Array] | None:
-        """Return coefficients whose penalty is put back, and the scale when it is."""
+        """Return the coefficients whose penalty is restored, and the scale at that time."""
         n = self.n_features
         rate = min(np.log(self._forgetting) / np.log(_LEAST_FADE), 1.0) * n
         begin = int(self._turn)
@@ -282,23 +284,23 @@ class PenalisedFactor:
             self._turn %= n
         if end == begin:
             return None
-        places = np.arange(max(begin, end - n), end)  # of what comes again the last time counts
-        when = np.searchsorted(ends, places + 1)
-        return places % n, scales[np.minimum(when, len(scales) - 1)]
+        turns = np.arange(max(begin, end - n), end)  # of repeated coefficients the last turn counts
+        when = np.searchsorted(ends, turns + 1)
+        return turns % n, scales[np.minimum(when, len(scales) - 1)]
 
-    def _enter(self, rows: Array, put_back: tuple[Array, Array] | None) -> None:
-        """Let rows wait if they are few and say little that is new, else eliminate them."""
-        if put_back is not None:
-            n_more = len(put_back[0])
+    def _enter(self, rows: Array, restored: tuple[Array, Array] | None) -> None:
+        """Let rows wait if they are few and of low leverage, else eliminate them."""
+        if restored is not None:
+            n_more = len(restored[0])
             if self._fill + len(rows) + n_more > _MOST_WAITING:
-                self._eliminate(rows, put_back)
+                self._eliminate(rows, restored)
                 return
-            rows = np.vstack([rows, self._penalty_rows(*put_back)])
+            rows = np.vstack([rows, self._penalty_rows(*restored)])
         begin, end = self._fill, self._fill + len(rows)
         if end > _MOST_WAITING:
             self._eliminate(rows)
             return
-        if not self._factor.diagonal().all():  # nothing has fixed the intercept yet
+        if not self._factor.diagonal().all():  # before the first row: the intercept has no penalty
             self._eliminate(rows)
             return
         if len(rows) == 1:
@@ -308,7 +310,7 @@ class PenalisedFactor:
         V = white[:, : -self.n_outputs]
         self._waiting[begin:end] = rows
         self._whitened[begin:end] = white
-        with np.errstate(over="ignore", invalid="ignore"):  # nearly all has been forgotten
+        with np.errstate(over="ignore", invalid="ignore"):  # if almost everything is forgotten
             products = self._whitened[:end, : -self.n_outputs] @ V.T
         if not np.abs(products[begin:]).max() <= _LARGEST_LEVERAGE:
             self._eliminate(rows)
@@ -317,27 +319,27 @@ class PenalisedFactor:
         self._products[range(begin, end), range(begin, end)] += 1.0
         self._fill = end
 
-    def _penalty_rows(self, places: Array, scales: Array) -> Array:
-        """Return the rows that put the penalty back, those of the lower coefficients first."""
-        order = np.argsort(places)
-        places, full = places[order], self.alpha / scales[order] ** 2
-        rows = np.zeros((len(places), len(self._factor)))
-        lost = np.maximum(full - self._penalty[places], 0.0)
-        rows[range(len(places)), int(self.fit_intercept) + places] = np.sqrt(lost)
-        self._penalty[places] = full
+    def _penalty_rows(self, which: Array, scales: Array) -> Array:
+        """Return the rows that restore the penalty, in the order of the coefficients."""
+        order = np.argsort(which)
+        which, full = which[order], self.alpha / scales[order] ** 2
+        rows = np.zeros((len(which), len(self._factor)))
+        lost = np.maximum(full - self._penalty[which], 0.0)
+        rows[range(len(which)), int(self.fit_intercept) + which] = np.sqrt(lost)
+        self._penalty[which] = full
         return rows
 
     def _eliminate(
-        self, rows: Array | None = None, put_back: tuple[Array, Array] | None = None
+        self, rows: Array | None = None, restored: tuple[Array, Array] | None = None
     ) -> None:
-        """Rotate the waiting rows, further ones and those of the penalty into the factor."""
+        """Rotate the waiting rows, further rows and the restored penalties into the factor."""
         parts = [self._waiting[: self._fill]]
         if rows is not None:
             parts.append(rows)
         n_last = 0
-        if put_back is not None:
-            n_last = len(put_back[0])
-            parts.append(self._penalty_rows(*put_back))
+        if restored is not None:
+            n_last = len(restored[0])
+            parts.append(self._penalty_rows(*restored))
         block = np.asfortranarray(np.vstack(parts))
         self._fill = 0
         if not len(block):
@@ -349,9 +351,9 @@ class PenalisedFactor:
             self._recentre()
 
     def _approach(self, rows: Array) -> None:
-        """Take features and targets about values that cost those of new rows few digits.
+        """Replace shifts that are much larger than the new rows, whose digits they would cost.
 
-        Else one outlier that they are taken about would cost all later rows theirs.
+        Otherwise an outlier that became the shift would cost all later rows their digits.
         """
         nearest = rows[0]
         if len(rows) > 1:
@@ -362,7 +364,7 @@ class PenalisedFactor:
             self._move(np.where(shifts > sizes, nearest, self._shift))
 
     def _recentre(self) -> None:
-        """Take features and targets about their mean where that is far off: it costs digits."""
+        """Shift features and targets to their mean if it is far from the shift, to keep digits."""
         q = self.n_outputs
         mean, about_mean = self._factor[0, 1:], self._factor[1:-q, 1:]
         squares = np.einsum("ij,ij->j", about_mean, about_mean)
@@ -370,18 +372,18 @@ class PenalisedFactor:
             self._move(self._shift + mean / self._factor[0, 0])
 
     def _move(self, shift: Array) -> None:
-        """Take features and targets about other values; no row waits."""
+        """Change the shift of features and targets; no row may be waiting."""
         self._factor[0, 1:] -= self._factor[0, 0] * (shift - self._shift)
         self._shift = shift
 
     def _rescale(self) -> None:
-        """Make the scale one; no row waits."""
+        """Make the scale one; no row may be waiting."""
         self._factor[: -self.n_outputs] *= self._scale
         self._penalty *= self._scale**2
         self._scale = 1.0
 
     def _about_shift(self) -> tuple[Array, Array]:
-        """Return coefficients and intercepts of the rows about their shift."""
+        """Return coefficients and intercepts for shifted rows."""
         if self._solved is None:
             self._solved = self._solve()
         return self._solved
@@ -406,11 +408,11 @@ class PenalisedFactor:
 
 
 def check_positive_alpha(alpha: float) -> float:
-    """Return the penalty; zero is refused, and why."""
+    """Check that a penalty is above 0, and return it."""
     number = check_number("alpha", alpha, low=0)
     if number == 0:
         raise ValueError(
-            "alpha=0 must be above 0: before there are as many rows as features, the penalty alone "
-            "fixes the coefficients. Take a small one, such as 1e-10."
+            "alpha=0 must be above 0: with fewer rows than features, only the penalty determines "
+            "all coefficients. Use a small one, such as 1e-10."
         )
     return number

@@ -1,6 +1,6 @@
-"""The triangular factor of features and targets, block by block: a ridge with all its digits.
+"""Triangular factor of features and targets, block by block: ridge regression with all digits.
 
-`eliminated` adds rows to a factor, for all readouts that keep one.
+`eliminated` adds rows to a factor, for all readouts that store one.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _PANEL = 32  # columns that LAPACK eliminates at a time: the fastest of 16, 32, 
 
 @saved
 class QRAccumulator(RowSums):
-    """The factor R of a QR decomposition of [1, H, Y], H features and Y targets, over all rows.
+    """Factor R of a QR decomposition of [1, H, Y], H features and Y targets, over all rows.
 
     It takes rows block by block like `GramAccumulator`, and stores them only while they are fewer
     than the columns of R. A Gram matrix squares the condition number of H, which costs half of the
-    digits; R keeps them all [1]_, so that penalties far below 1e-12 still mean something. Those are
-    wise where data have no noise, as simulated dynamical systems have none. On measured data the
-    penalty that generalises is larger by many orders of magnitude; a Gram matrix is then as good,
-    and takes half the time.
+    digits; R keeps all digits [1]_, so that penalties far below 1e-12 still have an effect. Such
+    penalties are recommended for data without noise, from simulated dynamical systems. On measured
+    data the penalty that generalises is larger by many orders of magnitude; a Gram matrix is then
+    as good, and takes half the time.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ class QRAccumulator(RowSums):
         As in `GramAccumulator`.
     R : array of shape (1 + n_features + n_outputs, 1 + n_features + n_outputs)
         Upper triangular; the column of the constant first, then features, then targets. Since the
-        constant is eliminated first, what stands below the first row is about the mean.
+        constant is eliminated first, all rows below the first are about the mean.
     n_blocks : float
-        Blocks that R was made from; its rounding errors grow with the square root. Those of blocks
-        that are forgotten fade with them.
+        Number of blocks in R; its rounding errors grow with the square root. Forgetting reduces
+        the count of a block with its weight.
 
     References
     ----------
@@ -88,14 +88,14 @@ class QRAccumulator(RowSums):
 
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
-        # the rows themselves, weighted, while they are fewer than the columns; R from then on
+        # the weighted rows, while they are fewer than the columns; R from then on
         self._rows = np.empty((0, 1 + self.n_features + self.n_outputs), order="F")
         self.n_samples = 0
         self.n_blocks: float = 0
         self.weight = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes to be saved; the rows are named R as in earlier versions."""
+        """Return the attributes to save; the rows are named R as in earlier versions."""
         state = vars(self).copy()
         return {"R": state.pop("_rows"), **state}
 
@@ -109,7 +109,7 @@ class QRAccumulator(RowSums):
         return _triangle(self._rows)
 
     def square_sums(self) -> Array:
-        """Return for each feature the sum of its squares."""
+        """Return the sum of squares of each feature."""
         return _squares(self._rows[:, 1 : 1 + self.n_features])
 
     def update(
@@ -130,7 +130,7 @@ class QRAccumulator(RowSums):
         sample_weight : array of shape (n_samples,), optional
             At least 0.
         missing : {"raise", "skip"}, default="raise"
-            What to do with a row whose target is NaN in any output.
+            Whether a row whose target is NaN in any output raises an error or is skipped.
         overwrite_h : bool, default=False
             As in `GramAccumulator.update`; here H is copied in any case, one block at a time.
 
@@ -155,7 +155,7 @@ class QRAccumulator(RowSums):
             if not keep[rows].all():
                 rows = start + np.flatnonzero(keep[rows])
             blocks.append(rows)
-        # all rows are looked at before anything is changed
+        # check all rows before anything is changed
         self._check_rows(H, Y, weights, blocks)
         for rows in blocks:
             self._add_block(H[rows], Y[rows], None if weights is None else weights[rows])
@@ -180,13 +180,13 @@ class QRAccumulator(RowSums):
         self.weight += float(len(h) if w is None else w.sum())
 
     def merge(self, other: QRAccumulator) -> QRAccumulator:
-        """Add what another accumulator has seen, after the rows of this one.
+        """Add the rows of another accumulator, after the rows of this one.
 
         Parameters
         ----------
         other : QRAccumulator
-            Of the same size; not changed. What its rows have forgotten of each other, they make
-            this one forget of its own.
+            Of the same size; not changed. The forgetting factors of its rows also apply to the rows
+            of this one.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class QRAccumulator(RowSums):
         return self
 
     def _age(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
-        """Take note of n rows that are about to enter, and make what is there lighter."""
+        """Age the sums, before n new rows are added."""
         self._count_ages(ageing, ages, n)
         if ageing != 1.0:
             self._rows *= np.sqrt(ageing)
@@ -224,14 +224,14 @@ class QRAccumulator(RowSums):
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
         """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
 
-        By another QR decomposition, of R over ``sqrt(alpha) I``. The intercept c is not penalised,
-        and the penalty is not divided by the number of rows.
+        By another QR decomposition, of R stacked on ``sqrt(alpha) I``. The intercept c is not
+        penalised, and the penalty is not divided by the number of rows.
 
-        What rounding errors alone could have made is not fitted: with each column of H divided by
-        its length, directions in which R is below about ``(4 + 1.5 sqrt(n_blocks)) eps`` are left
-        out (eps = 2.2e-16), so that equal columns share their coefficient and constant ones get
-        zero, also without a penalty (least norm). The units of the columns do not matter for that.
-        A penalty above 8 eps ``||H||^2``, the sum of squares, hides such directions by itself.
+        Directions that may be rounding errors are not fitted: with each column of H divided by its
+        length, directions in which R is below about ``(4 + 1.5 sqrt(n_blocks)) eps`` are excluded
+        (eps = 2.2e-16), so that equal columns share their coefficient and constant columns get
+        zero, also without a penalty (least norm). This does not depend on the units of the columns.
+        A penalty above 8 eps ``||H||^2``, the sum of squares, makes such directions harmless.
 
         Parameters
         ----------
@@ -254,8 +254,9 @@ class QRAccumulator(RowSums):
     def path(self, fit_intercept: bool = True) -> SingularBasis:
         """Return ridge solutions for any penalty, from one singular value decomposition of R.
 
-        ``path.coef(alpha)`` are coefficients, ``path.intercept(coef)`` what goes with them, and
-        ``path.gcv(alpha)`` the score of generalised cross-validation. `solve` has a digit more.
+        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` their intercept, and
+        ``path.gcv(alpha)`` the score of generalised cross-validation. `solve` is one digit more
+        accurate.
 
         Parameters
         ----------
@@ -280,7 +281,7 @@ class QRAccumulator(RowSums):
         A, size = self._factor(fit_intercept)
         B, apart = differences._factor(False)
         n = self.n_features
-        B[:, :n] *= A[:, :n].any(axis=0)  # of a constant column, differences are rounding errors
+        B[:, :n] *= A[:, :n].any(axis=0)  # differences of a constant column are rounding errors
         A, B = (1 - rho) * A, np.sqrt(rho) * B
         size = np.hypot((1 - rho) * size, np.sqrt(rho) * apart)
         noise = max(self._noise, differences._noise)
@@ -303,7 +304,7 @@ class QRAccumulator(RowSums):
         )
 
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows of outputs given by coefficients.
+        """Return sums of squared errors over these rows, for given coefficients.
 
         Parameters
         ----------
@@ -324,13 +325,13 @@ class QRAccumulator(RowSums):
 
     @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
-        """Return a triangular factor of features and penalty, and the targets that go with it.
+        """Return a triangular factor of features and penalty, and the transformed targets.
 
         Parameters
         ----------
         alpha : float > 0
         fit_intercept : bool
-            Whether the rows are taken about their means.
+            Whether the means of the rows are subtracted.
 
         Returns
         -------
@@ -348,16 +349,16 @@ class QRAccumulator(RowSums):
     def _noise(self) -> float:
         """Rounding errors of R's columns, relative to their lengths.
 
-        Measured on dependent columns, 12 to 300 of them, they reach 1.2 eps sqrt(n_blocks) for 10
-        to 7000 blocks, and 4 eps for one or two.
+        Measured on 12 to 300 dependent columns, they reach 1.2 eps sqrt(n_blocks) for 10 to 7000
+        blocks, and 4 eps for one or two.
         """
         return (4 + 1.5 * np.sqrt(self.n_blocks)) * EPS
 
     def _factor(self, fit_intercept: bool) -> tuple[Array, Array]:
         """Return the factor of [H, Y], about the mean or not, and the lengths of its columns.
 
-        With an intercept a constant column is rounding errors, which are nothing to fit: zeros.
-        Lengths are about zero in either case: that is what rounding errors are relative to.
+        With an intercept a constant column would be rounding errors, and is set to zero. Lengths
+        are never about the mean: rounding errors are relative to the values themselves.
         """
         self._check_filled()
         size = np.sqrt(_squares(self._rows))[1:]
@@ -373,7 +374,7 @@ class QRAccumulator(RowSums):
     def _solve(
         self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
     ) -> Solved:
-        """By QR, for one penalty or one for each output; leverages may need the path."""
+        """Solve by QR, for one penalty or one for each output; leverages may need the path."""
         A, size = self._factor(fit_intercept)
         n = self.n_features
         system = _TriangularSystem(A[:n, :n], A[:n, n:], size=size[:n], noise=self._noise)
@@ -390,9 +391,9 @@ class QRAccumulator(RowSums):
         coef = np.stack([found[one][k] for k, one in enumerate(alpha.tolist())])
         return Solved(coef, leverage)
 
-    def _less(self, part: QRAccumulator, n_held: int) -> QRAccumulator:
+    def _less(self, part: QRAccumulator, n_present: int) -> QRAccumulator:
         raise ValueError(
-            f"The blocks hold {n_held} of {self.n_samples} rows, and a QRAccumulator cannot "
+            f"The blocks contain {n_present} of {self.n_samples} rows, and a QRAccumulator cannot "
             "subtract: give an accumulator over the remaining rows (rest=)."
         )
 
@@ -415,7 +416,7 @@ class QRAccumulator(RowSums):
         return row[1:] / row[0]
 
     def _check_rows(self, H: Array, Y: Array, weights: Array | None, blocks: list[Any]) -> None:
-        """Refuse rows that would overflow, or are not finite."""
+        """Check that rows are finite and will not overflow."""
         total, heaviest = np.zeros(self._rows.shape[1] - 1), 1.0
         for rows in blocks:
             h, y = H[rows], Y[rows]
@@ -429,7 +430,7 @@ class QRAccumulator(RowSums):
         self._check_columns(total)
 
     def _check_columns(self, squares: Array) -> None:
-        """Refuse what would overflow, before anything is changed."""
+        """Check that columns will not overflow, before anything is changed."""
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(squares + _squares(self._rows)[1:])
         if not finite.all():
@@ -439,7 +440,7 @@ class QRAccumulator(RowSums):
 
 
 def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:
-    """Return the triangular factor of R with more rows below it.
+    """Return the triangular factor of R with more rows stacked below.
 
     Parameters
     ----------
@@ -448,21 +449,21 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal
     rows : array of shape (m, n), Fortran order
         Overwritten.
     triangular : bool, default=False
-        Whether the rows are upper triangular themselves, which saves half of the work.
+        Whether `rows` is upper triangular, which saves half of the work.
     n_trapezoidal : int, default=0
-        Of how many rows, the last ones, the first has no zeros before its first column, the
-        second none but there, and so on.
+        Number of rows, the last ones, that form an upper trapezoid: the k-th of them (from 0) is
+        zero in its first k columns.
     """
     pentagonal = min(len(rows), len(R)) if triangular else n_trapezoidal
     panel = min(_PANEL, len(R))
     # LAPACK multiplies narrow panels here: waiting for other BLAS threads takes longer than the
-    # work itself, a thousand times as long where cores are busy
+    # multiplication, a thousand times as long on busy cores
     with one_blas_thread():
         R, _, _, info = lapack.dtpqrt(
             pentagonal, panel, R, rows, overwrite_a=True, overwrite_b=True
         )
     if info != 0:
-        raise linalg.LinAlgError(f"dtpqrt refused its arguments: info={info}.")
+        raise linalg.LinAlgError(f"dtpqrt rejected its arguments: info={info}.")
     return R
 
 
@@ -475,9 +476,9 @@ class _TriangularSystem:
         Upper triangular.
     Z : array of shape (n, n_outputs)
     size : array of shape (n,)
-        Lengths that the rounding errors of R's columns are relative to.
+        Lengths to which the rounding errors of R's columns are relative.
     noise : float
-        Those errors, relative.
+        Relative rounding errors.
     """
 
     def __init__(self, R: Array, Z: Array, *, size: Array, noise: float) -> None:
@@ -487,19 +488,19 @@ class _TriangularSystem:
     def coef(self, alpha: float) -> Array:
         """Return C, (n_outputs, n).
 
-        By a QR decomposition of R over ``sqrt(alpha) I``. Where neither R nor the penalty fixes
-        all coefficients, directions of R within its rounding errors are left out first.
+        By a QR decomposition of R stacked on ``sqrt(alpha) I``. If neither R nor the penalty
+        determines all coefficients, directions of R within its rounding errors are excluded first.
         """
         if self.is_fixed(alpha):
             return self._direct(alpha)
         return self._least_norm(alpha)
 
     def is_fixed(self, alpha: float) -> bool:
-        """Whether R or the penalty fixes all coefficients."""
+        """Whether R or the penalty determines all coefficients."""
         return bool(alpha > NOISE * np.vdot(self.R, self.R) or self._is_well_conditioned)
 
     def leverage(self, rows: Array, alpha: float) -> Array:
-        """Return ``h' (R'R + alpha)^-1 h`` for each row h, where all coefficients are fixed."""
+        """Return ``h' (R'R + alpha)^-1 h`` for each row h, if all coefficients are determined."""
         R, _ = self._penalised(alpha)
         part = linalg.solve_triangular(R, rows.T, trans="T", check_finite=False)
         return np.einsum("ij,ij->j", part, part)
@@ -508,15 +509,15 @@ class _TriangularSystem:
     def _is_well_conditioned(self) -> bool:
         n, scaled = len(self.R), self.R / self.size
         # one over the 1-norm of the inverse: an upper triangular matrix is its own LU decomposition
-        least, _ = lapack.dgecon(scaled, 1.0)  # SciPy 1.12 lacks that of triangles
-        # 1-norm to 2-norm takes sqrt(n), and the estimate may miss a bit
+        least, _ = lapack.dgecon(scaled, 1.0)  # SciPy 1.12 lacks the routine for triangles
+        # the 2-norm differs from the 1-norm by up to sqrt(n), and the estimate may be a bit low
         return bool(least > 10 * n * self.noise)
 
     def _direct(self, alpha: float) -> Array:
         return linalg.solve_triangular(*self._penalised(alpha), check_finite=False).T
 
     def _penalised(self, alpha: float) -> tuple[Array, Array]:
-        """Return R over ``sqrt(alpha) I``, made triangular again, and Z to match."""
+        """Return R stacked on ``sqrt(alpha) I``, made triangular again, and Z to match."""
         if alpha == 0:
             return self.R, self.Z
         n = len(self.R)
@@ -526,23 +527,23 @@ class _TriangularSystem:
 
     @cached_property
     def _revealed(self) -> tuple[Array, Array, Array]:
-        """Rows of R without those that are rounding errors, in the order of pivots; Z to match."""
+        """Rows of R that are more than rounding errors, columns by pivots, and Z to match."""
         Z, R, order = linalg.qr_multiply(self.R / self.size, self.Z.T, mode="right", pivoting=True)
-        # squared lengths of what is left of each column, from each row on
+        # squared lengths of each column's remainder, from each row on
         left = np.cumsum((R * R)[::-1], axis=0)[::-1].max(axis=1)
         rank = int(np.sum(left > self.noise**2))
         return R[:rank] * self.size[order], Z.T[:rank], order
 
     def _least_norm(self, alpha: float) -> Array:
-        """Return coefficients in the row space of what is more than rounding errors."""
+        """Return coefficients in the row space of the directions above rounding errors."""
         rows, Z, order = self._revealed
         rank, n = rows.shape
-        if rank == n:  # nothing is left out: the direct way has a digit more
+        if rank == n:  # nothing is excluded: the direct solution is one digit more accurate
             return self._direct(alpha)
         coef = np.zeros((n, Z.shape[1]))
         if rank:
-            # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; long rows first keep the digits of
-            # columns in small units
+            # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; sorting long rows first keeps the
+            # digits of columns in small units
             tall = np.vstack([rows.T, np.sqrt(alpha) * np.eye(rank)])
             sorted_ = np.argsort(-np.abs(tall).max(axis=1), kind="stable")
             Q, R = linalg.qr(tall[sorted_], mode="economic", check_finite=False)
@@ -555,16 +556,17 @@ class _TriangularSystem:
                 return back[:n], linalg.solve_triangular(R, half, check_finite=False)
 
             C, W = dual(Z)
-            # what rounding errors have left, once more
+            # one step of refinement, for the residual due to rounding errors
             C += dual(Z - rows @ C - alpha * W)[0]
             coef[order] = C
         return coef.T
 
 
 def _penalised(above: Array, n: int, alpha: float) -> tuple[Array, Array]:
-    """Return the first n rows of the factor of `above`, overwritten, over ``sqrt(alpha) I``.
+    """Return the first n rows of the factor of `above` stacked on ``sqrt(alpha) I``.
 
-    Its first n columns, which the penalty is on, and the others are returned apart.
+    The first n columns, which are penalised, and the others are returned separately; `above` is
+    overwritten.
     """
     below = np.zeros((n, len(above)), order="F")
     np.fill_diagonal(below, np.sqrt(alpha))
@@ -573,11 +575,10 @@ def _penalised(above: Array, n: int, alpha: float) -> tuple[Array, Array]:
 
 
 def _joined(above: Array, below: Array, *, triangular: bool = False) -> Array:
-    """Return the rows of both, or their triangular factor once they are as many as the columns.
+    """Return the rows of both, or their triangular factor once there are as many as columns.
 
-    `above` may be overwritten, `below` is. A factor of fewer rows would take more room than they
-    do: beside columns that are zero or depend on others its entries are not in the first rows
-    alone.
+    `above` may be overwritten, `below` is. A factor of fewer rows would take more memory than the
+    rows: with columns that are zero or dependent, its entries are not limited to the first rows.
     """
     if len(above) + len(below) < above.shape[1]:
         return np.asfortranarray(np.vstack([above, below]))
@@ -585,7 +586,7 @@ def _joined(above: Array, below: Array, *, triangular: bool = False) -> Array:
 
 
 def _triangle(rows: Array) -> Array:
-    """Return the triangular factor of rows; as many rows as columns are one already."""
+    """Return the triangular factor of rows; a square `rows` is one already."""
     n_rows, width = rows.shape
     if n_rows == width:
         return rows

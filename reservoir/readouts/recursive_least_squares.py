@@ -1,4 +1,4 @@
-"""Recursive least squares: a ridge that goes on row by row, and may forget."""
+"""Recursive least squares: ridge regression updated row by row, with forgetting."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from reservoir.readouts.sums import check_forgetting
 
 @saved
 class RecursiveLeastSquares(RowRegressor):
-    """Ridge regression that takes in row after row, at a cost that does not grow with their number.
+    """Ridge regression updated row by row, at a cost per row that does not grow with their number.
 
-    After each row the coefficients are those that a ridge on all rows so far would have. With
-    `forgetting` below 1 a row's weight is multiplied by it each time that another row enters, so
-    that the last ``1 / (1 - forgetting)`` rows or so count: for plants that drift. A row costs
-    O(n_features^2); many rows in one call cost less each.
+    After each row the coefficients equal a ridge on all rows so far. With `forgetting` below 1,
+    each new row multiplies the weights of all earlier rows by it, so that about the last
+    ``1 / (1 - forgetting)`` rows count: for plants that drift. A row costs O(n_features^2); many
+    rows in one call cost less each.
 
-    Instead of the covariance matrix of textbooks [1]_ a triangular factor of its inverse is kept
+    Instead of the covariance matrix of textbooks [1]_, a triangular factor of its inverse is stored
     (square-root information form [2]_), which stays positive definite whatever the rounding errors,
     and has twice the digits.
 
     Parameters
     ----------
     forgetting : float in (0, 1], default=1.0
-        Factor on the weights of all earlier rows, for each row that enters. It may be changed
+        Factor by which each new row multiplies the weights of all earlier rows. It may be changed
         between calls of `partial_fit`, by `set_params`.
     alpha : float > 0, default=1e-6
-        Ridge penalty; the intercept is not penalised. The penalty is not forgotten: it fades with
-        the rows and is put back, one coefficient after the other, so that each is penalised by
-        between alpha and a tenth of it (times `forgetting`), and by exactly alpha where nothing is
-        forgotten. So input that stays constant leaves no direction undetermined.
+        Ridge penalty; the intercept is not penalised. The penalty is not forgotten: it decreases
+        with the weights of the rows and is restored, one coefficient after the other, so that each
+        is penalised by between alpha and a tenth of it (times `forgetting`), and by exactly alpha
+        without forgetting. All directions thus stay determined, even if the input is constant.
     fit_intercept : bool, default=True
 
     Attributes
@@ -45,7 +45,7 @@ class RecursiveLeastSquares(RowRegressor):
 
     See Also
     --------
-    SlidingWindow : Forgets rows all at once, and exactly.
+    SlidingWindow : Forgets each row at once and exactly.
     LMS : O(n_features) a row.
 
     References
@@ -68,7 +68,7 @@ class RecursiveLeastSquares(RowRegressor):
     >>> model.coef_.round(3) + 0.0
     array([2., 0., 0.])
 
-    As the readout of an echo state network, which then learns on in chunks:
+    As the readout of an echo state network, which then learns in chunks:
 
     >>> from reservoir import ESNRegressor
     >>> from reservoir.datasets import narma
@@ -88,12 +88,12 @@ class RecursiveLeastSquares(RowRegressor):
         self.fit_intercept = fit_intercept
 
     def discount(self, factor: float) -> RecursiveLeastSquares:
-        """Let all rows so far weigh `factor` times as much, at once; the penalty stays.
+        """Multiply the weights of all rows so far by `factor`, at once; the penalty stays.
 
         Parameters
         ----------
         factor : float in [0, 1]
-            0 begins again.
+            0 forgets all rows.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class RecursiveLeastSquares(RowRegressor):
         """
         check_is_fitted(self)
         self._factor.discount(factor)
-        self._tell(one=self.coef_.ndim == 1)
+        self._set_coefficients(one=self.coef_.ndim == 1)
         return self
 
     def _check_parameters(self) -> None:
@@ -109,8 +109,8 @@ class RecursiveLeastSquares(RowRegressor):
         check_switch("fit_intercept", self.fit_intercept)
         check_positive_alpha(self.alpha)
 
-    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
-        if anew:
+    def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:
+        if reset:
             factor = PenalisedFactor(
                 H.shape[1], Y.shape[1], self.alpha, fit_intercept=self.fit_intercept
             )
@@ -130,9 +130,9 @@ class RecursiveLeastSquares(RowRegressor):
 
 
 def check_unchanged(name: str, now: object, before: object) -> None:
-    """Refuse a parameter that was changed since `fit`, and is part of what was kept."""
+    """Check that a parameter on which the stored sums depend has not changed since `fit`."""
     if now != before:
         raise ValueError(
-            f"{name}={now!r} was {before!r} in the calls before, which partial_fit cannot change. "
+            f"{name}={now!r} was {before!r} in earlier calls, and partial_fit cannot change it. "
             "Set it back, or call fit."
         )

@@ -1,7 +1,7 @@
-"""A ridge that penalises columns less the more they say of the targets, each by itself.
+"""Ridge regression that penalises a column less the more it is related to the targets.
 
-The weights of the columns are learned from the targets of all rows. So what is said of a row is
-honest only where its weights, like its coefficients, come from other rows: from folds.
+The weights of the columns depend on the targets of all rows. Predictions of held-out rows are
+therefore unbiased only if weights and coefficients are both computed from other rows: by folds.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ from reservoir.readouts.dual import (
 from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.selection import least_score
 
-_CONSTANT = 16  # roundings of its largest value, by which a constant target seems to vary
-_ALONE = 50  # rows, each of which is left out by itself
-_FEW, _DEALS = 100, 3  # fewer rows than these are dealt into folds so many times
-_LEFT_OUT = 500  # rows: what they say of a penalty is enough
-_TRIED = 3000  # rows that penalties are tried on, at most, those that are left out among them
-_LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
-_LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
+_CONSTANT = 16  # rounding errors of its largest value, by which a constant target may vary
+_ALONE = 50  # up to this number of rows each one is held out alone
+_FEW, _DEALS = 100, 3  # fewer rows are assigned to folds three times
+_LEFT_OUT = 500  # held-out rows that are enough to choose a penalty
+_TRIED = 3000  # most rows that fits of candidate penalties use, held-out rows included
+_LEAST = 1e-3  # added to F, so that no column is dropped; least unexplained share
+_LARGE = 1000  # rows and columns above which an eigendecomposition takes seconds
 
 
 def folds_for(Y: Array) -> Array:
-    """Return the number of the fold that each row is left out with, (n_deals, n_rows).
+    """Return the number of the fold in which each row is held out, (n_deals, n_rows).
 
-    -1 for rows that are never left out, -2 for those that penalties are not tried on. Few rows are
-    dealt into folds several times: the more, the less it matters who is left out with whom. Of many
-    rows some 500 are left out, a fifth or less at a time, so that most are there to learn from.
+    It is -1 for rows that are never held out, -2 for rows that the choice of a penalty does not
+    use. A small number of rows is assigned to folds several times, as the result depends on which
+    rows are held out together. Of many rows some 500 are held out, a fifth or less at a time, so
+    that most rows remain for the fit.
 
-    Rows of similar targets go to different folds. For that they stand in an order which neither
-    units nor names decide, but for rows of equal targets their own; see `_by_targets`.
+    Rows of similar targets go to different folds. To that end rows are sorted by their targets,
+    independently of units and of the names of classes; rows of equal targets stay in their order;
+    see `_by_targets`.
     """
     n_rows = len(Y)
     if n_rows <= _ALONE:
@@ -49,7 +51,7 @@ def folds_for(Y: Array) -> Array:
     folds = np.full((_DEALS if n_rows < _FEW else 1, n_rows), -1)
     order = _by_targets(Y)
     out = _evenly(n_rows, n_out)
-    for k, each in enumerate(folds):  # one fold fewer each time: others meet
+    for k, each in enumerate(folds):  # one fold fewer each time, which changes the groups
         each[order[out]] = np.arange(n_out) % (n_folds - k)
     if n_rows > _TRIED:
         kept = np.delete(order, out)
@@ -58,12 +60,12 @@ def folds_for(Y: Array) -> Array:
 
 
 def _by_targets(Y: Array) -> Array:
-    """Return the rows in an order of their targets, as one puts numbers or classes in order.
+    """Return the rows sorted by their targets, which may be numbers or classes.
 
-    Columns are compared by what they say of the first row, then of the second, and so on, so that
-    classes are numbered by their first appearance, whatever column they have. A single column
-    counts beside its negative: two classes may share it. Rounded, in units of what is between the
-    largest and the smallest: equal targets stay equal in other units.
+    Columns are ordered by their values in the first row, then in the second, and so on, so that
+    classes are numbered by their first appearance, whatever their column. A single column is paired
+    with its negative, as it may code two classes. Values are rounded in units of their range, so
+    that equal targets stay equal in other units.
     """
     low, high = Y.min(axis=0), Y.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -73,21 +75,21 @@ def _by_targets(Y: Array) -> Array:
 
 
 def _evenly(n: int, n_wanted: int) -> Array:
-    """Return so many of the numbers below n, evenly."""
+    """Return `n_wanted` evenly spaced numbers below n."""
     return np.arange(n_wanted) * n // n_wanted
 
 
 def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
-    """Return a weight for each column: the root of its F statistic, their mean square 1.
+    """Return a weight for each column: the root of its F statistic, with a mean square of 1.
 
-    F compares what a regression of the column on the targets explains with what it leaves, per
-    degree of freedom. For targets that code classes it is that of the one-way analysis of variance,
-    for one number per row that of simple regression.
+    F is the explained over the unexplained variance in a regression of the column on the targets,
+    per degree of freedom. For targets that code classes it is the F statistic of a one-way analysis
+    of variance, for one number per row the F statistic of simple regression.
 
     Parameters
     ----------
     H : array of shape (n_rows, n_features)
-        Constant columns get the weight 1, and do not count in the mean.
+        Constant columns get the weight 1, and are not part of the mean.
     Y : array of shape (n_rows, n_outputs)
     weights : array of shape (n_rows,)
         Of the rows, positive.
@@ -101,13 +103,13 @@ def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
 
 
 class _Relevance:
-    """The F statistics of columns under several weights of the rows, such as 0 for a fold.
+    """F statistics of columns under several sets of row weights, such as 0 for a fold.
 
     Parameters
     ----------
     Y : array of shape (n_rows, n_outputs)
     weights : array of shape (n_parts, n_rows)
-        Rows of weight 0 are not there.
+        Rows of weight 0 are excluded.
     """
 
     def __init__(self, Y: Array, weights: Array) -> None:
@@ -117,17 +119,17 @@ class _Relevance:
         for k, share in enumerate(self.share):
             n_rows = np.count_nonzero(share)
             root = np.sqrt(share)[:, None]
-            # what a constant differs from its mean by is rounding errors, no direction
-            there = Y[share > 0]
-            varies = np.ptp(there, axis=0) > _CONSTANT * EPS * np.abs(there).max(axis=0)
+            # a constant differs from its mean by rounding errors, which are no direction
+            used = Y[share > 0]
+            varies = np.ptp(used, axis=0) > _CONSTANT * EPS * np.abs(used).max(axis=0)
             spread = np.where((root > 0) & varies, Y - share @ Y, 0.0)
             spread = root * (spread / np.maximum(np.abs(spread).max(axis=0), np.finfo(float).tiny))
             left, sizes, _ = linalg.svd(spread, full_matrices=False)
-            # an orthonormal basis of what the targets vary in
+            # an orthonormal basis of the directions in which the targets vary
             basis = left[:, sizes > n_rows * np.finfo(float).eps]
-            n_known = basis.shape[1]
-            self.directions[k, :n_known] = (root * basis).T
-            self.per_freedom[k] = max(n_rows - 1 - n_known, 1) / max(n_known, 1)
+            rank = basis.shape[1]
+            self.directions[k, :rank] = (root * basis).T
+            self.per_freedom[k] = max(n_rows - 1 - rank, 1) / max(rank, 1)
 
     def of(self, columns: Array) -> Array:
         """Return F of each column, (n_parts, n_columns): from 1e-3 to 1000 degrees of freedom."""
@@ -154,30 +156,30 @@ def relevance_ridge(
     weights : array of shape (n_rows,)
         Of the rows, positive.
     folds : array of int of shape (n_deals, n_rows)
-        Rows of one number, from 0, are left out together, and weights of columns and coefficients
-        are learned from the others; those of -1 are never left out, those of -2 not looked at: the
-        penalty does not depend on how many rows there are. Each deal leaves out the same rows, in
-        other company.
+        Rows of one number, from 0, are held out together, and weights of columns and coefficients
+        are learned from the others. Rows of -1 are never held out, rows of -2 are not used, so that
+        the penalty does not depend on the number of rows. Each deal holds out the same rows, in
+        other groups.
 
     Returns
     -------
     LeaveOneOut
-        Scores are means over the deals; left-out predictions have shape (n_deals, n_rows,
-        n_outputs), NaN for rows never left out.
+        Scores are means over the deals; held-out predictions have shape (n_deals, n_rows,
+        n_outputs), NaN for rows never held out.
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
     tried = np.flatnonzero(folds[0] >= -1)
     each, truth, share = H[tried], Y[tried], weights[tried]
-    said = np.stack(
+    predicted = np.stack(
         [left_out_by_folds(each, truth, alphas, share, deal) for deal in folds[:, tried]]
     )
     out = folds[0, tried] >= 0
-    share = share[out] / share[out].sum()
-    scores = np.einsum("i,daij->aj", share, np.square(said[:, :, out] - truth[out])) / len(folds)
+    share, squares = share[out] / share[out].sum(), np.square(predicted[:, :, out] - truth[out])
+    scores = np.einsum("i,daij->aj", share, squares) / len(folds)
     best = least_score(alphas, scores, False)
     left_out = np.full((len(folds), *Y.shape), np.nan)
-    left_out[:, tried] = said[:, int(np.argmax(alphas == best))]
+    left_out[:, tried] = predicted[:, int(np.argmax(alphas == best))]
     column_weights = relevance_weights(H, Y, weights)
     if min(H.shape) > _LARGE:
         coef, intercept = ridge_at(H, Y, float(best), weights, column_weights)
@@ -188,24 +190,24 @@ def relevance_ridge(
 
 
 def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:
-    """Return what fits on the other folds say of each row, (n_alphas, n_rows, n_outputs).
+    """Return predictions of each row by a fit on the other folds, (n_alphas, n_rows, n_outputs).
 
-    Columns are standardised over all rows: that looks at no target.
+    Columns are standardised over all rows, which uses no target.
     """
     rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
     outside = [folds == number for number in numbers]
     relevance = _Relevance(Y, np.where(outside, 0.0, weights))
-    said = np.full((len(alphas), *Y.shape), np.nan)
+    predicted = np.full((len(alphas), *Y.shape), np.nan)
     by_products = np.count_nonzero(~outside[0]) <= H.shape[1]
     if by_products:
         products = _products(rows, relevance)
         for out in outside:
-            said[:, out] = _said_by_rows(out, products.pop(0), Y, weights, alphas)
+            predicted[:, out] = _predicted_by_rows(out, products.pop(0), Y, weights, alphas)
     else:
         F = np.concatenate([relevance.of(rows[:, at]) for at in rows.column_slices()], axis=1)
         for out, each in zip(outside, F, strict=True):
-            said[:, out] = _said_by_columns(out, each, rows, Y, alphas)
-    return said
+            predicted[:, out] = _predicted_by_columns(out, each, rows, Y, alphas)
+    return predicted
 
 
 def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
@@ -218,39 +220,43 @@ def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
         F = relevance.of(block)
         totals += F.sum(axis=1, where=np.isfinite(rows.scale[at]))
         for each, root in zip(products, np.sqrt(F), strict=True):
-            weighed = block * root
-            each += weighed @ weighed.T  # of which BLAS computes one half
+            weighted = block * root
+            each += weighted @ weighted.T  # BLAS computes one half only
     size = np.count_nonzero(np.isfinite(rows.scale))
     for each, total in zip(products, totals, strict=True):
         each *= size / total if size else 1.0
     return products
 
 
-def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
-    """Return what a fit on the other rows says of those left out, from products of columns."""
+def _predicted_by_columns(
+    out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array
+) -> Array:
+    """Return predictions of held-out rows by a fit on the others, from products of columns."""
     kept, varies = rows.part(~out), np.isfinite(rows.scale)
     kept.weigh_columns(np.sqrt(F / F.mean(where=varies)) if varies.any() else np.ones(len(F)))
     basis = ColumnBasis(kept, Y[~out])
-    said = np.empty((len(alphas), np.count_nonzero(out), Y.shape[1]))
+    predicted = np.empty((len(alphas), np.count_nonzero(out), Y.shape[1]))
     for k, alpha in enumerate(alphas):
         coef = basis.coef(alpha)
         intercept = basis.intercept(coef)
         coef = coef / kept.scale
-        said[k] = rows.H[out] @ coef.T + (intercept - coef @ kept.mean)
-    return said
+        predicted[k] = rows.H[out] @ coef.T + (intercept - coef @ kept.mean)
+    return predicted
 
 
-def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
-    """Return what a fit on the other rows says of those left out, from products between rows.
+def _predicted_by_rows(
+    out: Array, products: Array, Y: Array, weights: Array, alphas: Array
+) -> Array:
+    """Return predictions of held-out rows by a fit on the others, from products between rows.
 
-    In place where it can be: for thousands of rows these matrices are the most that memory holds.
+    In place where possible: for thousands of rows these matrices take most of the memory.
     """
     Y, weights = Y[~out], weights[~out]
     across, inner = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
     del products
     share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
     mean = share @ Y
-    # of columns about their means over the rows that are learned from
+    # centre the columns on their means over the training rows
     middle = share @ inner
     across = across - (across @ share)[:, None] - (middle - middle @ share)
     inner -= middle[:, None]

@@ -1,4 +1,4 @@
-"""The ridge: its penalty chosen from a path, and the readout that sums rows for it."""
+"""Ridge regression: choice of the penalty from a path, and the readout based on sums over rows."""
 
 from __future__ import annotations
 
@@ -48,37 +48,38 @@ def ridge_path(
     Parameters
     ----------
     gram : GramAccumulator or QRAccumulator
-        All rows.
+        Sums over all rows.
     alphas : array of shape (n_alphas,), at least 0
     selection : {"gcv", "reml", "halves", "blocked", "holdout"}, default="gcv"
         "gcv": generalised cross-validation [1]_, from one decomposition. "reml": restricted maximum
-        likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
-        and it never takes a penalty of 0. "blocked": each
-        block is scored by a fit on all other rows. "halves": the same with two blocks. "holdout":
-        the same with one, the rows held out. The rules "reml_ar1" and "forecast" of estimators need
-        the order of the rows and closed loops, of which `gram` knows nothing.
+        likelihood [2]_, from the same decomposition; less misled by autocorrelated errors [3]_, and
+        it never selects a penalty of 0. "blocked": each block is scored by a fit on all other rows.
+        "halves": the same with two blocks. "holdout": the same with one block, the held-out rows.
+        The rules "reml_ar1" and "forecast" of estimators need the order of the rows and closed
+        loops, which `gram` cannot provide.
     blocks : sequence of accumulators, optional
-        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more), "halves"
+        Parts of `gram`, each over consecutive rows. Required by "blocked" (two or more), "halves"
         (two) and "holdout" (one).
     rest : accumulator, optional
-        The rows of `gram` outside the blocks, unless these are all rows. A QRAccumulator needs it;
-        a GramAccumulator subtracts without it, and keeps rounding errors of what it takes away.
+        The rows of `gram` outside the blocks, unless the blocks contain all rows. Required with a
+        QRAccumulator; without it a GramAccumulator subtracts the block, whose rounding errors
+        remain.
     fit_intercept : bool, default=True
     per_target : bool, default=False
-        Whether each output gets a penalty of its own; else the sum over outputs decides, each in
-        units of the variance of its targets.
+        Whether each output gets a separate penalty; else one penalty minimises the sum of the
+        scores over outputs, each in units of the variance of its targets.
 
     Returns
     -------
     RidgeSolution
         Fitted on all rows; `scores` of shape (n_alphas, n_outputs) in the order of `alphas`.
-        Equal scores: the larger penalty.
+        Of penalties with equal scores the largest is chosen.
 
     Raises
     ------
     ValueError
-        If a penalty is negative or not finite, or the blocks do not fit the selection, or that
-        needs the order of the rows.
+        If a penalty is negative or not finite, the blocks do not fit the selection, or the
+        selection needs the order of the rows.
 
     References
     ----------
@@ -104,13 +105,13 @@ def ridge_path(
     check_choice("selection", selection, SELECTIONS)
     if SELECTIONS[selection].neighbours:
         raise ValueError(
-            f"selection={selection!r} compares neighbouring rows, and sums do not know which rows "
-            f"were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
+            f"selection={selection!r} compares neighbouring rows, and sums do not record which "
+            f"rows were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
             'estimator, or selection="reml" here.'
         )
     SELECTIONS[selection].check(selection, blocks)
-    how = SELECTIONS[selection], fit_intercept, per_target, _variances(gram)
-    return _along_path(gram, alphas, blocks, rest, *how)[0]
+    options = SELECTIONS[selection], fit_intercept, per_target, _variances(gram)
+    return _along_path(gram, alphas, blocks, rest, *options)[0]
 
 
 def _along_path(
@@ -124,7 +125,7 @@ def _along_path(
     units: ArrayLike,
     neighbours: NeighbourSums | None = None,
 ) -> tuple[RidgeSolution, Solved]:
-    """Return what `ridge_path` does, and the leverages of rows in it."""
+    """Return the solution of `ridge_path`, and the leverages of rows in that fit."""
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
@@ -132,7 +133,7 @@ def _along_path(
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
     best = least_score(alphas, scores, per_target, units)
-    # a path loses more to rounding; so the solution agrees with `solve` to the last bit
+    # solved again: the path loses more to rounding, and so results are equal to `solve` to the bit
     solved = gram._solve(best, fit_intercept, path)
     return gram._solution(solved.coef, best, fit_intercept, scores), solved
 
@@ -144,32 +145,34 @@ def _variances(sums: RowSums) -> Array:
     return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
-_LEAST_LEFT = np.sqrt(EPS)  # of a row that the fit goes through there is nothing to tell
+_LEAST_LEFT = np.sqrt(EPS)  # of 1 - leverage: below, the fit interpolates and its error is rounding
 
 
-def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: float) -> float:
-    """Return the temperature that suits the scores of rows left out, one at a time.
+def _temperature(
+    kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float
+) -> float:
+    """Return the temperature fitted to leave-one-out scores.
 
     Parameters
     ----------
     kept : RowSample
     solution, solved
         The fit on all rows.
-    own : float
-        What the intercept adds to a row's own output, per unit of weight.
+    of_intercept : float
+        Leverage that the intercept adds to each row, per unit of weight.
     """
     if len(kept) == 0:
         return 1.0
     _, features, targets, weights = kept.rows()
     features = features.astype(np.float64, copy=False)
-    leverage = solved.leverage(features).reshape(len(features), -1) + own
+    leverage = solved.leverage(features).reshape(len(features), -1) + of_intercept
     left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
     errors = targets - (features @ solution.coef.T + solution.intercept)
     return fitted_temperature(targets - errors / left, targets, weights)
 
 
 def check_alpha(name: str, value: Any) -> None:
-    """Refuse what is neither a penalty nor a path of them."""
+    """Check that a value is a penalty, an array of penalties or "auto"."""
     if isinstance(value, str):
         check_choice(name, value, ("auto",))
     elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
@@ -179,20 +182,20 @@ def check_alpha(name: str, value: Any) -> None:
         )
 
 
-#: What the parameter `solver` may name, beside "auto": the sums that are kept.
+#: Value of the parameter `solver`, in addition to "auto" -> class of the sums.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
-_LEAST_HALF = 8  # rows of a half of which "auto" expects that it tells of the other
-_PATH = (1e-11, 100.0)  # of the mean square sum of the features, and of the sum over features
-_STILL = 1e-6  # of its mean: a column that moves by less says nothing of units
-_OF_SMALL = 1e-8  # of the square sum of features in small units, beside others in large ones
-_SMALL = 1e-4  # of the mean square sum of the features: a penalty that does not keep errors small
-_LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
+_LEAST_HALF = 8  # rows that "auto" requires in each half, to score a fit on the other half
+_PATH = (1e-11, 100.0)  # ends: times the mean of the features' square sums, and times their total
+_STILL = 1e-6  # relative to its mean: a column that varies by less does not show its unit
+_OF_SMALL = 1e-8  # times the square sum of features in small units next to others in large ones
+_SMALL = 1e-4  # times the features' mean square sum: smaller penalties do not limit the errors
+_LEAST_OF_GRAM = 1e-11  # the effect of smaller penalties is lost in rounding of a Gram matrix
 
 
 def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
-    """Return which of `SOLVERS` is meant; "auto" looks at penalties and precision alone.
+    """Return the key of `SOLVERS` to use; "auto" depends on penalties and precision alone.
 
-    So the choice is made before the first row, and any split of the rows leads to the same.
+    The choice is thus made before the first row, and does not depend on how rows are split.
     """
     if solver != "auto":
         return solver
@@ -203,12 +206,12 @@ def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
 
 
 def is_path(alpha: Any) -> bool:
-    """Whether `alpha` leaves a choice of penalties: an array of them, or "auto"."""
+    """Whether `alpha` is an array of penalties to choose from, or "auto"."""
     return isinstance(alpha, str) or np.ndim(alpha) > 0
 
 
 def default_path(sums: RowSums) -> Array:
-    """Return the powers of ten from penalties that do nothing to those that leave only the mean.
+    """Return powers of ten, from penalties without effect to penalties that leave only the mean.
 
     Parameters
     ----------
@@ -218,21 +221,21 @@ def default_path(sums: RowSums) -> Array:
     Returns
     -------
     array of shape (n_alphas,)
-        From 1e-11 of the mean over features of the sum of their squares about the mean, or from
-        1e-8 of one that is smaller than nine tenths of them, to 100 times the sum over features.
+        With the sum of squares of each feature about its mean: from 1e-11 times their mean, or 1e-8
+        times their 10 % quantile if that is smaller, to 100 times their total.
     """
     squares = sums.square_sums()
     if not squares.any():
         return np.ones(1)
-    squares = squares[squares > sums.held * squares.max()]  # others are lost in rounding errors
+    squares = squares[squares > sums.held * squares.max()]  # smaller ones are rounding errors
     least = min(_PATH[0] * squares.mean(), _OF_SMALL * np.quantile(squares, 0.1))
     ends = np.ceil(np.log10([least, _PATH[1] * squares.sum()]))
     exponents = range(int(ends[0]), int(ends[1]) + 1)
-    return np.array([float(f"1e{k}") for k in exponents])  # powers have rounding errors
+    return np.array([float(f"1e{k}") for k in exponents])  # 10.0**k has rounding errors
 
 
 def rule_for(selection: str, forgetting: float) -> SelectionRule:
-    """Return the rule that is meant; "auto" takes halves, unless what forgets has one sum only."""
+    """Return the rule; "auto" is "halves", or "reml" with forgetting, which leaves one sum."""
     if selection == "auto":
         selection = "halves" if forgetting == 1 else "reml"
     return SELECTIONS[selection]
@@ -240,10 +243,10 @@ def rule_for(selection: str, forgetting: float) -> SelectionRule:
 
 @saved
 class RidgeReadout(Readout):
-    """The ridge: sums over rows, one accumulator for each part that the selection asks for.
+    """Ridge readout: sums over rows, one accumulator for each part that the selection needs.
 
-    For a classifier a few rows are kept beside, whose scores under a fit without them say at which
-    temperature scores are probabilities.
+    For a classifier it also stores a sample of rows; their leave-one-out scores determine the
+    temperature at which scores become probabilities.
     """
 
     fitted = (
@@ -258,57 +261,58 @@ class RidgeReadout(Readout):
     )
     forgets = lazy = True
     kept: RowSample | None = None
-    runs: Runs | None = None  # where rows belong to two halves in turns
-    neighbours: NeighbourSums | None = None  # where the rule asks for them
-    # first rows of the sequences to come, and the row that the first of these may go on from
+    runs: Runs | None = None  # if rows are assigned to two halves in turn
+    neighbours: NeighbourSums | None = None  # if the rule needs them
+    # first rows of the next sequences, and the row that the first of them may continue
     sequences: tuple[Array, RunEnd | None] | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
-        self.solver: str | None = None  # until it begins, when parameters have been checked
+        self.solver: str | None = None  # set by `begin`, once parameters have been checked
         self.parts: dict[int, RowSums] = {}
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether there is no readout of the user's own."""
+        """Whether there is no custom readout."""
         return readout is None
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether rows must come in order: what is forgotten depends on it."""
+        """Whether rows must arrive in order, on which forgetting depends."""
         return self.settings.forgetting < 1
 
     @property
     def n_rows(self) -> int:
-        """Rows seen."""
+        """Number of rows seen."""
         return sum(sums.n_samples for sums in self.parts.values())
 
     def check_room(self, width: int, n_rows: int = 0) -> None:
-        """Refuse more features than there is memory to solve for."""
-        asked = self.settings
-        kind = SOLVERS[self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)]
-        own = kind.to_solve if self.rule is None else kind.of_path + self.rule.neighbours
-        with room_for_matrices(width, own):
+        """Check that there is enough memory to solve for `width` features."""
+        settings = self.settings
+        kind = SOLVERS[self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)]
+        n_matrices = kind.to_solve if self.rule is None else kind.of_path + self.rule.neighbours
+        with room_for_matrices(width, n_matrices):
             pass
 
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
-        """Return an empty readout of the same settings, with a solver decided on."""
+        """Return an empty readout of the same settings, with its solver chosen."""
         self.check_room(width)
-        empty, asked = super().begin(width, n_outputs), self.settings
-        empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
+        empty, settings = super().begin(width, n_outputs), self.settings
+        empty.solver = self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)
         empty.runs = self.runs
+        forgetting = settings.forgetting
         if self.sequences is not None:
-            differences = SOLVERS[empty.solver](width, n_outputs, forgetting=asked.forgetting)
+            differences = SOLVERS[empty.solver](width, n_outputs, forgetting=forgetting)
             empty.neighbours = NeighbourSums(differences, *self.sequences)
-        empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)
+        empty.kept = None if settings.classes is None else RowSample(forgetting=forgetting)
         return empty
 
     def go_on_from(self, earlier: RidgeReadout) -> None:
-        """Keep to the solver that the first chunk has decided on."""
-        asked = self.settings.solver
-        if asked not in ("auto", earlier.solver):
+        """Continue with the solver and the sequences of an earlier chunk, or raise."""
+        requested = self.settings.solver
+        if requested not in ("auto", earlier.solver):
             raise ValueError(
-                f"solver={asked!r} cannot go on from sums of earlier calls that are kept for "
+                f"solver={requested!r} cannot continue the sums of earlier calls, which are for "
                 f'{earlier.solver!r}. Use fit, solver={earlier.solver!r} or solver="auto".'
             )
         self.solver = earlier.solver
@@ -318,23 +322,23 @@ class RidgeReadout(Readout):
             if earlier.neighbours is None:
                 raise ValueError(
                     f"alpha_selection={self.settings.selection!r} compares neighbouring rows, "
-                    "which earlier calls, under another selection or one alpha, have not done. Use "
-                    'fit, or alpha_selection="reml".'
+                    "which earlier calls, with another selection or a single alpha, did not do. "
+                    'Use fit, or alpha_selection="reml".'
                 )
             self.sequences = (np.empty(0, np.int64), earlier.neighbours.last)
 
     @property
     def rule(self) -> SelectionRule | None:
-        """How the penalty is chosen; None if it is given."""
-        asked = self.settings
-        if not is_path(asked.alpha):
+        """Rule that chooses the penalty; None if the penalty is given."""
+        settings = self.settings
+        if not is_path(settings.alpha):
             return None
-        return asked.rule or rule_for(asked.selection, asked.forgetting)
+        return settings.rule or rule_for(settings.selection, settings.forgetting)
 
     def cut(
         self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
     ) -> Cuts:
-        """Return which part of the sums each row belongs to, as the selection wants it."""
+        """Return the part of the sums that each row belongs to, under the selection rule."""
         rule = self.rule
         if rule is None:
             return super().cut(lengths, skips)
@@ -348,13 +352,14 @@ class RidgeReadout(Readout):
         return self.runs.cut(lengths, skips, continues=continues)
 
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
-        """Return a readout that has seen what an earlier one has, and then what this one has."""
+        """Return a readout of the rows of an earlier one, followed by the rows of this one."""
         one = copy.copy(self)
-        # halves are aged by rows of their own alone: what is not dealt out any more is one sum
-        dealt_out = self.runs is not None or len(earlier.parts) < 2
-        before = dict(earlier.parts) if dealt_out else {0: earlier.total()}
-        own = {p: s.after(before[p]) if p in before else s for p, s in self.parts.items()}
-        one.parts = before | own
+        # a half ages only with its own rows: where rows no longer go to halves, the earlier ones
+        # become a single sum, which ages with all new rows
+        keeps_parts = self.runs is not None or len(earlier.parts) < 2
+        before = dict(earlier.parts) if keeps_parts else {0: earlier.total()}
+        new = {p: s.after(before[p]) if p in before else s for p, s in self.parts.items()}
+        one.parts = before | new
         if self.neighbours is not None and earlier.neighbours is not None:
             one.neighbours = self.neighbours.after(earlier.neighbours)
         if earlier.kept is not None:
@@ -364,36 +369,36 @@ class RidgeReadout(Readout):
         return one
 
     def check_partial(self) -> None:
-        """Refuse a selection that needs more than one sum over all rows."""
-        # what `solve`, which may be called much later, would have to refuse
+        """Raise if alpha is invalid, or its selection depends on the number of rows to come."""
+        # `solve`, possibly called much later, would raise these errors otherwise
         check_alpha("alpha", self.settings.alpha)
         if is_path(self.settings.alpha):
             check_choice("alpha_selection", self.settings.selection, ("auto", *SELECTIONS))
         if self.rule is not None and self.rule.min_blocks and not self.rule.alternates:
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}, "
-                'which depends on how many rows are to come. Use alpha_selection="auto" or '
+                'which depends on how many rows will follow. Use alpha_selection="auto" or '
                 '"reml", or give one number as alpha.'
             )
 
     def sample(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Keep some rows, if they are a classifier's, and compare neighbours, where that counts."""
+        """Store a sample of a classifier's rows, and compare neighbouring rows if the rule does."""
         if self.kept is not None:
             self.kept.add(numbers, features, targets, weights)
         if self.neighbours is not None:
             self.neighbours.add(numbers, features, targets, weights)
 
     def separate(self) -> None:
-        """Let the rows to come be no neighbours of those so far."""
+        """Start a new sequence: the next rows are not neighbours of the previous ones."""
         if self.neighbours is not None:
             self.neighbours.separate()
 
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
     ) -> None:
-        """Add rows to the sums of a part; the memory of the features is used up."""
+        """Add rows to the sums of a part; `features` may be overwritten."""
         if part not in self.parts:
             assert self.solver is not None
             kind, factor = SOLVERS[self.solver], self.settings.forgetting
@@ -402,18 +407,18 @@ class RidgeReadout(Readout):
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
 
     def extend(self, features: Array, targets: Array, weights: Array | None) -> None:
-        """Add rows that continue those seen; the memory of the features is used up."""
+        """Add rows that continue the previous ones; `features` may be overwritten."""
         start, n = 0, len(features)
         cuts = ((0, n),) if self.runs is None else self.runs.cut([n], [0], continues=True)[0]
         for part, end in cuts:
-            own = slice(start, end)
+            rows = slice(start, end)
             self.update(
-                features[own], targets[own], None if weights is None else weights[own], part=part
+                features[rows], targets[rows], None if weights is None else weights[rows], part=part
             )
             start = end
 
     def merge(self, other: RidgeReadout) -> None:
-        """Add what another one has seen; its sums may become this one's."""
+        """Add the rows of another readout, whose sums may become part of this one."""
         for part, sums in other.parts.items():
             self.parts[part] = self.parts[part].merge(sums) if part in self.parts else sums
         if self.neighbours is not None and other.neighbours is not None:
@@ -424,16 +429,16 @@ class RidgeReadout(Readout):
             self.kept.merge(other.kept)
 
     def held_by_rows(self) -> RowsAndColumns | None:
-        """Return how many rows hold how many columns, where the penalty is given, and small."""
-        asked = self.settings
-        if isinstance(asked.alpha, str) or np.size(asked.alpha) != 1 or self.n_rows == 0:
+        """Return the numbers of rows and columns under a single small penalty, else None."""
+        settings = self.settings
+        if isinstance(settings.alpha, str) or np.size(settings.alpha) != 1 or self.n_rows == 0:
             return None
         sums = self.total()
-        (alpha,) = np.ravel(asked.alpha).tolist()
+        (alpha,) = np.ravel(settings.alpha).tolist()
         if alpha > _SMALL * sums.mean_square_sum():
             return None
         remembered = np.inf if sums.forgetting == 1 else 1 / (1 - sums.forgetting)
-        columns = self.width + bool(asked.fit_intercept)
+        columns = self.width + bool(settings.fit_intercept)
         return RowsAndColumns(sums.n_effective, remembered, columns, float(alpha))
 
     def spread_of_targets(self) -> Array:
@@ -441,9 +446,9 @@ class RidgeReadout(Readout):
         return np.sqrt(_variances(self.total()))
 
     def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
-        """Return how much smaller one of some columns is than others, if it is lost beside them.
+        """Return how many times smaller a column is than others, if it is lost next to them.
 
-        A Gram matrix has half of the digits, and penalties are not in the units of columns.
+        A Gram matrix has half of the digits, and a penalty does not adapt to the units of columns.
         """
         total = self.total() if self.n_rows else None
         if self.rule is None or not isinstance(total, GramAccumulator) or not len(which):
@@ -455,15 +460,15 @@ class RidgeReadout(Readout):
         return float(np.sqrt(large / small)) if small < total.held * large else None
 
     def total(self) -> RowSums:
-        """Return the sums over all rows; not to be changed, as the parts may be one."""
-        # in order: rows of short sequences are gathered, so that a later part may have come before
+        """Return the sums over all rows; do not change them, as they may be the only part."""
+        # ordered by part: rows of short sequences are collected, so a later part may be added first
         first, *others = (sums for _, sums in sorted(self.parts.items()))
         for k, sums in enumerate(others):
             first = (first.copy() if k == 0 else first).merge(sums)
         return first
 
     def solve(self) -> dict[str, Any]:
-        """Return coefficients and penalty; parts that more rows cannot be added to become one."""
+        """Return coefficients and penalty; parts that cannot take more rows are merged."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, total = self.settings, self.total()
@@ -475,18 +480,18 @@ class RidgeReadout(Readout):
             solution = total._solution(solved.coef, alpha, intercept)
         else:
             solution, solved, chosen = self._choose(total)
-        # what is kept for more rows to come
+        # sums to which later rows are added
         if self.rule is None or not self.rule.alternates:
             self.parts = {0: total}
         found = rounded(solution, settings) | {"alpha_": solution.alpha} | chosen
         found["training_error_"] = total._root_mean_squares(solution)
         if self.kept is not None:
-            own = 1 / total.weight if intercept else 0.0
-            found["temperature_"] = _temperature(self.kept, solution, solved, own)
+            of_intercept = 1 / total.weight if intercept else 0.0
+            found["temperature_"] = _temperature(self.kept, solution, solved, of_intercept)
         return found
 
     def _choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any]]:
-        """Return the solution for the penalty that the rule prefers, and what it says of each."""
+        """Return the solution for the penalty that the rule chooses, and fitted attributes."""
         settings, selection, rule = self.settings, self.settings.selection, self.rule
         assert rule is not None
         parts = dict(sorted(self.parts.items()))
@@ -497,8 +502,8 @@ class RidgeReadout(Readout):
             rule = SELECTIONS[selection]
         elif rule.alternates and aged:
             raise ValueError(
-                f"alpha_selection={selection!r} compares parts of the rows, and rows of earlier "
-                'calls have been forgotten in part. Use fit, or alpha_selection="auto" or "reml".'
+                f"alpha_selection={selection!r} compares parts of the rows, but rows of earlier "
+                'calls are partly forgotten. Use fit, or alpha_selection="auto" or "reml".'
             )
         blocks = rule.blocks(parts)
         self._check_blocks(blocks, rule.min_blocks, total.n_samples)
@@ -512,7 +517,7 @@ class RidgeReadout(Readout):
             rule,
             settings.fit_intercept,
             settings.alpha_per_target,
-            # scores of classes are in one unit: their sum is Brier's
+            # scores of classes share one unit: their sum is the Brier score
             _variances(total) if settings.classes is None else 1.0,
             self.neighbours,
         )
@@ -520,7 +525,7 @@ class RidgeReadout(Readout):
         return solution, solved, chosen | {"alpha_scores_": solution.scores}
 
     def _rest(self, blocks: list[RowSums]) -> RowSums | None:
-        """Return the rows that are not scored on, in one sum."""
+        """Return the sum over the rows that are not scored."""
         total: RowSums | None = None
         for part in self.parts.values():
             if not any(part is block for block in blocks):
@@ -532,26 +537,26 @@ class RidgeReadout(Readout):
         if min_blocks and (len(sizes) < min_blocks or min(sizes) < 1 or max(sizes) >= n_rows):
             raise ValueError(
                 f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
-                f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "
+                f"{n_rows} after the washout, in parts of {sizes}. Give a longer series, a "
                 'smaller washout, or alpha_selection="auto" or "reml".'
             )
 
     def row_learner(self, model: Any) -> RidgeRows:
-        """Return what goes on row by row, under the penalty that was used."""
-        settings = replace(self.settings, decode=None)  # what is kept can be saved
-        own = copy.deepcopy(self.renewed(settings))
+        """Return an online learner that continues row by row, under the penalty of the fit."""
+        settings = replace(self.settings, decode=None)  # a function could not be saved
+        readout = copy.deepcopy(self.renewed(settings))
         return RidgeRows(
-            own,
-            own.total(),
+            readout,
+            readout.total(),
             model.alpha_,
             forgetting=settings.forgetting,
             fit_intercept=settings.fit_intercept,
         )
 
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
-        """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        """Multiply the weights of all rows so far by `factor`, and set the forgetting factor."""
         if min(1.0 if forgetting is None else forgetting, factor) < 1 and self.parts:
-            # rows of a half age with each row of the other, too: one sum of all
+            # each row must age with all later rows, also of the other half: keep a single sum
             self.parts, self.runs = {0: self.total()}, None
         for part, sums in self.parts.items():
             if forgetting is not None:
@@ -566,7 +571,7 @@ class RidgeReadout(Readout):
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array]:
-        """Return what a compiled loop takes: coefficients and intercept."""
+        """Return coefficients and intercept, for a compiled loop."""
         return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
 
     @classmethod

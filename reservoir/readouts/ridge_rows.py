@@ -1,4 +1,4 @@
-"""The ridge that goes on learning in a session: its coefficients are new after every row."""
+"""Online ridge of a session: its coefficients are updated after every row."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from reservoir.readouts.contract import Decode, Readout, ReadoutSettings, RowLea
 from reservoir.readouts.penalised_factor import PenalisedFactor
 from reservoir.readouts.sums import RidgeSolution, RowSums
 
-_GATHERED_ROWS = 256  # that enter the sums at once: one product for all of them
+_GATHERED_ROWS = 256  # rows that are added to the sums at once, by a single product
 
 
 @saved
 class RidgeRows(RowLearner):
-    """Triangular factors for the coefficients, and the sums that partial_fit goes on from.
+    """Triangular factors for the coefficients, and the sums from which partial_fit continues.
 
     Parameters
     ----------
     readout : RidgeReadout
-        What the estimator has kept, this learner's own, with settings.
+        A copy of the estimator's readout, for this learner alone, with settings.
     sums : RowSums
-        All rows so far: those of `readout`.
+        Over all rows of `readout`.
     alpha : float or array of shape (n_outputs,)
-        The penalty that was used; it stays as it is.
+        The penalty of the fit, which does not change.
     forgetting : float
     fit_intercept : bool
     """
@@ -49,7 +49,7 @@ class RidgeRows(RowLearner):
         self.n_waiting = 0
 
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
-        """Add rows to the factors; the sums get them some at a time."""
+        """Add rows to the factors at once, and to the sums in batches."""
         for factor in self.factors:
             factor.add(features, targets, weights)
         self.waiting.append((features.copy(), targets, weights))
@@ -60,11 +60,11 @@ class RidgeRows(RowLearner):
     def sample(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
-        """Keep some rows, if they are a classifier's, and compare neighbours, where that counts."""
+        """Store a sample of a classifier's rows, and compare neighbouring rows if the rule does."""
         self.kept.sample(numbers, features, targets, weights)
 
     def separate(self) -> None:
-        """Let the rows to come be no neighbours of those so far."""
+        """Start a new sequence: the next rows are not neighbours of the previous ones."""
         self.kept.separate()
 
     def _add_to_sums(self) -> None:
@@ -95,7 +95,7 @@ class RidgeRows(RowLearner):
 
     @property
     def forgetting(self) -> float:
-        """Factor on the weights of all earlier rows, for each row."""
+        """Factor by which each new row multiplies the weights of all earlier rows."""
         return self.factors[0].forgetting
 
     @forgetting.setter
@@ -106,7 +106,7 @@ class RidgeRows(RowLearner):
         self.kept.fade(forgetting=self.factors[0].forgetting)
 
     def forget(self, factor: float) -> None:
-        """Let all rows so far weigh `factor` times as much; the penalty stays."""
+        """Multiply the weights of all rows so far by `factor`; the penalty stays."""
         self._add_to_sums()
         for each in self.factors:
             each.discount(factor)

@@ -1,4 +1,4 @@
-"""A few rows that are kept while the rest is summed up: the same ones, however the rows come."""
+"""A sample of rows, stored while all rows are summed; independent of how the rows arrive."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.sums import above_tiny, ageing_factors
 
-CAPACITY = 256  # to fit one number: some .003 nats from the best log loss; 512 gain nothing more
+CAPACITY = 256  # to fit one number: some .003 nats from the best log loss; 512 rows gain nothing
 
 
-_MOST_PARTS = 16  # more are put together, so that rows may come one by one
+_MOST_PARTS = 16  # more are joined, so that rows may arrive one by one
 
 
 @saved
 class RowSample:
-    """Rows drawn by their number in the data, as many as there is room for.
+    """Rows sampled by their number in the data, `CAPACITY` at most.
 
-    A number is kept if the last `level` bits of its hash are zero; as soon as there are more rows
-    than `CAPACITY`, `level` rises by one. So it is a matter of the numbers alone which rows are
-    left in the end: the blocks they come in, their order and the way that samples are merged do
-    not matter. Rows at regular distances would not do, since data have periods.
+    A row is kept if the last `level` bits of the hash of its number are zero; if there are more
+    rows than `CAPACITY`, `level` rises by one. The sample thus depends on the numbers alone, not on
+    the order of rows, their blocks or the way that samples are merged. Rows at regular intervals
+    would be unsuitable, since data have periods.
 
-    With ``forgetting < 1`` `level` stays, and the oldest rows make room: it is the least one at
-    which `CAPACITY` rows reach back over the last ``1 / (1 - forgetting)``. Rows must then come in
-    the order of their numbers; their weights fade as in the sums.
+    With ``forgetting < 1`` `level` is fixed, and the oldest rows are dropped: it is the lowest
+    level at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows. Rows must then
+    arrive in the order of their numbers; their weights decrease as in the sums.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class RowSample:
     ----------
     level : int
     ageing : float
-        What the rows seen multiply the weights of rows before them by.
+        Factor by which the rows seen multiply the weights of rows before them.
     """
 
-    # as in files of earlier versions, which forgot nothing
+    # defaults for files of earlier versions, without forgetting
     forgetting = 1.0
     ageing = 1.0
 
@@ -51,13 +51,13 @@ class RowSample:
         if forgetting < 1:
             memory = 1 / (1 - forgetting)
             self.level = max(0, int(np.ceil(np.log2(memory / CAPACITY))))
-        # numbers, features, targets and weights, as they came
+        # numbers, features, targets and weights, in order of arrival
         self._parts: list[tuple[Array, ...]] = []
 
     def add(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Keep some of these rows; what is kept is copied. Rows of weight zero are not."""
+        """Add a sample of these rows, copied; rows of weight zero are skipped."""
         w = np.ones(len(numbers)) if weights is None else weights
         enters = w > 0
         if self.forgetting < 1:
@@ -71,9 +71,9 @@ class RowSample:
             self._make_room()
 
     def merge(self, other: RowSample) -> None:
-        """Add what another sample has kept of other rows, of later ones where they are forgotten.
+        """Add a sample of other rows, which must be later ones with forgetting.
 
-        The sample forgets as the other one does from then on.
+        From then on this sample has the forgetting factor of the other one.
         """
         self._age(other.ageing)
         self.forgetting, before = other.forgetting, self.level
@@ -84,7 +84,7 @@ class RowSample:
         self._make_room()
 
     def discount(self, factor: float) -> None:
-        """Let all rows so far weigh `factor` times as much, 0 to 1."""
+        """Multiply the weights of all rows so far by `factor`, 0 to 1."""
         if factor == 0:
             self._parts = []
         self._age(factor)
@@ -96,7 +96,7 @@ class RowSample:
         return one
 
     def rows(self) -> tuple[Array, Array, Array, Array]:
-        """Return numbers, ascending, features, targets and weights; only if there are any rows."""
+        """Return numbers, ascending, features, targets and weights; there must be rows."""
         numbers, *others = (np.concatenate(each) for each in zip(*self._parts, strict=True))
         order = np.argsort(numbers, kind="stable")
         features, targets, weights = (each[order] for each in others)
@@ -106,7 +106,7 @@ class RowSample:
         return sum(len(part[0]) for part in self._parts)
 
     def _age(self, ageing: float) -> None:
-        """Make the weights of what is kept lighter."""
+        """Multiply the weights of the stored rows by `ageing`."""
         if ageing != 1.0:
             self._parts = [(*part[:3], part[3] * ageing) for part in self._parts]
             self.ageing = above_tiny(self.ageing * ageing)
@@ -125,7 +125,7 @@ class RowSample:
 
 
 def _cut(parts: list[tuple[Array, ...]], level: int) -> list[tuple[Array, ...]]:
-    """Return parts without the rows that are not kept at a level."""
+    """Return the rows of parts that are kept at a level."""
     return _chosen(parts, lambda numbers: _is_kept(numbers, level))
 
 
@@ -141,7 +141,7 @@ def _chosen(
 
 
 def _is_kept(numbers: Array, level: int) -> Array:
-    """Whether the hash of a number ends in so many zero bits.
+    """Whether the hash of each number ends in `level` zero bits.
 
     The mixing function of SplitMix64: G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
     pseudorandom number generators", OOPSLA 2014, figure 17.

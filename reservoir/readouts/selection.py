@@ -1,6 +1,6 @@
-"""Rules that choose a ridge penalty: which parts of the rows they need, and how they score.
+"""Rules that choose a ridge penalty: the parts of the rows that they need, and their scores.
 
-A rule is an entry of `SELECTIONS`; estimators and `ridge_path` know it by its name there alone.
+A rule is an entry of `SELECTIONS`; estimators and `ridge_path` refer to it by that name only.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
-_N_GROUPS = 5  # of rows or of sequences one in so many is held out for closed loops
+_N_GROUPS = 5  # one in so many rows or sequences is held out for closed loops
 
-#: Sums over the rows of a fit, and over those that it is scored on.
+#: Sums over the rows of a fit, and over the rows on which it is scored.
 Folds = Iterable[tuple[RowSums, RowSums]]
 
 
 class SelectionRule(ABC):
-    """How a penalty is chosen from a path: the least score wins, of equal ones the larger penalty.
+    """Choice of a penalty from a path by the lowest score; of equal scores by the larger penalty.
 
-    A rule gets all rows in one sum, and folds if it asks for parts. Sums are of either kind that
-    `solver` names; rules need not know which.
+    A rule gets all rows in one sum, and folds if it needs parts. Sums may be of either class in
+    `SOLVERS`.
 
     Attributes
     ----------
     min_blocks : int
-        Blocks, sums over parts of the rows, that the rule needs at least; 0 for none. A rule that
-        needs blocks cannot choose in partial_fit, which keeps one sum over all rows, unless they
-        alternate.
+        Least number of blocks (sums over parts of the rows) that the rule needs; 0 for none. A rule
+        that needs blocks cannot be used in partial_fit, which keeps one sum over all rows, unless
+        the blocks alternate.
     alternates : bool
-        Whether the blocks are two halves that rows belong to in turns, by `Runs`.
+        Whether the blocks are two halves, to which rows are assigned in turn by `Runs`.
     neighbours : bool
-        Whether the rule needs sums over the differences of neighbouring rows, too.
+        Whether the rule also needs sums over the differences of neighbouring rows.
     in_loops : bool
         Whether it needs closed loops, which an estimator runs for it.
     """
@@ -49,7 +49,7 @@ class SelectionRule(ABC):
     alternates = neighbours = in_loops = False
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
-        """Return which part of the sums each row belongs to.
+        """Return the part of the sums that each row belongs to.
 
         Parameters
         ----------
@@ -59,19 +59,18 @@ class SelectionRule(ABC):
         Returns
         -------
         list of tuples of pairs (part, end)
-            Rows of a sequence belong to a part if they come before its `end`, and not before that
-            of the pair before.
+            A part contains the rows of a sequence from the previous pair's `end` to this `end`.
         """
         return [((0, length),) for length in lengths]
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
-        """Return the parts that are scored on."""
+        """Return the parts on which fits are scored."""
         return []
 
-    def check(  # noqa: B027 (most rules have nothing to refuse)
+    def check(  # noqa: B027 (most rules have nothing to check)
         self, name: str, blocks: Sequence[RowSums] | None
     ) -> None:
-        """Refuse blocks that the rule, known as `name`, cannot score on."""
+        """Check that the rule, called `name`, can score on these blocks."""
 
     @abstractmethod
     def scores(
@@ -93,16 +92,15 @@ class SelectionRule(ABC):
             Returns their ridge solutions for any penalty.
         alphas : array of shape (n_alphas,)
         folds : iterable of (fitted, scored)
-            For each block two sums, over all other rows and over the block's; the first is made
-            when its turn comes.
+            For each block two sums: over all other rows, computed when needed, and over the block.
         fit_intercept : bool
         neighbours : NeighbourSums, optional
-            Of all rows, where the rule asks for them.
+            Of all rows, if the rule needs them.
         """
 
 
 class _FromPath(SelectionRule):
-    """A score of each penalty from one decomposition of all rows: no row is left out."""
+    """A score of each penalty from one decomposition of all rows, without held-out rows."""
 
     def __init__(self, score: Callable[[PenaltyPath, float], Array]) -> None:
         self.score = score
@@ -139,7 +137,7 @@ class _NeighboursDepend(SelectionRule):
 
 
 class _Blocked(SelectionRule):
-    """Blocks of consecutive rows, each scored by a fit on all others."""
+    """Blocks of consecutive rows, each scored by a fit on all other rows."""
 
     min_blocks = 2
 
@@ -154,7 +152,7 @@ class _Blocked(SelectionRule):
         return cuts
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
-        # a long gap in the targets may leave nothing of a block
+        # a long gap in the targets may leave a block empty
         return [part for part in parts.values() if part.n_samples]
 
     def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
@@ -180,14 +178,14 @@ class _Blocked(SelectionRule):
 
 
 class _HoldOut(_Blocked):
-    """The end of each sequence, scored by a fit on what comes before."""
+    """The end of each sequence, scored by a fit on the rows before it."""
 
     min_blocks = 1
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]
-        held = [round(_HELD_OUT * n) for n in kept]
-        return [((0, length - h), (1, length)) for length, h in zip(lengths, held, strict=True)]
+        held_out = [round(_HELD_OUT * n) for n in kept]
+        return [((0, length - n), (1, length)) for length, n in zip(lengths, held_out, strict=True)]
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         return [parts[1]] if 1 in parts else []
@@ -199,16 +197,16 @@ class _HoldOut(_Blocked):
 
 
 class FreeRuns(_HoldOut):
-    """Closed loops in rows at the end, under coefficients from the rows before.
+    """Closed loops over rows at the end, with coefficients from the rows before.
 
-    The last fifth of each sequence is held out; of five sequences or more, none of which has more
-    than a fifth of the rows, whole ones at the end.
+    The last fifth of each sequence is held out. If there are five sequences or more, and none has
+    more than a fifth of the rows, whole sequences at the end are held out instead.
 
     Parameters
     ----------
     errors : callable, optional
-        ``errors(coefs, intercepts)``, the errors of loops under what `RowSums.along` returns, as
-        scores, (n_alphas, 1). An estimator runs the loops: sums know of none.
+        ``errors(coefs, intercepts)`` returns the errors of closed loops with the results of
+        `RowSums.along`, as scores, (n_alphas, 1). An estimator runs the loops; sums cannot.
     """
 
     in_loops = True
@@ -217,21 +215,21 @@ class FreeRuns(_HoldOut):
         self.errors = errors
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
-        """Return which rows are learned from, part 0, and which are held out."""
+        """Return the rows to learn from as part 0, and the held-out rows as part 1."""
         kept = np.maximum(np.subtract(lengths, skips), 0)
-        held = kept // _N_GROUPS
+        held_out = kept // _N_GROUPS
         if len(kept) >= _N_GROUPS and kept.max() <= kept.sum() / _N_GROUPS:
             at_end = np.cumsum(kept[::-1])[::-1] <= kept.sum() / _N_GROUPS
             at_end[-1] = True
-            held = np.where(at_end, lengths, 0)
-        ends = np.subtract(lengths, held).tolist()
+            held_out = np.where(at_end, lengths, 0)
+        ends = np.subtract(lengths, held_out).tolist()
         return [((0, end), (1, length)) for length, end in zip(lengths, ends, strict=True)]
 
     def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
-        """Refuse to choose where nobody runs loops, or of other parts."""
+        """Check that an estimator runs closed loops, and that there is one held-out block."""
         if self.errors is None:
             raise ValueError(
-                f"selection={name!r} runs closed loops, and sums know of none. Use "
+                f"selection={name!r} runs closed loops, and sums cannot run any. Use "
                 f"ESNRegressor(alpha_selection={name!r}), or another estimator that forecasts, or "
                 'selection="reml" here.'
             )
@@ -246,14 +244,14 @@ class FreeRuns(_HoldOut):
         fit_intercept: bool,
         neighbours: NeighbourSums | None = None,
     ) -> Array:
-        """Return the error of loops under each penalty, (n_alphas, 1): all outputs have one."""
+        """Return the error of closed loops under each penalty, for all outputs together."""
         assert self.errors is not None
         ((before, _),) = folds
         return self.errors(*before.along(alphas, fit_intercept))
 
 
 class _Halves(_Blocked):
-    """Two halves, each scored by a fit on the other: runs of rows belong to them in turns."""
+    """Two halves, each scored by a fit on the other; runs of rows are assigned to them in turn."""
 
     alternates = True
 
@@ -266,35 +264,36 @@ class _Halves(_Blocked):
             raise ValueError(f"selection={name!r} needs two blocks; got {n_blocks}.")
 
 
-_LEAST_RUN = 8  # rows of sequences; within one, twice as many
-_GROWTH = 5  # a run has a fifth of the rows before it at least, within one sequence two fifths
+_LEAST_RUN = 8  # rows of a run that ends with a sequence; twice as many within one
+_GROWTH = 5  # a run has at least a fifth of the rows before it, within one sequence two fifths
 
 
 @saved
 class Runs:
-    """Runs of rows that belong to two halves in turns, as rows come in.
+    """Runs of rows that are assigned to two halves in turn, as rows arrive.
 
-    Errors of neighbouring rows depend on one another, so that a half tells little of the other if
-    the runs are short. They grow with the number of rows before them: where a run ends depends on
-    the rows before alone, not on how many are to come, or on how they are dealt out to calls. It
-    ends with a sequence, unless the rows of one sequence in it are twice as many as it must have.
+    Errors of neighbouring rows depend on one another, so that with short runs one half would be no
+    independent test of the other. Runs grow with the number of rows before them: the end of a run
+    depends on earlier rows alone, not on the number of later ones, or on how rows are split into
+    calls. A run ends with a sequence, unless it contains twice its least number of rows from one
+    sequence.
     """
 
     def __init__(self, n_rows: int = 0) -> None:
         self.n_rows = n_rows  # of all runs so far
-        self.filled = self.within = 0  # rows of this run, and those of this sequence among them
+        self.filled = self.within = 0  # rows of this run, and how many are from this sequence
         self.half = 0
         self.least = max(_LEAST_RUN, n_rows // _GROWTH)
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int], *, continues: bool = False) -> Cuts:
-        """Return which half rows belong to, and go on from there with the next.
+        """Return the half that each row belongs to; the next call continues from there.
 
         Parameters
         ----------
         lengths, skips : sequences of int
             Rows of each sequence, and how many at its start are washout.
         continues : bool, default=False
-            Whether the first sequence continues the last one of the call before.
+            Whether the first sequence continues the last one of the previous call.
         """
         cuts = []
         for length, skip in zip(lengths, skips, strict=True):
@@ -325,7 +324,7 @@ class Runs:
         self.least = max(_LEAST_RUN, self.n_rows // _GROWTH)
 
 
-#: Name -> rule: what ``alpha_selection`` and ``ridge_path(selection=...)`` may be.
+#: Name -> rule: the values of ``alpha_selection`` and ``ridge_path(selection=...)``.
 SELECTIONS: dict[str, SelectionRule] = {
     "gcv": _FromPath(lambda path, alpha: path.gcv(alpha)),
     "reml": _FromPath(lambda path, alpha: path.reml(alpha)),
@@ -340,15 +339,15 @@ SELECTIONS: dict[str, SelectionRule] = {
 def least_score(
     alphas: Array, scores: Array, per_target: bool, variances: ArrayLike = 1.0
 ) -> float | Array:
-    """Return the penalty of the least score; of equal ones the largest.
+    """Return the penalty with the lowest score; of equal scores the largest penalty.
 
     Parameters
     ----------
     alphas : array of shape (n_alphas,)
     scores : array of shape (n_alphas, n_outputs)
     per_target : bool
-        Whether each output gets a penalty of its own, (n_outputs,); else the sum decides, of scores
-        in units of the variance of the output.
+        Whether each output gets a separate penalty, (n_outputs,); else one penalty minimises the
+        sum of the scores, in units of the variance of each output.
     variances : array of shape (n_outputs,), default=1.0
         Of the targets.
     """
@@ -360,12 +359,12 @@ def least_score(
 
 
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
-    """Yield for each block the sums over all other rows, and its own.
+    """Yield for each block the sums over all other rows, and over the block.
 
     Parameters
     ----------
     sums : accumulator
-        All rows.
+        Over all rows.
     blocks : sequence of accumulators
     rest : sequence of accumulators
         The rows outside the blocks.

@@ -1,4 +1,4 @@
-"""The ridge of the last rows, by up- and downdates that are corrected by the rows themselves."""
+"""Ridge regression on the last rows, by up- and downdates with corrections from residuals."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from reservoir.readouts.sums import FAR_FROM_OVERFLOW, raise_overflow
 
 @saved
 class SlidingWindow(RowRegressor):
-    """Ridge regression on the last rows: what is older than `n_rows` rows is forgotten, exactly.
+    """Ridge regression on the last `n_rows` rows: older rows are forgotten exactly.
 
-    The rows of the window are kept. As rows enter and leave, their triangular factor is up- and
-    downdated [1]_. Coefficients that come from it are corrected by the residuals of the rows
-    themselves (corrected semi-normal equations [2]_) until nothing is left to correct, so that the
-    rounding errors of many downdates do not reach them. Where corrections do not get small, or a
-    downdate would lose its digits, the factor is made afresh from the rows. A call with one row
-    takes O(n_features^2 + n_rows n_features) if the window is longer than the number of features. A
-    shorter one is often solved afresh, at O(n_rows n_features^2), with a penalty below 1e-8 or so.
+    The rows of the window are stored. As rows enter and leave, their triangular factor is up- and
+    downdated [1]_. The coefficients from it are corrected by the residuals of the rows (corrected
+    semi-normal equations [2]_) until the corrections vanish, so that they are free of the rounding
+    errors of many downdates. If the corrections do not converge, or a downdate would lose digits,
+    the factor is recomputed from the rows. A call with one row takes O(n_features^2 + n_rows
+    n_features) if the window is longer than the number of features. With a shorter window, and a
+    penalty below 1e-8 or so, the factor is often recomputed, at O(n_rows n_features^2).
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class SlidingWindow(RowRegressor):
 
     See Also
     --------
-    RecursiveLeastSquares : Forgets little by little, and keeps no rows.
+    RecursiveLeastSquares : Forgets gradually, and stores no rows.
 
     References
     ----------
@@ -75,9 +75,9 @@ class SlidingWindow(RowRegressor):
         check_switch("fit_intercept", self.fit_intercept)
         check_positive_alpha(self.alpha)
 
-    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
+    def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:
         _check_squares(H, Y, weights)
-        if anew:
+        if reset:
             self._window = WindowFactor(
                 self.n_rows, H.shape[1], Y.shape[1], float(self.alpha), bool(self.fit_intercept)
             )
@@ -96,7 +96,7 @@ class SlidingWindow(RowRegressor):
 
 
 def _check_squares(H: Array, Y: Array, weights: Array | None) -> None:
-    """Refuse rows whose squares overflow."""
+    """Check that the squares of rows do not overflow."""
     heaviest = 1.0 if weights is None else max(1.0, float(weights.max(initial=0.0)))
     for name, values in (("H", H), ("Y", Y)):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""A scikit-learn estimator as readout: fitted on stored features, or row by row in a session."""
+"""A scikit-learn estimator as a readout: fitted on stored features, or row by row in a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reservoir.readouts.sums import check_forgetting
 
 @saved
 class StoredReadout(Readout):
-    """Any estimator with `fit` and `predict` on the stored features of all rows."""
+    """Any estimator with `fit` and `predict`, fitted on the stored features of all rows."""
 
     fitted = ("readout_",)
     ordered = True
@@ -26,21 +26,21 @@ class StoredReadout(Readout):
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
         self.rows: list[tuple[Array, Array, Array | None]] = []
-        self.learned: Any = None  # the estimator that goes on learning in partial_fit
-        self.asked: dict[str, Any] = {}  # its parameters as the last call has given them
+        self.learned: Any = None  # the estimator that continues to learn in partial_fit
+        self.asked: dict[str, Any] = {}  # its parameters in the last call
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether it is an estimator in scikit-learn's sense."""
+        """Whether `readout` has `fit` and `predict`."""
         return hasattr(readout, "fit") and hasattr(readout, "predict")
 
     @property
     def n_rows(self) -> int:
-        """Rows that wait for `solve`."""
+        """Number of stored rows, until `solve`."""
         return sum(len(features) for features, _, _ in self.rows)
 
     def check_room(self, width: int, n_rows: int = 0) -> None:
-        """Refuse more features than there is memory to store, and to join in one array."""
+        """Check that there is enough memory to store features, and to join them in one array."""
         what = f"Two copies of the features of {n_rows} rows x {width} features"
         remedy = 'Use dtype="float32", or the built-in ridge (readout=None), which stores no rows.'
         with room_for(what, 2.0 * n_rows * width * np.dtype(self.settings.dtype).itemsize, remedy):
@@ -53,7 +53,7 @@ class StoredReadout(Readout):
         return one
 
     def check_partial(self) -> None:
-        """Refuse an estimator that cannot go on learning."""
+        """Check that the estimator has partial_fit."""
         if not hasattr(self.settings.estimator, "partial_fit"):
             raise TypeError(
                 f"{type(self.settings.estimator).__name__} has no partial_fit. Use a readout that "
@@ -67,71 +67,71 @@ class StoredReadout(Readout):
         keep: Array = np.ones(len(features), bool)
         if self.settings.skip_missing:
             keep = np.logical_not(np.isnan(targets).any(axis=1))
-        # taking rows by a mask copies them
+        # a mask copies the rows
         self.rows.append(
             (features[keep], targets[keep], None if weights is None else weights[keep])
         )
 
     def merge(self, other: StoredReadout) -> None:
-        """Add the rows of another one."""
+        """Add the rows of another readout."""
         self.rows = self.rows + other.rows
 
     def solve(self) -> dict[str, Any]:
-        """Fit the estimator, or go on with it, and let go of the rows."""
+        """Fit the estimator, or continue with partial_fit, and drop the rows."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has a missing target.")
         features, targets, weights = zip(*self.rows, strict=True)
         self.rows = []
-        asked = self.settings.estimator.get_params()
+        params = self.settings.estimator.get_params()
         if self.learned is None or not self.settings.partial:
             self.learned = clone(self.settings.estimator)
-        elif changed := _changes(self.asked, asked):
-            self.learned.set_params(**changed)  # what cannot change is the estimator's to refuse
-        self.asked = asked
+        elif changed := _changes(self.asked, params):
+            self.learned.set_params(**changed)  # the estimator raises if one must not change
+        self.asked = params
         fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
-        known: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if weights[0] is not None:
             if not _takes_weights(fit):
                 raise TypeError(
-                    f"{type(self.settings.estimator).__name__} does not take the sample_weight "
-                    "that was given, or that class_weight makes."
+                    f"{type(self.settings.estimator).__name__} does not accept sample_weight, "
+                    "which was given or results from class_weight."
                 )
-            known["sample_weight"] = np.concatenate(weights)
+            options["sample_weight"] = np.concatenate(weights)
         if self.settings.partial and self.settings.classes is not None:
-            known["classes"] = self.settings.classes
+            options["classes"] = self.settings.classes
         Y, decode = np.concatenate(targets), self.settings.decode
-        fit(np.concatenate(features), Y if decode is None else decode(Y), **known)
+        fit(np.concatenate(features), Y if decode is None else decode(Y), **options)
         return {"readout_": self.learned}
 
     def row_learner(self, model: Any) -> StoredRows:
-        """Return what goes on with a copy of the fitted estimator."""
+        """Return an online learner with a copy of the fitted estimator."""
         self.check_partial()
-        own = copy.deepcopy(model.readout_)
-        return StoredRows(self.renewed(ReadoutSettings()), own, self.settings.classes)
+        estimator = copy.deepcopy(model.readout_)
+        return StoredRows(self.renewed(ReadoutSettings()), estimator, self.settings.classes)
 
     @classmethod
     def outputs(cls, model: Any) -> Outputs:
         """Return the estimator's predictions, in the dtype of the features."""
         predict = model.readout_.predict
 
-        def say(features: Array) -> Array:
+        def predicted(features: Array) -> Array:
             return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
 
-        return say
+        return predicted
 
 
 @saved
 class StoredRows(RowLearner):
-    """Hands rows to an estimator's own partial_fit.
+    """Online learner that passes rows to the partial_fit of a scikit-learn estimator.
 
     Parameters
     ----------
     readout : Readout
-        What partial_fit of the whole estimator goes on from.
+        The readout from which partial_fit of the whole network continues.
     estimator : object
-        The fitted readout, this learner's own.
+        A copy of the fitted readout, for this learner alone.
     classes : array or None
-        All labels that will ever come, for a classifier.
+        All labels that can occur, for a classifier.
     """
 
     def __init__(self, readout: Any, estimator: Any, classes: Array | None) -> None:
@@ -140,32 +140,32 @@ class StoredRows(RowLearner):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the estimator in messages."""
         return type(self.estimator).__name__
 
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
-        """Go on with the estimator."""
-        known: dict[str, Any] = {}
+        """Pass rows to the estimator."""
+        options: dict[str, Any] = {}
         if weights is not None:
             if not self.takes_weights:
-                raise TypeError(f"{self.name} does not take the sample_weight that was given.")
-            known["sample_weight"] = weights
+                raise TypeError(f"{self.name} does not accept sample_weight, which was given.")
+            options["sample_weight"] = weights
         if self.classes is not None:
-            known["classes"] = self.classes
-        self.estimator.partial_fit(features, decode(targets), **known)
+            options["classes"] = self.classes
+        self.estimator.partial_fit(features, decode(targets), **options)
 
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
         """Return the estimator."""
         return {"readout_": self.estimator}
 
     def readout(self) -> Readout:
-        """Return what goes on with the same estimator."""
+        """Return the readout, which continues with the same estimator."""
         self.kept.learned = self.estimator
         return self.kept
 
     @property
     def forgetting(self) -> float:
-        """The estimator's own parameter, if it has one."""
+        """Parameter `forgetting` of the estimator, if it has one."""
         if not hasattr(self.estimator, "forgetting"):
             raise AttributeError(self._without("forgetting"))
         return self.estimator.forgetting
@@ -177,14 +177,14 @@ class StoredRows(RowLearner):
         self.estimator.set_params(forgetting=check_forgetting("forgetting", value))
 
     def forget(self, factor: float) -> None:
-        """Let all rows so far weigh `factor` times as much, if the estimator can."""
+        """Multiply the weights of all rows so far by `factor`, if the estimator supports it."""
         if not hasattr(self.estimator, "discount"):
             raise TypeError(self._without("forget"))
         self.estimator.discount(factor)
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are others than before."""
+    """Return the parameters that have changed."""
     return {name: value for name, value in now.items() if not _same(before.get(name), value)}
 
 
@@ -195,6 +195,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _takes_weights(fit: Any) -> bool:
-    """Whether a method knows sample_weight."""
+    """Whether a method accepts sample_weight."""
     takes = inspect.signature(fit).parameters.values()
     return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes)

@@ -1,4 +1,4 @@
-"""What sums over rows are to those who solve for a ridge readout, whatever they hold."""
+"""The interface of sums over rows, from which a ridge readout is solved."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from reservoir._validation import (
 from reservoir.readouts.eigen import EPS, NOISE, PenaltyPath, n_contrasts
 
 BLOCK_ROWS = 512
-FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
-_NOTHING = 1e-100  # of a row: squares of such factors would underflow
+FAR_FROM_OVERFLOW = 1e300  # below it, a sum of squares needs no check of its columns
+_NOTHING = 1e-100  # weight of a row that counts as forgotten: squares of such factors underflow
 TINY = float(np.finfo(np.float64).tiny)  # below, processors calculate a hundred times as slowly
 _Self = TypeVar("_Self", bound="RowSums")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class RidgeSolution(NamedTuple):
-    """Coefficients of a ridge readout and how its penalty was chosen.
+    """Coefficients of a ridge readout, its penalty, and the scores of the penalties.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class RidgeSolution(NamedTuple):
     alpha : float or array of shape (n_outputs,)
         The penalty; an array if it was chosen, or given, for each output.
     scores : array of shape (n_alphas, n_outputs) or None
-        Mean squared error that the selection estimates for each penalty; None from the method
-        `solve` of an accumulator.
+        Mean squared error that the selection estimates for each penalty; None if the solution is
+        from the method `solve` of an accumulator.
     """
 
     coef: Array
@@ -50,15 +50,15 @@ class RidgeSolution(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Coefficients, and what a row added to its own output in that.
+    """Coefficients, and the leverage of rows in that fit.
 
     Attributes
     ----------
     coef : array of shape (n_outputs, n_features)
     leverage : callable
         From features, (n_rows, n_features), to ``h' (H'H + alpha)^-1 h`` about the mean of H:
-        (n_rows,), or (n_rows, n_outputs) where each output has a penalty of its own. To be
-        called once, at most; it holds the memory of a matrix.
+        (n_rows,), or (n_rows, n_outputs) where each output has a separate penalty. Call it at most
+        once; it keeps a matrix in memory.
     """
 
     coef: Array
@@ -66,14 +66,14 @@ class Solved(NamedTuple):
 
 
 class Likelihood(Protocol):
-    """Anything that tells the restricted likelihood of a penalty, as `PenaltyPath.reml` does."""
+    """Anything that computes the restricted likelihood of a penalty, as `PenaltyPath.reml` does."""
 
     def reml(self, alpha: float) -> Array:
-        """Return it in units of squared targets, (n_outputs,)."""
+        """Return the likelihood in units of squared targets, (n_outputs,)."""
 
 
 def in_room(n_matrices: int) -> Callable[[_F], _F]:
-    """Let a method of sums refuse what does not fit: so many matrices, its own counted."""
+    """Decorate a method of sums: raise if `n_matrices`, with the matrix of the sums, do not fit."""
 
     def decorate(method: _F) -> _F:
         @functools.wraps(method)
@@ -87,7 +87,7 @@ def in_room(n_matrices: int) -> Callable[[_F], _F]:
 
 
 def room_for_matrices(n_features: int, n_matrices: int) -> contextlib.AbstractContextManager[None]:
-    """Return a context for so many matrices of n_features x n_features, at the same time."""
+    """Return a context for `n_matrices` of n_features x n_features at the same time."""
     return room_for(
         f"Matrices of n_features x n_features = {n_features} x {n_features} numbers, "
         f"{n_matrices} at a time,",
@@ -97,33 +97,35 @@ def room_for_matrices(n_features: int, n_matrices: int) -> contextlib.AbstractCo
 
 
 class RowSums(ABC):
-    """Features H and targets Y, summed over rows: all that a ridge readout needs of them.
+    """Sums over rows of features H and targets Y: all that a ridge readout needs of the rows.
 
     Parameters
     ----------
     n_features, n_outputs : int
     forgetting : float in (0, 1], default=1.0
-        What each row that enters multiplies the weights of all rows before it by.
+        Factor by which each new row multiplies the weights of all rows before it.
 
     Attributes
     ----------
     n_samples : int
-        Rows seen, those of weight zero left out.
+        Number of rows seen, except rows of weight zero.
     weight : float
-        Sum of the sample weights, as far as they are not forgotten.
+        Sum of the sample weights after forgetting.
     ageing : float
-        The product of the factors of all rows seen: what they multiply rows before them by.
+        Product of the forgetting factors of all rows seen, by which they multiply the weights of
+        rows before them.
     to_solve, of_path : int
-        Matrices of n_features x n_features that are there while `solve`, or `path`, works.
+        Number of matrices of n_features x n_features in memory during `solve`, or `path`.
     held : float
-        Of the largest sum of squares of a feature: smaller ones are lost in rounding errors.
+        Relative to the largest sum of squares of a feature: smaller ones are lost in rounding
+        errors.
     """
 
     to_solve = of_path = 1
     held = NOISE
     n_samples: int
     weight: float
-    # of sums that forget nothing, as all did in files of earlier versions
+    # defaults for sums without forgetting, as in files of earlier versions
     forgetting = 1.0
     ageing = 1.0
     _ages: tuple[float, float] | None = None  # sums of the rows' ageing factors and their squares
@@ -147,7 +149,7 @@ class RowSums(ABC):
 
     @abstractmethod
     def merge(self: _Self, other: _Self) -> _Self:
-        """Add what another accumulator of the same size has seen."""
+        """Add the rows of another accumulator of the same size."""
 
     def copy(self: _Self) -> _Self:
         """Return an independent copy."""
@@ -155,9 +157,9 @@ class RowSums(ABC):
         return empty.merge(self)
 
     def after(self: _Self, earlier: _Self) -> _Self:
-        """Return sums over the rows of an earlier accumulator, then these; use these up.
+        """Return sums over an earlier accumulator's rows, then these; do not reuse this one.
 
-        As ``earlier.copy().merge(self)``, which forgets as this one does from then on.
+        As ``earlier.copy().merge(self)``, with the forgetting factor of this one.
         """
         total = earlier.copy().merge(self)
         total.forgetting = self.forgetting
@@ -165,10 +167,10 @@ class RowSums(ABC):
 
     @property
     def n_effective(self) -> float:
-        """Rows that all weigh the same and would say as much as those seen, however old.
+        """Number of rows of equal weight with the same information as the rows seen.
 
-        With ageing factors f, what forgetting has left of each row's weight, ``(sum f)^2 / sum
-        f^2`` (Kish 1965); n_samples where nothing has aged.
+        ``(sum f)^2 / sum f^2`` (Kish 1965), where f is the share of a row's weight that remains
+        after forgetting; n_samples without forgetting.
         """
         if self._ages is None:
             return self.n_samples
@@ -177,9 +179,9 @@ class RowSums(ABC):
 
     @abstractmethod
     def square_sums(self) -> Array:
-        """Return for each feature the sum of its squares; penalties are large or small beside it.
+        """Return the sum of squares of each feature, the scale of penalties.
 
-        About the means where those are taken off as the rows come.
+        About the means in accumulators that subtract them as rows are added.
         """
 
     def mean_square_sum(self) -> float:
@@ -187,15 +189,15 @@ class RowSums(ABC):
         return float(self.square_sums().mean())
 
     def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
-        """Return new sums over all rows but those of a part: the others', merged.
+        """Return new sums over all rows except a part, merged from the other parts.
 
         Parameters
         ----------
         part : accumulator
         others : sequence of accumulators
-            Parts that hold the remaining rows. A GramAccumulator subtracts where they do not hold
-            all of them. Rounding errors of the part are left then: of a column that varies in it
-            alone, nothing else.
+            Parts that contain the remaining rows. If they do not contain all of them, a
+            GramAccumulator subtracts the part, and the part's rounding errors remain. A column that
+            varies only in the part is then nothing but rounding errors.
 
         Returns
         -------
@@ -204,20 +206,21 @@ class RowSums(ABC):
         Raises
         ------
         ValueError
-            If the others of a QRAccumulator do not hold all remaining rows, or rows were forgotten.
+            If the others of a QRAccumulator do not contain all remaining rows, or rows were
+            forgotten.
         """
         self._check_never_aged(part, *others)
-        n_held = part.n_samples + sum(other.n_samples for other in others)
-        if n_held != self.n_samples:
-            return self._less(part, n_held)
+        n_present = part.n_samples + sum(other.n_samples for other in others)
+        if n_present != self.n_samples:
+            return self._less(part, n_present)
         rest = type(self)(self.n_features, self.n_outputs)
         for other in others:
             rest.merge(other)
         return rest
 
     @abstractmethod
-    def _less(self: _Self, part: _Self, n_held: int) -> _Self:
-        """Take a part away where it and the others hold `n_held` rows only, or refuse to."""
+    def _less(self: _Self, part: _Self, n_present: int) -> _Self:
+        """Subtract a part that has only `n_present` rows together with the others, or raise."""
 
     @abstractmethod
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
@@ -225,7 +228,7 @@ class RowSums(ABC):
 
     @abstractmethod
     def path(self, fit_intercept: bool = True) -> PenaltyPath:
-        """Return what gives coefficients for any penalty, from one decomposition."""
+        """Return ridge solutions for any penalty, from one decomposition."""
 
     @abstractmethod
     def _likelihood(
@@ -233,24 +236,24 @@ class RowSums(ABC):
     ) -> Likelihood:
         """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
 
-        Their common factor, a power of the determinant of that precision, is left out.
+        Their common factor, a power of the determinant of that precision, is omitted.
 
         Parameters
         ----------
         differences : accumulator
-            Sums over the differences of neighbouring rows, whose squares L is of.
+            Sums over the differences of neighbouring rows, whose squares define L.
         rho : float in [0, 1)
         least : float > 0
-            The smallest penalty that will be asked for.
+            The smallest penalty that will be requested.
         fit_intercept : bool
         """
 
     def _n_contrasts(self, fit_intercept: bool) -> float:
-        """Return how many contrasts of these rows a restricted likelihood is of."""
+        """Return the number of contrasts of these rows in a restricted likelihood."""
         return n_contrasts(**self._counts(fit_intercept))
 
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
-        """Return coefficients and intercepts under each penalty, as `squared_errors` takes them.
+        """Return coefficients and intercepts under each penalty, in the form of `squared_errors`.
 
         Parameters
         ----------
@@ -268,7 +271,7 @@ class RowSums(ABC):
 
     @abstractmethod
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows of outputs given by coefficients.
+        """Return sums of squared errors over these rows, for given coefficients.
 
         Parameters
         ----------
@@ -282,13 +285,13 @@ class RowSums(ABC):
 
     @abstractmethod
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
-        """Return what rows can be added to afterwards: a triangular factor with the penalty.
+        """Return a triangular factor of features and penalty, to which rows can be added.
 
         Parameters
         ----------
         alpha : float > 0
         fit_intercept : bool
-            Whether the rows are taken about their means.
+            Whether the means of the rows are subtracted.
 
         Returns
         -------
@@ -304,16 +307,16 @@ class RowSums(ABC):
     def _solve(
         self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
     ) -> Solved:
-        """Solve in the most accurate way; `path`, if it is known already, helps."""
+        """Solve in the most accurate way; `path` saves work if it has been computed already."""
 
     @abstractmethod
     def _intercept(self, coef: Array) -> Array:
-        """Return the intercept that goes with coefficients about the mean."""
+        """Return the intercept for coefficients of the centred features."""
 
     def _solution(
         self, coef: Array, alpha: Any, fit_intercept: bool, scores: Array | None = None
     ) -> RidgeSolution:
-        """Coefficients with the intercept that goes with them."""
+        """Return coefficients with their intercept."""
         intercept = self._intercept(coef) if fit_intercept else np.zeros(self.n_outputs)
         return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
 
@@ -335,14 +338,14 @@ class RowSums(ABC):
         return np.asarray(np.sqrt(squares / self.weight))
 
     def _counts(self, fit_intercept: bool) -> dict[str, Any]:
-        """Return the counts of rows that a path of penalties goes by."""
+        """Return the counts of rows that a `PenaltyPath` needs."""
         n = self.n_samples
         return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
     def discounted(self: _Self, factor: float) -> _Self:
-        """Return sums in which every row so far weighs `factor` times as much; use these up.
+        """Return sums with the weight of every row multiplied by `factor`; do not reuse this one.
 
-        Rows of which next to nothing is left are forgotten altogether.
+        Rows whose weight becomes almost zero are forgotten completely.
         """
         left = self.n_samples if self._ages is None else self._ages[0]
         if factor * left < _NOTHING:
@@ -353,19 +356,19 @@ class RowSums(ABC):
 
     @abstractmethod
     def _discount(self, factor: float) -> None:
-        """Let every row so far weigh `factor` times as much, between 0 and 1."""
+        """Multiply the weight of every row so far by `factor`, between 0 and 1."""
 
     def _row_ages(self, n: int) -> tuple[float, Array | None]:
-        """Return what n rows multiply the sums before them by, and what is left of each of them."""
+        """Return the factor of n new rows on the sums before them, and the weight of each row."""
         if self.forgetting == 1.0:
             return 1.0, None
         factors = ageing_factors(self.forgetting, n + 1)
         return float(factors[0]), factors[1:]
 
     def _count_ages(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
-        """Take note of n rows, before they are counted: what they age, and what is left of them.
+        """Update the ageing factors for n new rows, before they are added to n_samples.
 
-        `ages` are the sums of their factors and of the squares; None where all are 1.
+        `ages` are the sums of their factors and of the squares; None if all factors are 1.
         """
         if self._ages is None and ages is None:
             return
@@ -374,28 +377,28 @@ class RowSums(ABC):
         self.ageing = above_tiny(self.ageing * ageing)
 
     def _check_never_aged(self, *parts: RowSums) -> None:
-        """Refuse to take rows away where what is left of them is not known."""
+        """Check that no row has lost weight, so that rows can be subtracted."""
         for sums in (self, *parts):
             if min(sums.forgetting, sums.ageing) < 1:
                 raise ValueError(
-                    f"Rows cannot be taken away from sums that forget, or have forgotten "
-                    f"(forgetting={sums.forgetting:g}, rows aged by {sums.ageing:g} in all): later "
-                    "rows have made them lighter. Add the rows that stay to a new accumulator, or "
-                    "use forgetting=1.0 throughout."
+                    f"Rows cannot be subtracted from sums with forgetting "
+                    f"(forgetting={sums.forgetting:g}, rows aged by {sums.ageing:g} in total): "
+                    "later rows have reduced their weights. Add the remaining rows to a new "
+                    "accumulator, or use forgetting=1.0 throughout."
                 )
 
     def _check_removal(self, n: int, weight: float) -> None:
-        """Refuse to take away rows that are not there, or are lost in rounding errors."""
+        """Check that rows can be subtracted: they were added, and the others are not lost."""
         self._check_never_aged()
         if n > self.n_samples or weight > self.weight * (1 + 1e-9):
             raise ValueError(
-                f"Cannot take away {n} rows of total weight {weight:g}: only "
+                f"Cannot subtract {n} rows of total weight {weight:g}: only "
                 f"{self.n_samples} rows of total weight {self.weight:g} were added."
             )
         if n < self.n_samples and weight >= self.weight * (1 - 4 * EPS):
             raise ValueError(
-                f"Cannot take away total weight {weight:g} of {self.weight:g}: the "
-                f"{self.n_samples - n} rows that stay are lost in its rounding errors. Add them "
+                f"Cannot subtract total weight {weight:g} of {self.weight:g}: the "
+                f"{self.n_samples - n} remaining rows are lost in its rounding errors. Add them "
                 "to a new accumulator."
             )
 
@@ -406,7 +409,9 @@ class RowSums(ABC):
     def _check_size(self, other: RowSums) -> None:
         mine, its = (self.n_features, self.n_outputs), (other.n_features, other.n_outputs)
         if mine != its:
-            raise ValueError(f"(n_features, n_outputs) must agree: {mine} here, {its} there.")
+            raise ValueError(
+                f"(n_features, n_outputs) must agree: {mine} here, {its} in the other accumulator."
+            )
 
     def _read_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Return features, targets and weights of rows as arrays whose shapes agree."""
@@ -432,18 +437,18 @@ class RowSums(ABC):
 
 
 def check_forgetting(name: str, value: Any) -> float:
-    """Return a forgetting factor as a float, or refuse it."""
+    """Check that a forgetting factor is in (0, 1], and return it as a float."""
     if isinstance(value, Real) and not isinstance(value, bool) and not 0 < float(value) <= 1:
         raise ValueError(
-            f"{name}={value} must be in (0, 1]: each row that enters multiplies the weights of "
-            "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about "
-            "n rows."
+            f"{name}={value} must be in (0, 1]: each new row multiplies the weights of all rows "
+            "before it by this. Use 1.0 to forget nothing, and 1 - 1/n for a memory of about n "
+            "rows."
         )
     return check_number(name, value)
 
 
 def ageing_factors(forgetting: float, n: int) -> Array:
-    """Return what is left of the weights of n rows once all have entered: of the last one all."""
+    """Return the remaining weights of n rows once all are added; the last one's is 1."""
     with np.errstate(under="ignore"):
         factors = forgetting ** np.arange(n - 1, -1, -1.0)
     factors[factors < TINY] = 0.0
@@ -451,25 +456,25 @@ def ageing_factors(forgetting: float, n: int) -> Array:
 
 
 def sums_of(ages: Array | None) -> tuple[float, float] | None:
-    """Return the sums of ageing factors and of their squares; None where nothing ages."""
+    """Return the sums of ageing factors and of their squares; None without forgetting."""
     return None if ages is None else (float(ages.sum()), float(ages @ ages))
 
 
 def above_tiny(value: float) -> float:
-    """Return a product of factors, or 0 where it is lost below the smallest normal number."""
+    """Return a product of factors, or 0 if it is below the smallest normal number."""
     return value if value >= TINY else 0.0
 
 
 def raise_overflow(name: str, column: int) -> None:
-    """Say of a column of features ("H") or targets ("Y") that its squares are not finite."""
+    """Raise `SumError` for a column of features ("H") or targets ("Y"): squares are not finite."""
     remedy = "Scale the targets."
     if name == "H":
         remedy = (
-            "H holds states, then inputs. Scale the inputs, or leave them out of the readout "
+            "H contains states, then inputs. Scale the inputs, or exclude them from the readout "
             "(include_input=False)."
         )
     error = SumError(
-        f"{name} holds NaN or infinity, or values whose squares overflow, in column {column}. "
+        f"{name} contains NaN or infinity, or values whose squares overflow, in column {column}. "
         f"{remedy}"
     )
     error.of, error.column = name, column

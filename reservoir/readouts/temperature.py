@@ -1,4 +1,4 @@
-"""Probabilities from the scores of classes: their softmax at one temperature."""
+"""Probabilities from the scores of classes: their softmax at a fitted temperature."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def probabilities(scores: Array, temperature: float) -> Array:
     Parameters
     ----------
     scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
-        A single column is the score of the second class, and minus that of the first.
+        A single column is the score of the second class, and its negative the score of the first.
     temperature : float
         Scores are divided by it.
     """
@@ -27,7 +27,7 @@ def probabilities(scores: Array, temperature: float) -> Array:
     with np.errstate(over="ignore"):
         scaled = scores / temperature
         overflow = ~np.isfinite(scaled).all(axis=1, keepdims=True)
-        if overflow.any():  # differences from the largest score may: their exponential is 0
+        if overflow.any():  # differences from the largest score may overflow: exp(-inf) is 0
             below = (scores - scores.max(axis=1, keepdims=True)) / temperature
             scaled = np.where(overflow, below, scaled)
         return softmax(scaled, axis=1)
@@ -36,20 +36,21 @@ def probabilities(scores: Array, temperature: float) -> Array:
 def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:
     """Return the temperature under which labels are most probable, given scores of held-out rows.
 
-    One number cannot overfit, and leaves the order of the classes as it is (Guo, Pleiss, Sun and
-    Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). Where the
-    scores tell the classes apart without error, likelihood alone would make it zero; so each label
-    counts as certain to 1 - 1 / (n + 2) only, n the number of rows, and the rest is spread over
-    all classes (after Platt, "Probabilistic outputs for support vector machines", 1999, eq. 2.2).
+    One number cannot overfit, and does not change the order of the classes (Guo, Pleiss, Sun and
+    Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). If the scores
+    separate the classes without error, maximum likelihood alone would make it zero. Each label is
+    therefore given the probability 1 - 1 / (n + 2), with n the number of rows, and the remainder is
+    spread over all classes (after Platt, "Probabilistic outputs for support vector machines", 1999,
+    eq. 2.2).
 
     Parameters
     ----------
     scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
     columns : array of the same shape
-        Labels as columns, the largest where the label is; a single one is positive for the second
-        class.
+        Labels as columns: the column of the label is the largest; a single column is positive for
+        the second class.
     weights : array of shape (n_rows,), optional
-        Their scale is of no account.
+        Their scale has no effect.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
     size = float(np.sqrt(np.mean(scores**2)))
     scores, spread = scores / size, spread * size
     weights = weights / weights.max()
-    n = weights.sum() ** 2 / (weights @ weights)  # rows of equal weight that would say as much
+    n = weights.sum() ** 2 / (weights @ weights)  # effective number of rows (Kish)
     below = scores - scores.max(axis=1, keepdims=True)
     # the mean over the classes is 0
     target = (1 - 1 / (n + 2)) * scores[np.arange(len(scores)), right]
@@ -79,7 +80,7 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
         p = np.exp(np.exp(log_sharpness) * below)
         return float(weights @ (np.einsum("ij,ij->i", p, scores) / p.sum(axis=1) - target))
 
-    # likelihood is concave in 1 / temperature: it has one maximum, perhaps at a bound
+    # likelihood is concave in 1 / temperature: it has one maximum, possibly at a bound
     low, high = np.log(_LEAST), np.log(_MOST)
     if slope(low) >= 0:
         best = low
@@ -91,5 +92,5 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
 
 
 def _by_class(columns: Array) -> Array:
-    """Return a column for each class, of two as well."""
+    """Return one column for each class, also for two classes."""
     return np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns

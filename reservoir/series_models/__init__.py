@@ -1,5 +1,5 @@
-"""Models of series as people have them: with trends, seasons, and few rows. Arrays in, arrays out.
+"""Models of typical series: with trends, seasons, and few rows. Arrays in, arrays out.
 
 Each model learns from a `History` and forecasts from any of its rows; `rolling` compares models by
-forecasts of rows that they have not seen, and averages those that do best.
+forecasts of held-out rows, and averages the best models.
 """

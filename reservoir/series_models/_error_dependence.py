@@ -1,4 +1,4 @@
-"""How errors of a forecast depend on each other, over horizons and columns; drawing such."""
+"""Dependence of forecast errors over horizons and columns, and random draws of such errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from reservoir._typing import Array
 
 _CLOSEST = 0.999  # correlation of neighbouring horizons, at most
-_OWN = 0.5  # share of the correlations as they were seen; the rest is that of a Markov chain
+_MEASURED = 0.5  # share of the measured correlations; the remainder is from a Markov chain
 
 
 def between_horizons(relative: Array) -> Array:
@@ -21,9 +21,9 @@ def between_horizons(relative: Array) -> Array:
     Returns
     -------
     array of shape (n_steps, n_steps)
-        The mean of what the errors of whole trajectories show, and of the correlations of a Markov
-        chain with the same correlations between neighbours: few trajectories say little of
-        horizons that lie apart.
+        The mean of the correlations in complete trajectories and of the correlations of a Markov
+        chain with the same values between neighbours: few trajectories are little evidence of the
+        correlations of distant horizons.
     """
     known = np.isfinite(relative)
     filled = np.where(known, relative, 0.0)
@@ -40,11 +40,11 @@ def between_horizons(relative: Array) -> Array:
     if len(trajectories) < 2 or not np.all(norms > 0):
         return chain
     unit = trajectories / norms
-    return _OWN * unit.T @ unit + (1 - _OWN) * chain
+    return _MEASURED * unit.T @ unit + (1 - _MEASURED) * chain
 
 
 def _chain(steps: Array) -> Array:
-    """Correlations of a Markov chain: products of those between neighbours."""
+    """Return correlations of a Markov chain: products of the correlations between neighbours."""
     size = len(steps) + 1
     found = np.eye(size)
     for k in range(1, size):
@@ -81,21 +81,22 @@ def dependent_normals(
     shape : tuple of int
         (n_paths, n_steps, n_outputs)
     along : array of shape (n_validated, n_validated)
-        Correlations between horizons. Behind them comes a Markov chain.
+        Correlations between horizons. Later horizons follow a Markov chain.
     across : array of shape (n_outputs, n_outputs)
         Correlations between columns.
     growth : float
-        Exponent by which errors grow with the horizon. Neighbours come the closer the more they
-        grow: for a random walk (.5), 1 minus their correlation falls as one over the horizon.
+        Exponent by which errors grow with the horizon. The correlation of neighbouring horizons
+        increases the more errors grow: for a random walk (.5), 1 minus it falls as one over the
+        horizon.
     common : float in [0, 1)
-        Part of the variance that all steps of a path have in common.
+        Share of the variance that all steps of a path have in common.
 
     Returns
     -------
     array of shape (n_paths, n_steps, n_outputs)
     """
     (n_paths, n_steps, n_outputs), n_known = shape, len(along)
-    # step by step, and with the root of all correlations: more steps change none of the first
+    # drawn step by step, with the root of all correlations: longer paths begin with the same steps
     whole = generator.standard_normal((n_paths, 1, n_outputs)) @ _root(across).T
     n_drawn = max(n_steps, n_known)
     mixed = generator.standard_normal((n_drawn, n_paths, n_outputs)) @ _root(across).T
@@ -114,7 +115,7 @@ def dependent_normals(
 def _root(correlations: Array) -> Array:
     """Return the symmetric square root of a correlation matrix, which may be singular.
 
-    No other is unique: paths would depend on the signs that a library gives to eigenvectors.
+    It is unique; with another root, paths would depend on the signs of a library's eigenvectors.
     """
     values, vectors = np.linalg.eigh(correlations)
     root: Array = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T

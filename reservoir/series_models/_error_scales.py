@@ -1,4 +1,4 @@
-"""How far forecasts go astray by horizon: on which scale, how much, and how it grows."""
+"""Sizes of forecast errors by horizon: their scale, logarithmic or not, and its growth."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from sklearn.isotonic import isotonic_regression
 from reservoir._typing import Array
 
 _GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond what was validated
-_PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: two or three horizons weigh as much
+_PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: as much as two or three horizons
 
 
 def log_columns(point: Array, followed: Array, positive: Array) -> Array:
-    """Return which columns have errors of a more even size as ratios than as differences.
+    """Return the columns whose errors are of more even size as ratios than as differences.
 
     Parameters
     ----------
     point, followed : array of shape (n_origins, n_steps, n_outputs)
-        Forecasts, and what followed: NaN where it is not known.
+        Forecasts, and the actual values: NaN where unknown.
     positive : array of bool of shape (n_outputs,)
-        Columns whose values are all positive. A column is not one of ratios if any forecast is not.
+        Columns whose values are all positive. Ratios also require positive forecasts.
 
     Returns
     -------
     array of bool of shape (n_outputs,)
-        Where the likelihood of the values is greater under errors of their logarithms, by a Laplace
-        law with a width for each horizon.
+        True if the values have the greater likelihood with errors of their logarithms, under a
+        Laplace distribution with a width for each horizon.
     """
     known = np.isfinite(followed)
     able = positive & np.all(point > 0, axis=(0, 1))
@@ -42,14 +42,14 @@ def log_columns(point: Array, followed: Array, positive: Array) -> Array:
 
 
 def _log_sizes(errors: Array, seen: Array) -> float:
-    """Sum of the logarithms of mean absolute errors by horizon, for each value."""
+    """Return the sum over values of the logarithm of their horizon's mean absolute error."""
     counts = seen.sum(axis=0)
     sizes = np.abs(np.where(seen, errors, 0.0)).sum(axis=0) / np.maximum(counts, 1)
     return float(counts @ np.log(np.maximum(sizes, np.finfo(float).tiny)))
 
 
 def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
-    """Return the mean absolute error by horizon, and the weight that it is worth.
+    """Return the mean absolute error by horizon, and its weight.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
 
 
 def rising(sizes: Array, weights: Array) -> Array:
-    """Return the never falling scales that are nearest to sizes (isotonic regression)."""
+    """Return the non-decreasing scales nearest to sizes (isotonic regression)."""
     seen = np.flatnonzero(weights)
     fitted = isotonic_regression(sizes[seen], sample_weight=weights[seen])
     scales: Array = np.interp(np.arange(len(sizes)), seen, fitted)
@@ -79,10 +79,10 @@ def rising(sizes: Array, weights: Array) -> Array:
 
 
 def growth_of(sizes: Array, weights: Array) -> float:
-    """Return the exponent, in [0, 1], of the power of the horizon that sizes end with.
+    """Return the exponent, in [0, 1], of a power of the horizon fitted to the last sizes.
 
     Fitted to the logarithms of the last two thirds, with the exponent of a random walk as prior.
-    The scales themselves would not do: isotonic regression makes noise rise.
+    Sizes are used instead of scales, because isotonic regression turns noise into growth.
     """
     n_steps = len(sizes)
     last = np.arange(max(n_steps // 3, 1), n_steps + 1)
@@ -96,7 +96,7 @@ def growth_of(sizes: Array, weights: Array) -> float:
 
 
 def extended(scales: Array, growth: float, n_steps: int) -> Array:
-    """Return scales for so many steps: those given, then a power of the horizon."""
+    """Return scales for `n_steps`: the given ones, then a power of the horizon."""
     n_known = len(scales)
     beyond = np.arange(n_known + 1, n_steps + 1) / n_known
     return np.concatenate([scales, scales[-1] * beyond**growth])[:n_steps]

@@ -18,51 +18,51 @@ from reservoir.series_models._error_dependence import (
 )
 
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; at the last it is 1
-_PER_WINDOW = 3  # degrees of freedom for as many rows as a forecast has
-_OUTERMOST = 0.95  # coverage up to which the errors' own quantiles are read
-_FARTHEST = 0.99  # coverage from which on the allowance for few errors stays as it is
+_PER_WINDOW = 3  # degrees of freedom for each window as long as a forecast
+_OUTERMOST = 0.95  # coverage up to which empirical quantiles of errors are used
+_FARTHEST = 0.99  # coverage above which the allowance for few errors is constant
 _N_QUANTILES = 96
-_NORMAL_FREEDOM = 6  # degrees of freedom with which quantiles are half those of a normal law
-_COMMON = 5  # degrees of freedom with which half the variance is common to a whole path
+_NORMAL_FREEDOM = 6  # degrees of freedom at which normal and empirical quantiles weigh the same
+_COMMON = 5  # degrees of freedom at which half the variance is common to a whole path
 _MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # of absolute values
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """The law of a forecast's errors.
+    """The distribution of forecast errors, for bands and sample paths.
 
-    Split-conformal prediction in spirit (Vovk, Gammerman and Shafer 2005; for several horizons
-    Stankeviciute, Alaa and van der Schaar 2021): the errors made at origins whose future the
-    models had not seen say how far a forecast will be off. Errors of successive origins overlap
-    and depend on each other, so there is no guarantee for finite samples. The parts:
+    In the spirit of split-conformal prediction (Vovk, Gammerman and Shafer 2005; for several
+    horizons Stankeviciute, Alaa and van der Schaar 2021), errors of forecasts of held-out rows
+    predict the errors of a new forecast. Errors of successive origins overlap and depend on each
+    other, so there is no guarantee for finite samples. The parts:
 
-    - Errors of a positive column are ratios (differences of logarithms) where these are of a more
-      even size than differences, by likelihood.
+    - Errors of a positive column are ratios (differences of logarithms) if these are of more even
+      size than differences, by likelihood.
     - The scale by horizon is the mean absolute error, made monotone by isotonic regression. Older
-      errors weigh less, the first half as much as the last. Beyond the horizons that were
-      validated the scale grows as a power of the horizon, fitted to the last two thirds of them.
+      errors weigh less, the first half as much as the last. Beyond the validated horizons the scale
+      grows as a power of the horizon, fitted to the last two thirds of them.
     - Absolute errors, divided by their scale, are pooled over horizons and origins. Up to a
-      coverage of 95 % their quantiles are read, farther out those of a normal law that joins on
-      there. Bands are symmetric on the scale of the errors.
-    - Few errors make wider bands: their quantiles are drawn to those of a normal law, and
+      coverage of 95 % their quantiles are used, beyond it the quantiles of a normal distribution,
+      joined continuously. Bands are symmetric on the scale of the errors.
+    - Few errors make wider bands: their quantiles are shrunk towards normal quantiles, and
       multiplied by the ratio of the quantiles of Student's t to the normal ones. The degrees of
       freedom are three for each window of `n_steps` rows that was forecast, and at least one.
 
-    The errors are those of models that were averaged by weights from the same errors, which makes
-    them a little too small; on the other hand the models at the origins had learned from fewer rows
-    than the last one has. On many series the two came to about the same, so that there is no
-    further allowance. Where the future is unlike the origins bands are too narrow, above all after
-    a short and smooth series.
+    The weights of the averaged models come from the same errors, which are therefore a little too
+    small; on the other hand, the models at the origins were fitted to fewer rows than the final
+    models. On many series the two effects about cancelled, so there is no further allowance. If the
+    future differs from the origins, bands are too narrow, above all after a short and smooth
+    series.
 
     Attributes
     ----------
     log : array of bool of shape (n_outputs,)
         Columns whose errors are ratios.
     scales : tuple of n_outputs arrays of shape (n_validated,)
-        Mean absolute errors by horizon, never falling.
+        Mean absolute errors by horizon, non-decreasing.
     growths : array of shape (n_outputs,)
-        Exponents of the horizon beyond, in [0, 1].
+        Exponents of the growth with later horizons, in [0, 1].
     quantiles : array of shape (96, n_outputs)
         Of absolute errors divided by their scale, for coverages from 0 to .95.
     freedom : array of shape (n_outputs,)
@@ -83,30 +83,30 @@ class Bands:
 
     @classmethod
     def of(cls, point: Array, followed: Array, origins: Array, positive: Array) -> Bands:
-        """Learn from forecasts and what followed.
+        """Learn from forecasts and actual values.
 
         Parameters
         ----------
         point : array of shape (n_origins, n_steps, n_outputs)
             Forecasts, in the units of the series.
         followed : array of shape (n_origins, n_steps, n_outputs)
-            NaN behind the end of the data and where nothing was observed.
+            Actual values; NaN after the end of the data and where nothing was observed.
         origins : array of int of shape (n_origins,)
-            How many rows were known, ascending.
+            Number of rows before each origin, ascending.
         positive : array of bool of shape (n_outputs,)
             Columns whose values are all positive.
 
         Raises
         ------
         ValueError
-            If nothing is known of what followed in some column.
+            If a column has no actual value after any origin.
         """
         known = np.isfinite(followed)
         if not known.any(axis=(0, 1)).all():
             empty = np.flatnonzero(~known.any(axis=(0, 1))).tolist()
             raise ValueError(
-                f"no value was observed behind any origin in columns {empty}: there are no errors "
-                "to learn bands from. Give more rows, or leave these columns out."
+                f"no value was observed after any origin in columns {empty}: there are no errors "
+                "to learn bands from. Give more rows, or drop these columns."
             )
         log = error_scales.log_columns(point, followed, positive)
         errors = np.where(known, _on_scale(followed, log, known) - _on_scale(point, log), np.nan)
@@ -135,27 +135,27 @@ class Bands:
         point : array of shape (n_steps, n_outputs)
             In the units of the series; positive in columns whose errors are ratios.
         coverages : sequence of float in (0, 1)
-            The bands of a smaller coverage lie within those of a greater.
+            Bands of a smaller coverage are inside bands of a greater one.
         """
         self._check(point)
-        asked = np.asarray(coverages, dtype=float)
-        if not np.all((asked > 0) & (asked < 1)):
+        requested = np.asarray(coverages, dtype=float)
+        if not np.all((requested > 0) & (requested < 1)):
             raise ValueError(
-                f"coverage={coverages!r} must lie between 0 and 1, both excluded: .9 is a band "
-                "that nine values of ten fall into."
+                f"coverage={coverages!r} must be between 0 and 1, both excluded: .9 is a band "
+                "that contains nine values of ten."
             )
-        deviations = stats.norm.ppf((1 + asked) / 2)
+        deviations = stats.norm.ppf((1 + requested) / 2)
         reach = self._errors_at(deviations[:, None])[:, None, :] * self._scales(len(point))
         return np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
-        """Draw what may follow, (n_paths, n_steps, n_outputs).
+        """Draw sample paths, (n_paths, n_steps, n_outputs).
 
-        At each step the paths are spread as the bands say. Their errors depend on each other over
-        horizons and columns as those at the rolling origins do (a Gaussian copula). Beyond the
-        horizons that were validated each error depends on the one before alone. A part of the
-        variance is common to all steps of a path, the more the fewer errors are known: without it
-        sums over paths were spread too little.
+        At each step the paths have the distribution of the bands. Their errors have the
+        correlations of the errors at rolling origins, over horizons and columns (a Gaussian
+        copula). Beyond the validated horizons each error depends on the previous one alone. Some of
+        the variance is common to all steps of a path, the more the fewer errors are known: without
+        it, sums over paths varied too little.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class Bands:
         if np.any(point[:, self.log] <= 0):
             raise ValueError(
                 f"the forecast falls to {point[:, self.log].min():.3g} in a column whose errors "
-                "are ratios, since all its values were positive. Hold it above 0."
+                "are ratios, since all its values were positive. Clip it above 0."
             )
 
     def _scales(self, n_steps: int) -> Array:
@@ -188,7 +188,7 @@ class Bands:
         return np.column_stack([error_scales.extended(s, g, n_steps) for s, g in pairs])
 
     def _errors_at(self, deviations: Array) -> Array:
-        """Quantiles of absolute errors, by those of a normal law, (..., n_outputs)."""
+        """Return absolute errors at the quantiles of normal deviations, (..., n_outputs)."""
         coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
         edge = stats.norm.ppf((1 + _OUTERMOST) / 2)
         inner = stats.norm.ppf((1 + coverages) / 2)
@@ -202,7 +202,7 @@ class Bands:
         return found
 
     def _moved(self, point: Array, errors: Array) -> Array:
-        """Return a forecast plus errors on their scale, in the units of the series."""
+        """Return a forecast plus errors, in the units of the series."""
         with np.errstate(over="ignore", under="ignore"):
             ratios = point * np.exp(np.where(self.log, errors, 0.0))
         return np.where(self.log, ratios, point + errors)
@@ -217,7 +217,7 @@ def _columns(errors: Array) -> list[Array]:
 
 
 def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
-    """Errors divided by the scale of their horizon; 0 where that is 0."""
+    """Return errors divided by the scale of their horizon, unchanged where it is 0."""
     found = np.full(errors.shape, np.nan)
     for j, scale in enumerate(scales):
         part = errors[:, : len(scale), j]
@@ -228,9 +228,9 @@ def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
 
 
 def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
-    """Weighted quantiles of absolute errors, for coverages from 0 to the outermost.
+    """Return weighted quantiles of absolute errors, for coverages from 0 to the outermost.
 
-    With few errors they are drawn to those of a normal law.
+    With few errors they are shrunk towards the quantiles of a normal distribution.
     """
     known = np.isfinite(relative)
     sizes = np.abs(relative[known])
@@ -238,10 +238,10 @@ def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
     order = np.argsort(sizes, kind="stable")
     below = np.cumsum(weights[order]) - weights[order] / 2
     coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
-    own = np.interp(coverages, [0, *(below / weights.sum())], [0, *sizes[order]])
+    empirical = np.interp(coverages, [0, *(below / weights.sum())], [0, *sizes[order]])
     normal = stats.norm.ppf((1 + coverages) / 2) * (sizes.mean() / _MEAN_OF_NORMAL)
     trust = freedom / (freedom + _NORMAL_FREEDOM)
-    return trust * own + (1 - trust) * normal
+    return trust * empirical + (1 - trust) * normal
 
 
 def _degrees_of_freedom(relative: Array, origins: Array) -> float:
@@ -250,7 +250,7 @@ def _degrees_of_freedom(relative: Array, origins: Array) -> float:
 
 
 def _allowance(deviations: Array, freedom: float) -> Array:
-    """Return the quantiles of Student's t, divided by those of the normal law."""
+    """Return the quantiles of Student's t, divided by the normal ones."""
     farthest = stats.norm.ppf((1 + _FARTHEST) / 2)
     grid = np.linspace(0.01, farthest, 100)
     ratios = stats.t.ppf(stats.norm.cdf(grid), freedom) / grid

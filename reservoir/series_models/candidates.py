@@ -1,4 +1,4 @@
-"""The models that are tried on a series, from the simplest on."""
+"""Candidate models of a series, from the simplest one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import Theta
 
-_WHOLE_PERIODS = 3  # of a season, for models that learn something of each phase
+_WHOLE_PERIODS = 3  # of a season that are required by models with a parameter for each phase
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model on one of the scales of a series.
+    """A model and the scale of the series that it is fitted to.
 
     Attributes
     ----------
     name : str
-        Of the model, for tables.
+        Name of the model in tables.
     log : bool
-        Whether it sees logarithms of positive columns.
+        Whether it is fitted to logarithms of positive columns.
     model : SeriesModel
     """
 
@@ -48,15 +48,15 @@ class Forecasting:
     log: bool
     model: FittedModel
 
-    def forecast(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
-        """Forecast from several places, (n_places, n_steps, n_outputs), within bounds."""
+    def forecast(self, data: SeriesData, origins: Array, n_steps: int, bounds: Bounds) -> Array:
+        """Forecast from several origins, (n_origins, n_steps, n_outputs), within bounds."""
         with np.errstate(over="ignore", invalid="ignore"):
-            levels = self.model.forecast(data.history(self.log), places, n_steps)
-            return bounds.hold(data.in_units(levels, self.log))
+            levels = self.model.forecast(data.history(self.log), origins, n_steps)
+            return bounds.clip(data.in_units(levels, self.log))
 
 
 def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
-    """Return what is tried on a series: each on both scales where there are two."""
+    """Return the models to try on a series, most of them on both scales if there are two."""
     periods = whole_periods(data)
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
@@ -77,6 +77,6 @@ def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
 
 
 def whole_periods(data: SeriesData) -> list[int]:
-    """Return 1, and the seasons' lengths in whole rows of which there are three, ascending."""
+    """Return 1 and the lengths of seasons, in whole rows, with three whole periods; ascending."""
     rounded = {round(season) for season in data.seasons}
     return [1, *sorted(p for p in rounded if p > 1 and _WHOLE_PERIODS * p <= data.n_rows)]

@@ -1,4 +1,4 @@
-"""Differences of a series over one lag, without units; and the way back to its levels."""
+"""Standardised differences of a series over one lag, and the inverse, back to its levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_LEAST = 1e-12  # a spread, relative to the size of the levels, below which there is none
+_LEAST = 1e-12  # spread, relative to the size of the levels, below which it counts as zero
 
 
 @saved
@@ -20,7 +20,7 @@ class Differences:
     Attributes
     ----------
     lag : int
-        1 takes off a level that wanders, a season's length what repeats itself.
+        1 removes a drifting level, the length of a season removes the seasonal pattern.
     mean, spread : arrays of shape (n_outputs,)
         Of the differences.
     """
@@ -30,15 +30,15 @@ class Differences:
     spread: Array
 
     @classmethod
-    def of(cls, levels: Array, lag: int, told: Array | None = None) -> Differences:
-        """Return the differences that suit levels, (n_rows, n_outputs) with n_rows > lag.
+    def of(cls, levels: Array, lag: int, observed: Array | None = None) -> Differences:
+        """Return differences standardised for levels, (n_rows, n_outputs) with n_rows > lag.
 
-        Only those that are `told`, an array of bool of shape (n_rows - lag, n_outputs), count; all
-        of a column in which none is.
+        Mean and spread are computed from the `observed` differences, (n_rows - lag, n_outputs); in
+        a column without any, from all differences.
         """
         rows = levels[lag:] - levels[: len(levels) - lag] if lag else levels
-        counts = np.ones(rows.shape, bool) if told is None else told | ~told.any(axis=0)
-        # squares of sizes that a float holds may be more than it holds
+        counts = np.ones(rows.shape, bool) if observed is None else observed | ~observed.any(axis=0)
+        # dividing by the largest value first keeps squares in range
         size = np.maximum(np.abs(levels).max(axis=0), np.finfo(float).tiny)
         mean = (rows / size).mean(axis=0, where=counts)
         spread = (rows / size).std(axis=0, where=counts)
@@ -49,20 +49,20 @@ class Differences:
         rows = levels[self.lag :] - levels[: len(levels) - self.lag] if self.lag else levels
         return (rows - self.mean) / self.spread
 
-    def undo(self, levels: Array, places: Array, rows: Array) -> Array:
-        """Return the levels that differences lead to.
+    def undo(self, levels: Array, origins: Array, rows: Array) -> Array:
+        """Return the levels that result from forecast differences.
 
         Parameters
         ----------
         levels : array of shape (n_rows, n_outputs)
-        places : array of int of shape (n_places,)
-            How many of the levels are known at each place.
-        rows : array of shape (n_places, n_steps, n_outputs)
-            Differences of the steps behind each place.
+        origins : array of int of shape (n_origins,)
+            Number of known levels at each forecast origin.
+        rows : array of shape (n_origins, n_steps, n_outputs)
+            Differences of the steps after each origin.
 
         Returns
         -------
-        array of shape (n_places, n_steps, n_outputs)
+        array of shape (n_origins, n_steps, n_outputs)
         """
         rows = rows * self.spread + self.mean
         if self.lag == 0:
@@ -74,6 +74,6 @@ class Differences:
             if begin:
                 before = found[:, begin - self.lag : end - self.lag]
             else:
-                before = levels[np.add.outer(places - self.lag, np.arange(end))]
+                before = levels[np.add.outer(origins - self.lag, np.arange(end))]
             found[:, begin:end] = before + rows[:, begin:end]
         return found

@@ -1,4 +1,4 @@
-"""A network that says all horizons at once from its state, without a loop."""
+"""A network that predicts all horizons at once from its state, without a closed loop."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from reservoir.series_models.recursive_ridge import (
     features_at,
     features_of,
     network_sources,
-    told_of,
+    observed_differences,
 )
 
-_PART_AHEAD = 3  # horizons are learned up to one part in so many of the rows
+_PART_AHEAD = 3  # horizons are learned up to a third of the rows
 
 
 @dataclass(frozen=True)
 class DirectNetwork(SeriesModel):
-    """A ridge from the state of a network to the growth over each horizon, on all rows that it has.
+    """A ridge from the state of a network to the growth over each horizon, on all available rows.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class DirectNetwork(SeriesModel):
     simple: ClassVar[bool] = False
 
     def fit(self, history: History, seed: int) -> FittedModel:
-        """Build the network; readouts are solved for when it is known how many steps are asked."""
-        differences = Differences.of(history.levels, 1, told_of(history, 1))
+        """Build the network; `forecast` solves for the readouts, for the requested steps."""
+        differences = Differences.of(history.levels, 1, observed_differences(history, 1))
         n_inputs = Drive.of(history, differences, history.most_terms).inputs.shape[1]
         ((source, (washout,)),) = network_sources([history], n_inputs, [seed])
         return FittedDirect(history, differences, source, washout, self.alpha)
@@ -49,7 +49,7 @@ class DirectNetwork(SeriesModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedDirect(FittedModel):
-    """The network, and the rows that readouts are fitted to."""
+    """The network, and the rows on which its readouts are fitted."""
 
     learned: History
     differences: Differences
@@ -57,32 +57,33 @@ class FittedDirect(FittedModel):
     washout: int
     alpha: float
 
-    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
-        """Say the growth over each horizon.
+    def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
+        """Predict the growth over each horizon.
 
-        Beyond a third of the rows nothing can be learned; the last season of growths then goes on.
+        Horizons beyond a third of the rows have too few targets; the last season of growths is
+        then repeated.
         """
-        check_enough_past(places, 2)
+        check_enough_past(origins, 2)
         learned = self.learned
         most = max(1, (learned.n_rows - 1 - self.washout) // _PART_AHEAD)
-        n_said = min(n_steps, most)
-        coef, intercept = self._readout(n_said)
+        n_learned = min(n_steps, most)
+        coef, intercept = self._readout(n_learned)
         drive = Drive.of(history, self.differences, self.learned.most_terms)
-        features = features_at(self.source, drive.inputs, places - 2)
+        features = features_at(self.source, drive.inputs, origins - 2)
         # horizon by horizon: the bits of a product depend on its shape
-        said = (features @ coef + intercept[:, None]).transpose(1, 0, 2)
-        # differences less their mean were learned
+        predicted = (features @ coef + intercept[:, None]).transpose(1, 0, 2)
+        # the targets were differences less their mean
         steps = np.arange(1, n_steps + 1)[:, None]
         period = round(max(learned.seasons, default=1.0))
-        period = period if period <= n_said else 1
+        period = period if period <= n_learned else 1
         ahead = np.arange(n_steps)
-        beyond = n_said - period + (ahead - n_said) % period
-        said = said[:, np.where(ahead < n_said, ahead, beyond)]
-        growth = said * self.differences.spread + steps * self.differences.mean
-        return history.levels[places - 1][:, None] + growth
+        beyond = n_learned - period + (ahead - n_learned) % period
+        predicted = predicted[:, np.where(ahead < n_learned, ahead, beyond)]
+        growth = predicted * self.differences.spread + steps * self.differences.mean
+        return history.levels[origins - 1][:, None] + growth
 
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
-        """Return the ridges from features to growths, without units and less their mean.
+        """Return the ridges from features to growths, which are standardised and less their mean.
 
         Coefficients are of shape (n_steps, width, n_outputs), intercepts (n_steps, n_outputs).
         """
@@ -92,8 +93,8 @@ class FittedDirect(FittedModel):
         levels = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
         # columns that are observed in the same rows share their sums
         groups: dict[bytes, list[int]] = {}
-        for k, seen in enumerate(learned.observed.T):
-            groups.setdefault(seen.tobytes(), []).append(k)
+        for k, observed in enumerate(learned.observed.T):
+            groups.setdefault(observed.tobytes(), []).append(k)
         sums = [
             GrowthSums(
                 self.source.width,

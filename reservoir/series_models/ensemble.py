@@ -1,4 +1,4 @@
-"""The average of the models that forecast best: what is learned of one series, or of several."""
+"""The average of the best models, learned from one series or from several."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reservoir.series_models.rolling import RollingForecasts, roll
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
-_SHORT, _HANDICAP = 60, 1.25  # rows of a short series; what errors of large models count there
-_LEAST_SHARE = 0.01  # models with less are left out
-_MOST = 0.5  # share of models at their bounds, from which an average is held there
-_ROUNDING = 1e-9  # widths of the bounds that a forecast may be beyond them by rounding
-_STEPS = (8, 60)  # of a forecast that models are chosen by: at least, at most
-_PART = 5  # of the rows, at most one part in so many
+_SHORT, _HANDICAP = 60, 1.25  # rows of a short series; factor on errors of large models there
+_LEAST_SHARE = 0.01  # models with smaller shares are dropped
+_MOST = 0.5  # share of models at their bounds above which the average counts as clipped
+_ROUNDING = 1e-9  # tolerance for rounding beyond the bounds, relative to their width
+_STEPS = (8, 60)  # least and most steps of the forecasts by which models are compared
+_PART = 5  # these forecasts have at most a fifth of the rows
 
 
 @saved
@@ -39,60 +39,60 @@ class Ensemble:
     shares: Array
     bounds: Bounds
 
-    def forecast(self, data: SeriesData, places: Array, n_steps: int) -> Array:
-        """Forecast from several places, (n_places, n_steps, n_outputs)."""
-        return self._average(self._said(data, places, n_steps, self.bounds))
+    def forecast(self, data: SeriesData, origins: Array, n_steps: int) -> Array:
+        """Forecast from several origins, (n_origins, n_steps, n_outputs)."""
+        return self._average(self._forecasts(data, origins, n_steps, self.bounds))
 
     def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
-        """Forecast from the end, (n_steps, n_outputs); return the steps before it was held, too.
+        """Forecast from the end, (n_steps, n_outputs); return also the steps before clipping.
 
-        Held is a forecast where models with most of the shares would go beyond the bounds; that
-        values which were never negative stay so is no bound in this sense.
+        A forecast counts as clipped where models with most of the shares exceed the bounds; the
+        bound 0 of values that were never negative does not count.
         """
-        place, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
-        said = self._said(data, place, n_steps, self.bounds)[:, 0]
-        forecast, floor = self._average(said), np.where(low == 0, -np.inf, low)
-        if self._first(data, (said >= high) | (said <= floor), n_steps) == n_steps:
+        end, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
+        clipped = self._forecasts(data, end, n_steps, self.bounds)[:, 0]
+        forecast, floor = self._average(clipped), np.where(low == 0, -np.inf, low)
+        if self._first(data, (clipped >= high) | (clipped <= floor), n_steps) == n_steps:
             return forecast, n_steps
-        # what only touches the bounds is not held
-        wanted = self._said(data, place, n_steps, Bounds(low - np.inf, high + np.inf))[:, 0]
+        # forecasts that only touch the bounds are not clipped: run again without bounds
+        free = self._forecasts(data, end, n_steps, Bounds(low - np.inf, high + np.inf))[:, 0]
         leeway = _ROUNDING * (high - low)
-        beyond = (wanted > high + leeway) | (wanted < floor - leeway)
+        beyond = (free > high + leeway) | (free < floor - leeway)
         return forecast, self._first(data, beyond, n_steps)
 
     def _first(self, data: SeriesData, beyond: Array, n_steps: int) -> int:
         """Return the first step at which most of the average is beyond; n_steps if there is none.
 
-        Columns that have never varied are not counted.
+        Constant columns do not count.
         """
         most = self._average(beyond) > _MOST
-        held: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
-        return int(np.argmax(held)) if held.any() else n_steps
+        is_beyond: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
+        return int(np.argmax(is_beyond)) if is_beyond.any() else n_steps
 
-    def _average(self, said: Array) -> Array:
-        """Return the mean of what members say, (n_members, ...), weighted by their shares."""
-        # one after the other: the bits of a product would depend on the number of steps
-        total = np.zeros(said.shape[1:])
-        for share, one in zip(self.shares.tolist(), said, strict=True):
+    def _average(self, forecasts: Array) -> Array:
+        """Return the mean of the members' forecasts, (n_members, ...), weighted by their shares."""
+        # one after the other: the last bits of a product would depend on the number of steps
+        total = np.zeros(forecasts.shape[1:])
+        for share, one in zip(self.shares.tolist(), forecasts, strict=True):
             total += share * one
         return total
 
-    def _said(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
-        """Return what each model says, (n_members, n_places, n_steps, n_outputs)."""
-        return np.stack([each.forecast(data, places, n_steps, bounds) for each in self.members])
+    def _forecasts(self, data: SeriesData, origins: Array, n_steps: int, bounds: Bounds) -> Array:
+        """Return the forecasts of each model, (n_members, n_origins, n_steps, n_outputs)."""
+        return np.stack([each.forecast(data, origins, n_steps, bounds) for each in self.members])
 
 
 class Learned(NamedTuple):
-    """What is learned of a series.
+    """The fitted ensemble of a series, and the comparison of models.
 
     Attributes
     ----------
     ensemble : Ensemble
     candidates : list of Candidate
-        All that were tried.
+        All models that were tried.
     errors : array of shape (n_candidates,)
-        Mean absolute errors of forecasts of rows that were not fitted, relative to the least;
-        infinite for models that need more rows.
+        Mean absolute errors of forecasts of held-out rows, relative to the lowest; infinite for
+        models that need more rows.
     shares : array of shape (n_candidates,)
     rolling : RollingForecasts
     """
@@ -105,33 +105,33 @@ class Learned(NamedTuple):
 
     @property
     def relative_error(self) -> float:
-        """The mean absolute error of the average, relative to that of the best naive forecast."""
+        """Ratio of the average's mean absolute error to the error of the best naive forecast."""
         rolling = self.rolling
-        away = np.abs(rolling.combined(self.shares) - rolling.followed)
+        errors = np.abs(rolling.combined(self.shares) - rolling.followed)
         naive = [
-            float(np.nanmean(np.abs(said - rolling.followed)))
-            for one, said in zip(self.candidates, rolling.said, strict=True)
-            if one.name.startswith("naive") and np.isfinite(said).all()
+            float(np.nanmean(np.abs(predicted - rolling.followed)))
+            for one, predicted in zip(self.candidates, rolling.predicted, strict=True)
+            if one.name.startswith("naive") and np.isfinite(predicted).all()
         ]
         least = min(naive, default=0.0)
-        return float(np.nanmean(away) / least) if least > 0 else 1.0
+        return float(np.nanmean(errors) / least) if least > 0 else 1.0
 
 
 def learn(
     data: SeriesData, *, n_networks: int, n_steps: int | None, widths: float, seed: int
 ) -> Learned:
-    """Try models on a series, and fit those that the average is made of to all of it.
+    """Compare models on a series, and fit the models of the average to all of its rows.
 
     Parameters
     ----------
     data : SeriesData
     n_networks : int
-        Of which the median is taken.
+        Number of networks whose median is taken.
     n_steps : int or None
-        Of the forecasts that models are compared by; None for a season, 8 to 60, and at most a
-        fifth of the rows.
+        Steps of the forecasts by which models are compared; None for a season, 8 to 60, and at most
+        a fifth of the rows.
     widths : float
-        Of the range of the series, by which forecasts may leave it.
+        How far forecasts may exceed the range of the series, in widths of this range.
     seed : int
     """
     bounds = Bounds.of(data.values, data.positive, widths)
@@ -147,29 +147,29 @@ def learn(
 
 
 def handicaps(candidates: Sequence[Candidate], n_rows: int) -> Array:
-    """Return by how much the error of each model counts more where rows are few, (n_models,).
+    """Return the factor on the error of each model, greater than 1 if rows are few, (n_models,).
 
-    What learns many numbers must be better than simple models by a quarter then.
+    With few rows, models with many parameters must be better than simple models by a quarter.
     """
     simple = np.array([candidate.model.simple for candidate in candidates])
     return np.where(simple | (n_rows >= _SHORT), 1.0, _HANDICAP)
 
 
 def without_small(shares: Array) -> Array:
-    """Return shares of which those below one in a hundred are left out; their sum is 1."""
+    """Return shares without those below one in a hundred; their sum is 1."""
     shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
     return shares / shares.sum()
 
 
 def default_steps(data: SeriesData) -> int:
-    """Return the steps of forecasts that models are compared by."""
+    """Return the steps of the forecasts by which models are compared."""
     low, high = _STEPS
     longest = max((round(season) for season in data.seasons if season <= high), default=low)
     return int(max(1, min(max(longest, low), data.n_rows // _PART)))
 
 
 def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
-    """Return a row for each series and model that was tried, best first within a series."""
+    """Return a row for each series and each model that was tried, best models first."""
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(labels_of(ids), learned, strict=True):
         order = np.argsort(one.errors, kind="stable")
@@ -182,7 +182,7 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
 
 
 def labels_of(ids: Sequence[Any]) -> list[Any]:
-    """Return ids that an array can hold: as they are if all are text or all numbers, else text."""
+    """Return ids for an array: unchanged if all are text or all numbers, else as text."""
     for kind in (str, (int, float)):
         if all(isinstance(each, kind) for each in ids):
             return list(ids)
@@ -190,7 +190,7 @@ def labels_of(ids: Sequence[Any]) -> list[Any]:
 
 
 def best_of(learned: Sequence[Learned]) -> dict[str, Any]:
-    """Return name and scale of the best model; of several series lists of them."""
+    """Return name and scale of the best model; for several series, lists of them."""
     best = [one.candidates[int(np.argmin(one.errors))] for one in learned]
     names, scales = [one.name for one in best], ["log" if one.log else "plain" for one in best]
     if len(best) == 1:

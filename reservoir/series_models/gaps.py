@@ -1,4 +1,4 @@
-"""Series with missing values: gaps are filled by forecasts from the rows before them."""
+"""Missing values of series, filled by forecasts from the rows before them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.recursive_ridge import Autoregression, FittedLoops, terms_of, told_of
+from reservoir.series_models.recursive_ridge import (
+    Autoregression,
+    FittedLoops,
+    observed_differences,
+    terms_of,
+)
 from reservoir.series_models.series_data import SeriesData, first_cut
 
-_FEWEST, _PART = 3, 20  # values of a column, and one in so many rows
+_FEWEST, _PART = 3, 20  # least values of a column; also at least one in 20 rows
 _LATER_STAGES = 4
-_SIZES = (1e-300, 1e300)  # of positive values that leave room for sums
-_ROUNDS = 2  # of fits to what the fit before has filled
+_SIZES = (1e-300, 1e300)  # range of positive values whose sums do not overflow
+_ROUNDS = 2  # fits of the first rows, each to the values filled by the previous fit
 _MODEL = Autoregression()
-_TOLD = 8  # differences of two observed values that the model needs
-_VALUES_PER_TERM = 4  # of the harmonics of a plain fill
+_LEAST_OBSERVED = 8  # differences of two observed values that the model needs
+_VALUES_PER_TERM = 4  # values for each harmonic of a plain fill
 
 
 def fill_gaps(
@@ -31,19 +36,19 @@ def fill_gaps(
 ) -> SeriesData:
     """Return a series whose missing values are forecast from the rows before them.
 
-    The first part of the rows is filled by a straight line and harmonics of the seasons, to which
-    a linear autoregression of the differences is fitted; it runs through the rows, on its own
-    forecasts where a value is missing. Then it is fitted once more to what it has filled. The rows
-    behind are filled in the same way, by models fitted to all rows before. So what stands in a gap
-    behind the first part, which is what `roll` fits its first models to, depends on the past
-    alone, and rolling origins do not look ahead. Before the first value of a column its earliest
-    level is held.
+    The first part of the rows is filled by a straight line and harmonics of the seasons. A linear
+    autoregression of the differences is fitted to these rows and run through them, with its
+    forecasts as inputs where values are missing; it is then fitted again to the filled rows.
+    Later rows are filled by models fitted to all rows before them. Since the first models of `roll`
+    are fitted to that first part, a filled value after it depends on the past alone, and rolling
+    origins do not use the future. Gaps before the first value of a column are filled with that
+    value.
 
     Parameters
     ----------
     values : array of shape (n_rows, n_outputs)
-        NaN where a value is missing. Rows before the first value of all are to be left out, and
-        counted in `first`.
+        NaN where a value is missing. Rows before the first value of all columns must be dropped,
+        and counted in `first`.
     known : array of shape (n_rows_ahead, n_known)
         As in `SeriesData`.
     seasons : tuple of float
@@ -51,7 +56,7 @@ def fill_gaps(
     first : int, default=0
         The number of the first row, from which the phase of seasons is counted.
     seed : int, default=0
-        Of the model.
+        Seed of the model.
 
     Returns
     -------
@@ -61,7 +66,7 @@ def fill_gaps(
     Raises
     ------
     ValueError
-        If a column has fewer than 3 values, or fewer than one in 20 rows; if the size of a value
+        If a column has fewer than 3 values, or fewer than one in 20 rows, or the size of a value
         is more than 1e300.
     """
     observed = ~np.isnan(values)
@@ -69,8 +74,8 @@ def fill_gaps(
     most = np.abs(values[observed]).max(initial=0.0)
     if most > _SIZES[1]:
         raise ValueError(
-            f"y has a value of the size {most:.3g}; models reckon with {_SIZES[1]:g} at most. "
-            "Divide y by a power of ten."
+            f"y has a value of size {most:.3g}; models compute with values of at most "
+            f"{_SIZES[1]:g}. Divide y by a power of ten."
         )
     data = SeriesData(np.array(values), observed, known, seasons, positive, first)
     if observed.all():
@@ -99,20 +104,20 @@ def _check_enough_rows(observed: Array) -> None:
     column = f"Column {worst} of y" if len(counts) > 1 else "y"
     raise ValueError(
         f"{column} has {counts[worst]} values in {n_rows} rows, the others are missing: at least "
-        f"{fewest} are needed. Leave out {'the column, or ' if len(counts) > 1 else ''}rows that "
+        f"{fewest} are needed. Drop {'the column, or ' if len(counts) > 1 else ''}rows that "
         "have no values, or resample to a lower frequency."
     )
 
 
 class _Filling:
-    """Levels whose gaps are filled, row by row from the first on."""
+    """Levels whose gaps are filled row by row, from the first row."""
 
     def __init__(self, history: History, seed: int) -> None:
         self.history, self.seed = history, seed
         self.levels = np.array(history.levels)
         begins = np.argmax(history.observed, axis=0)
         before = np.arange(history.n_rows)[:, None] < begins
-        # nothing says what was before a column begins
+        # nothing is known of a column before its first value
         self.levels = np.where(before, self.levels[begins, np.arange(len(begins))], self.levels)
         self.fixed = history.observed | before
 
@@ -132,14 +137,15 @@ class _Filling:
         self._run(fitted, start, end)
 
     def _fitted(self, n_rows: int) -> FittedLoops | None:
-        """Fit the model to the first rows; None where these are too few."""
+        """Fit the model to the first rows; None if these are too few."""
         part = replace(self.history, levels=self.levels).until(n_rows)
-        if n_rows < _MODEL.min_rows or told_of(part, 1).sum(axis=0).max() < _TOLD:
+        n_observed = observed_differences(part, 1).sum(axis=0).max()
+        if n_rows < _MODEL.min_rows or n_observed < _LEAST_OBSERVED:
             return None
         return _MODEL.fit(part, self.seed)
 
     def _run(self, fitted: FittedLoops | None, start: int, end: int) -> None:
-        """Go through the rows, and fill what is missing by what the model says of the next."""
+        """Run the model through the rows, and fill missing values with its one-step forecasts."""
         missing = ~self.fixed[:end]
         rows = np.flatnonzero(missing.any(axis=1))
         rows = rows[(rows >= start) & (rows > 1)]
@@ -155,14 +161,14 @@ class _Filling:
             state = source.initial_state_of(inputs[0]) if state is None else state
             *_, (_, features, state) = source.iter_features(inputs, state)
             at = row
-            said = np.clip(coef @ features[-1] + intercept, fitted.low, fitted.high)
-            level = levels[row - 1] + said * differences.spread + differences.mean
+            step = np.clip(coef @ features[-1] + intercept, fitted.low, fitted.high)
+            level = levels[row - 1] + step * differences.spread + differences.mean
             levels[row] = np.where(missing[row], np.clip(level, low, high), levels[row])
 
     def _fill_plainly(self, n_rows: int, start: int, end: int) -> None:
         """Fill gaps by a straight line and harmonics, fitted to the first rows.
 
-        Outside of the rows that have values the line goes on level.
+        Before the first value and after the last one the line is constant.
         """
         for k, observed in enumerate(self.history.observed[:n_rows].T):
             rows = np.flatnonzero(observed)

@@ -1,4 +1,4 @@
-"""A series as models see it: levels without gaps, and what is known of each row beforehand."""
+"""The series that models learn from: levels without gaps, and inputs known in advance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_PAIRS = 6  # sines and cosines of a season, at most
+_PAIRS = 6  # most pairs of sine and cosine for a season
 _ROWS_PER_TERM = 4
 
 
@@ -22,12 +22,12 @@ class History:
     Attributes
     ----------
     levels : array of shape (n_rows, n_outputs)
-        Values on the scale that models work on; gaps are filled.
+        Values on the scale of the models; gaps are filled.
     observed : array of bool of shape (n_rows, n_outputs)
-        False where a gap was filled: models do not learn to say what stands there.
+        False where a gap was filled: filled values are not used as targets.
     known : array of shape (n_rows_ahead, n_known)
-        Inputs that are known beforehand, without units, also of rows that are to be forecast:
-        n_rows_ahead is n_rows or more. n_known may be 0.
+        Inputs known in advance, standardised, also for rows to forecast: n_rows_ahead is n_rows or
+        more. n_known may be 0.
     seasons : tuple of float
         Rows per period, ascending.
     first : int, default=0
@@ -42,27 +42,27 @@ class History:
 
     @property
     def n_rows(self) -> int:
-        """Rows whose levels are known."""
+        """Number of rows with known levels."""
         return len(self.levels)
 
     @property
     def n_outputs(self) -> int:
-        """Columns that are forecast."""
+        """Number of columns that are forecast."""
         return int(self.levels.shape[1])
 
     def until(self, n_rows: int) -> History:
-        """Return the first rows; known inputs are kept whole."""
+        """Return the first rows, with all known inputs."""
         return replace(self, levels=self.levels[:n_rows], observed=self.observed[:n_rows])
 
     @property
     def most_terms(self) -> int:
-        """How many columns of the calendar so many rows can tell apart."""
+        """Largest number of calendar columns for this number of rows."""
         return most_terms_of([self])
 
     def calendar(self, n_rows: int, most: int) -> Array:
         """Return sines and cosines of the seasons, (n_rows, n_columns), from the first row on.
 
-        Up to six pairs for each season, and at most so many columns.
+        Up to six pairs for each season, and at most `most` columns.
         """
         rows = self.first + np.arange(n_rows)
         columns: list[Array] = []
@@ -78,5 +78,5 @@ class History:
 
 
 def most_terms_of(histories: Sequence[History]) -> int:
-    """Return how many columns of the calendar the rows of several series can tell apart."""
+    """Return the largest number of calendar columns for the rows of several series."""
     return max(2, sum(each.n_rows for each in histories) // _ROWS_PER_TERM)

@@ -1,4 +1,4 @@
-"""A source of features without units: the last rows of a series, and what is known of the next."""
+"""A source of features without a reservoir: the last rows of a series, and the known inputs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
 
-_BLOCK = 16_384  # rows whose features are held at once
+_BLOCK = 16_384  # rows whose features are in memory at once
 
 
 @saved
 @dataclass(frozen=True)
 class LagSource(FeatureSource):
-    """The inputs that come back, now and at the rows before, and the other inputs now.
+    """The fed-back inputs of the last rows, and the known inputs of the current row.
 
     Parameters
     ----------
     n_lags : int
-        Rows, the present one included.
+        Number of rows, the current one included.
     n_outputs : int
-        Inputs that come back, the first ones.
+        Number of fed-back inputs, the first columns.
     n_known : int
-        Inputs behind them.
+        Number of known inputs, the columns after them.
     """
 
     n_lags: int
@@ -37,26 +37,26 @@ class LagSource(FeatureSource):
 
     @property
     def n_features(self) -> int:
-        """Columns of the input."""
+        """Number of columns of the input."""
         return self.n_outputs + self.n_known
 
     @property
     def width(self) -> int:
-        """Columns of the features: lag by lag, the present row first; then what is known."""
+        """Number of features: lag by lag, the current row first; then the known inputs."""
         return self.n_lags * self.n_outputs + self.n_known
 
     @property
     def state_size(self) -> int:
-        """The rows before the present one, the latest first."""
+        """Size of the state: the rows before the current one, the latest first."""
         return (self.n_lags - 1) * self.n_outputs
 
     @property
     def dtype(self) -> Any:
-        """Of features and states."""
+        """Dtype of features and states."""
         return np.dtype(np.float64)
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state of a source that has seen nothing but one row, again and again."""
+        """Return the state after repetitions of a single row."""
         return np.tile(row[: self.n_outputs], self.n_lags - 1)
 
     def iter_features(
@@ -71,7 +71,7 @@ class LagSource(FeatureSource):
         activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Yield the features of long blocks of rows; there is nothing to be driven."""
+        """Yield the features of long blocks of rows; no reservoir is run."""
         for start in range(0, len(rows), _BLOCK):
             part = rows[start : start + _BLOCK]
             before = state.reshape(self.n_lags - 1, self.n_outputs)[::-1]
@@ -83,7 +83,7 @@ class LagSource(FeatureSource):
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
-        """Take one step of many runs side by side."""
+        """Take one step of many runs in parallel."""
         fed, known = inputs[:, : self.n_outputs], inputs[:, self.n_outputs :]
         lags = np.hstack([fed, states])
         return np.hstack([lags, known]), lags[:, : self.state_size]

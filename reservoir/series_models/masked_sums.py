@@ -1,4 +1,4 @@
-"""Ridges for several targets of which not all are observed in each row."""
+"""Ridge regression for several targets, not all of them observed in each row."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from reservoir.readouts import GramAccumulator
 
 
 class MaskedSums:
-    """Sums over rows of features, for each target over those rows where it is observed.
+    """Sums over rows of features, for each target over the rows where it is observed.
 
     Targets that are observed in the same rows share their sums.
 
     Parameters
     ----------
     width : int
-        Columns of the features.
+        Number of features.
     observed : array of bool of shape (n_rows, n_targets)
-        Which targets are to be learned from, in all rows that `update` will get.
+        Whether a target is used, for all rows that `update` will get.
     """
 
     def __init__(self, width: int, observed: Array) -> None:
@@ -31,7 +31,7 @@ class MaskedSums:
         self._sums = [GramAccumulator(width, len(columns)) for columns in self._columns]
 
     def update(self, features: Array, targets: Array, start: int) -> None:
-        """Add rows of features and targets, of which the first has the number `start`."""
+        """Add rows of features and targets; the first one has the number `start`."""
         for mask, columns, sums in zip(self._masks, self._columns, self._sums, strict=True):
             wanted = mask[start : start + len(features)]
             if wanted.any():
@@ -40,7 +40,7 @@ class MaskedSums:
     def solve(self, alpha: float) -> tuple[Array, Array]:
         """Return coefficients (n_targets, width) and intercepts (n_targets,).
 
-        Zeros for a target that is observed nowhere.
+        Zeros for a target that is never observed.
         """
         n_targets = self.observed.shape[1]
         coef, intercept = np.zeros((n_targets, self._sums[0].n_features)), np.zeros(n_targets)

@@ -1,4 +1,4 @@
-"""The contract of a model of series: learns from a history, forecasts from any row of one."""
+"""The interface of a model of series: it learns from a history and forecasts from any row."""
 
 from __future__ import annotations
 
@@ -11,52 +11,51 @@ from reservoir.series_models.history import History
 
 
 class FittedModel(ABC):
-    """What a model has learned. Immutable."""
+    """A fitted model, immutable."""
 
     @abstractmethod
-    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
-        """Forecast from several places.
+    def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
+        """Forecast from several origins.
 
         Parameters
         ----------
         history : History
-            That which was learned from, or another one of the same series: it may go on longer, and
-            begin later, as its `first` says.
-        places : array of int of shape (n_places,)
-            How many rows are known at each place, ascending; at least as many as `min_rows` of the
-            model says.
+            The history of the fit, or another one of the same series, which may continue longer or
+            begin later (by its `first`).
+        origins : array of int of shape (n_origins,)
+            Number of known rows at each origin, ascending; at least `min_rows` of the model.
         n_steps : int
-            The history knows the inputs of so many rows behind each place.
+            The history must contain the known inputs of this number of rows after each origin.
 
         Returns
         -------
-        array of shape (n_places, n_steps, n_outputs)
+        array of shape (n_origins, n_steps, n_outputs)
 
         Raises
         ------
         ValueError
-            If fewer rows are known at a place than the forecast begins with.
+            If an origin has fewer rows before it than a forecast needs.
         """
 
 
-def check_enough_past(places: Array, min_rows: int) -> None:
-    """Refuse to forecast from places before which too few rows are known."""
-    if len(places) and places[0] < min_rows:
+def check_enough_past(origins: Array, min_rows: int) -> None:
+    """Check that there are at least `min_rows` rows before each forecast origin."""
+    if len(origins) and origins[0] < min_rows:
         raise ValueError(
-            f"A forecast from the first {places[0]} rows: this model needs {min_rows} before it. "
-            "Give more rows."
+            f"A forecast begins at row {origins[0]}: this model needs {min_rows} or more rows "
+            "before it. Give more rows."
         )
 
 
 class SeriesModel(ABC):
-    """A way to learn from a series.
+    """A model of series before it is fitted.
 
     Attributes
     ----------
     min_rows : int
-        Rows that it needs to learn anything.
+        Least number of rows for a fit.
     simple : bool
-        Whether it learns a few numbers only, which short series can tell.
+        Whether it has few parameters, which short series can determine.
     """
 
     min_rows: int = 3
@@ -70,13 +69,13 @@ class SeriesModel(ABC):
         ----------
         history : History
         seed : int
-            Of what is drawn; models that draw nothing pay no attention to it.
+            Seed of random weights; models without any ignore it.
         """
 
     def fit_shared(self, histories: Sequence[History], seed: int) -> Sequence[FittedModel]:
-        """Learn from several series together; return what is to forecast each.
+        """Learn from several series together; return one fitted model for each.
 
-        Here each is learned from alone. Models that can learn one rule from all give their own.
+        By default each series is fitted alone. Models that can learn from all series override this.
 
         Parameters
         ----------

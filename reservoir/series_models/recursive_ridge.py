@@ -1,6 +1,6 @@
-"""Models that forecast on their own outputs: a ridge on differences and the calendar.
+"""Models that forecast in closed loop: a ridge on differences and the calendar.
 
-What the features are made by differs: a reservoir, or the last few differences themselves.
+Their features are the states of a reservoir, or the last few differences.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
-_FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
-_WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
-_RUNS = 8  # over a series, for which compiled code must be worth its loading
-_LAGS = (4, 24)  # of an autoregression: at least, at most
-_PART_SEEN = 5  # lags are at most one part in so many of the rows learned from
-_PART_LOST = 2  # and of the longest series, whose first rows have no lags
+_FEW_TERMS = 4  # more terms enter a reservoir with smaller weights
+_WASHOUT, _MOST_WASHED = 20, 5  # rows of washout; at most a fifth of a short series
+_RUNS = 8  # expected runs over a series, over which the start of compiled code pays off
+_LAGS = (4, 24)  # least and most lags of an autoregression
+_PART_SEEN = 5  # lags are at most a fifth of the rows to learn from
+_PART_LOST = 2  # and at most half of the longest series, whose first rows have no lags
 
 
 @dataclass(frozen=True)
-class OwnLoop(SeriesModel):
+class ClosedLoopModel(SeriesModel):
     """A ridge from features to the next difference, which is fed back.
 
     Parameters
@@ -52,7 +52,7 @@ class OwnLoop(SeriesModel):
 
     @property
     def min_rows(self) -> int:  # type: ignore[override]
-        """Rows that it needs."""
+        """Least number of rows for a fit."""
         return self.lag + 8
 
     @abstractmethod
@@ -66,9 +66,11 @@ class OwnLoop(SeriesModel):
         return self.fit_shared([history], seed)[0]
 
     def fit_shared(self, histories: Sequence[History], seed: int) -> list[FittedLoops]:
-        """Solve for one readout per source, from the rows of all series, each without its units."""
+        """Solve for one readout per source, from the rows of all series, each standardised."""
         lag, most_terms = self.lag, most_terms_of(histories)
-        scales = [Differences.of(each.levels, lag, told_of(each, lag)) for each in histories]
+        scales = [
+            Differences.of(each.levels, lag, observed_differences(each, lag)) for each in histories
+        ]
         drives = [
             Drive.of(each, scale, most_terms) for each, scale in zip(histories, scales, strict=True)
         ]
@@ -83,7 +85,7 @@ class OwnLoop(SeriesModel):
 
 
 @dataclass(frozen=True)
-class LoopNetwork(OwnLoop):
+class LoopNetwork(ClosedLoopModel):
     """Echo state networks in closed loop: the median of the forecasts of `n_networks`."""
 
     n_networks: int = 3
@@ -91,15 +93,15 @@ class LoopNetwork(OwnLoop):
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int
     ) -> list[tuple[Any, list[int]]]:
-        """Return reservoirs with the inputs beside their states."""
+        """Return reservoirs whose features are states and inputs."""
         return network_sources(histories, n_inputs, range(seed, seed + self.n_networks))
 
 
 @dataclass(frozen=True)
-class Autoregression(OwnLoop):
-    """Linear autoregression: the last differences and the calendar, without units.
+class Autoregression(ClosedLoopModel):
+    """Linear autoregression on the last differences, standardised, and the calendar.
 
-    It sees two seasons back, 4 to 24 rows, and at most a fifth of those that it learns from; of
+    It uses the last two seasons, 4 to 24 rows, and at most a fifth of the rows of the fit; with
     several series at most half of the longest.
     """
 
@@ -109,8 +111,8 @@ class Autoregression(OwnLoop):
         """Return the lagged differences."""
         longest = round(max(histories[0].seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
-        n_told = [int(told_of(each, self.lag).sum(axis=0).max()) for each in histories]
-        n_lags = max(1, min(n_lags, sum(n_told) // _PART_SEEN, max(n_told) // _PART_LOST))
+        counts = [int(observed_differences(each, self.lag).sum(axis=0).max()) for each in histories]
+        n_lags = max(1, min(n_lags, sum(counts) // _PART_SEEN, max(counts) // _PART_LOST))
         n_outputs = histories[0].n_outputs
         source = LagSource(n_lags, n_outputs, n_inputs - n_outputs)
         return [(source, [n_lags - 1] * len(histories))]
@@ -119,7 +121,7 @@ class Autoregression(OwnLoop):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedLoops(FittedModel):
-    """Sources with their readouts, and the bounds (n_outputs,) of the differences fed back."""
+    """Sources with their readouts, and the bounds (n_outputs,) of the fed-back differences."""
 
     differences: Differences
     most_terms: int
@@ -127,11 +129,11 @@ class FittedLoops(FittedModel):
     low: Array
     high: Array
 
-    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
-        """Run the loops of each member, side by side from all places; return their median."""
-        check_enough_past(places, self.differences.lag + 1)
+    def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
+        """Run the closed loops of each member from all origins in parallel; return the median."""
+        check_enough_past(origins, self.differences.lag + 1)
         drive = Drive.of(history, self.differences, self.most_terms)
-        at = places - self.differences.lag - 1
+        at = origins - self.differences.lag - 1
         found = []
         for source, coef, intercept in self.members:
             rows = run_path_loops(
@@ -141,48 +143,48 @@ class FittedLoops(FittedModel):
                 states_before(source, drive.inputs, at),
                 drive.inputs[at],
                 n_steps,
-                exog=lambda k: drive.terms[places + k],
+                exog=lambda k: drive.terms[origins + k],
                 clip=(self.low, self.high),
             )[:, 0]
-            said = np.clip(np.nan_to_num(rows), self.low, self.high).transpose(1, 0, 2)
-            found.append(self.differences.undo(history.levels, places, said))
+            steps = np.clip(np.nan_to_num(rows), self.low, self.high).transpose(1, 0, 2)
+            found.append(self.differences.undo(history.levels, origins, steps))
         return np.median(found, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What drives a source: a difference, and what is known of the next row.
+    """Inputs of a source: a difference, and the terms that are known for the next row.
 
     Attributes
     ----------
     rows : array of shape (n_rows - lag, n_outputs)
-        Differences without units.
-    told : array of bool of shape (n_rows - lag, n_outputs)
-        Whether all values that a difference is made of have been observed.
+        Standardised differences.
+    observed : array of bool of shape (n_rows - lag, n_outputs)
+        Whether both values of a difference are observed.
     terms : array of shape (n_rows_ahead, n_terms)
-        What is known of each row of the history, and of those behind it.
+        Terms known for each row of the history, and for later rows.
     inputs : array of shape (n_rows - lag, n_outputs + n_terms)
     """
 
     rows: Array
-    told: Array
+    observed: Array
     terms: Array
     inputs: Array
 
     @classmethod
     def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
-        """Return what drives a source through a history; of the calendar at most so many terms."""
+        """Return the inputs over a history, with at most `most_terms` calendar terms."""
         lag, n_rows = differences.lag, history.n_rows
         rows, terms = differences.take(history.levels), terms_of(history, lag, most_terms)
         inputs = np.hstack([rows, terms[lag + 1 : n_rows + 1]])
-        return cls(rows, told_of(history, lag), terms, inputs)
+        return cls(rows, observed_differences(history, lag), terms, inputs)
 
 
 def terms_of(history: History, lag: int, most_terms: int) -> Array:
-    """Return what is known of each row of a history and behind it, (n_rows_ahead, n_terms)."""
+    """Return the terms known for each row of a history and after it, (n_rows_ahead, n_terms)."""
     known = history.known
     n_ahead = max(len(known), history.n_rows + 1)
-    # differences over a season know of no season
+    # differences over a season have no seasonal pattern
     calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
     known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
     parts = [calendar, known]
@@ -191,8 +193,8 @@ def terms_of(history: History, lag: int, most_terms: int) -> Array:
     return np.hstack(parts)
 
 
-def told_of(history: History, lag: int) -> Array:
-    """Return whether both ends of a difference are observed, (n_rows - lag, n_outputs)."""
+def observed_differences(history: History, lag: int) -> Array:
+    """Return whether both ends of each difference are observed, (n_rows - lag, n_outputs)."""
     observed = history.observed
     return observed[lag:] & observed[: history.n_rows - lag]
 
@@ -200,7 +202,7 @@ def told_of(history: History, lag: int) -> Array:
 def network_sources(
     histories: Sequence[History], n_inputs: int, seeds: Any
 ) -> list[tuple[Any, list[int]]]:
-    """Return a reservoir for each seed, with the inputs beside its states, and its washouts."""
+    """Return a reservoir for each seed, with states and inputs as features, and its washouts."""
     washouts = [min(_WASHOUT, each.n_rows // _MOST_WASHED) for each in histories]
     n_outputs = histories[0].n_outputs
     return [(_network(n_outputs, n_inputs - n_outputs, seed), washouts) for seed in seeds]
@@ -212,7 +214,7 @@ def _readout(
     """Return the ridge from features to the next differences of all series."""
     wanted = []
     for drive, washout in zip(drives, washouts, strict=True):
-        wanted.append(drive.told[1:].copy())
+        wanted.append(drive.observed[1:].copy())
         wanted[-1][:washout] = False
     sums, begin = MaskedSums(source.width, np.concatenate(wanted)), 0
     for drive in drives:
@@ -224,7 +226,7 @@ def _readout(
 
 
 def _bounds(rows: Array) -> tuple[Array, Array]:
-    """Return the range of differences, wider by its width on either side."""
+    """Return the range of differences, extended by its width on either side."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     return low - (high - low), high + (high - low)
 
@@ -246,22 +248,22 @@ def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
 
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
-    # models that are compared run over the same rows again and again
+    # the comparison of models runs sources over the same rows several times
     engine = source.engine_for(_RUNS * len(inputs))
     start_state = source.initial_state_of(inputs[0])
     for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
         yield start, features
 
 
-def states_before(source: FeatureSource, inputs: Array, places: Array) -> Array:
-    """Return the states before the inputs at places, which are ascending.
+def states_before(source: FeatureSource, inputs: Array, positions: Array) -> Array:
+    """Return the states before the inputs at positions, which are ascending.
 
-    Features of these sources begin with the state that they lead to.
+    The features of these sources begin with their next state.
     """
-    states = np.tile(source.initial_state_of(inputs[0]), (len(places), 1))
-    behind = places > 0
-    if behind.any():
-        states[behind] = features_at(source, inputs, places[behind] - 1)[:, : source.state_size]
+    states = np.tile(source.initial_state_of(inputs[0]), (len(positions), 1))
+    later = positions > 0
+    if later.any():
+        states[later] = features_at(source, inputs, positions[later] - 1)[:, : source.state_size]
     return states
 
 

@@ -1,4 +1,4 @@
-"""Rolling origins: what models say of rows that they have not seen, and how they are averaged."""
+"""Rolling origins: forecasts of held-out rows by several models, and the weights of an average."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from reservoir.series_models.candidates import Candidate
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 _FEWEST = 4  # rows
-_N_FITS = 6  # times that each model is fitted
-_PER_HORIZON = 4  # origins in each horizon's length, behind a fit
-_EXACT, _WORST = 1e-12, 1e100  # errors relative to the values that are none; to the best, at most
+_N_FITS = 6  # number of fits of each model
+_PER_HORIZON = 4  # origins after a fit for each length of a forecast
+_EXACT = 1e-12  # errors, relative to the values, that count as rounding
+_WORST = 1e100  # largest error relative to the best
 _SHARPNESS = 3  # the weight of a model is its error to minus this power
 
 
 @dataclass(frozen=True, eq=False)
 class RollingForecasts:
-    """What models said, and what followed.
+    """Forecasts of models, and the actual values.
 
     Attributes
     ----------
     origins : array of int of shape (n_origins,)
-        How many rows were known.
-    said : array of shape (n_models, n_origins, n_steps, n_outputs)
-        NaN for a model that could not be fitted to so few rows.
+        Number of known rows at each origin.
+    predicted : array of shape (n_models, n_origins, n_steps, n_outputs)
+        NaN for a model that needs more rows.
     followed : array of shape (n_origins, n_steps, n_outputs)
-        NaN behind the last row, and where a value was not observed.
+        Actual values; NaN after the last row, and where a value was not observed.
     """
 
     origins: Array
-    said: Array
+    predicted: Array
     followed: Array
 
     def errors(self) -> Array:
         """Return the mean absolute error of each model, relative to the best, (n_models,).
 
-        Outputs are weighted by the error that the best model makes in each; a model that could not
-        be fitted has infinity.
+        Errors of each output are divided by the error of the best model in it; the error of a model
+        that could not be fitted is infinite.
         """
-        away = np.abs(self.said - self.followed)
-        fitted: Array = np.all(np.isfinite(self.said), axis=(1, 2, 3))
+        errors = np.abs(self.predicted - self.followed)
+        fitted: Array = np.all(np.isfinite(self.predicted), axis=(1, 2, 3))
         counts = np.maximum(np.isfinite(self.followed).sum(axis=(0, 1)), 1)
-        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf) / counts
-        # errors of rounding are none
+        each = np.where(fitted[:, None], np.nansum(errors, axis=(1, 2)), np.inf) / counts
+        # rounding errors count as zero
         size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
         none = np.maximum(_EXACT * size, np.finfo(float).tiny)
         least = np.maximum(each.min(axis=0), none)
@@ -57,9 +58,9 @@ class RollingForecasts:
         return relative
 
     def weights(self, handicaps: ArrayLike = 1.0) -> Array:
-        """Return the share that each model has in the average, (n_models,).
+        """Return the share of each model in the average, (n_models,).
 
-        Errors count `handicaps` times as much, (n_models,).
+        Errors are multiplied by `handicaps`, (n_models,).
 
         Raises
         ------
@@ -69,23 +70,23 @@ class RollingForecasts:
         errors = self.errors()
         if not np.isfinite(errors).any():
             raise ValueError(
-                f"No model could be fitted to the first {self.origins[0]} rows: each needs more. "
+                f"No model could be fitted to the first {self.origins[0]} rows: all need more. "
                 "Give a longer series."
             )
         return shares_by(errors * np.asarray(handicaps))
 
     def combined(self, weights: Array) -> Array:
-        """Return what the average said, (n_origins, n_steps, n_outputs)."""
+        """Return the forecasts of the average, (n_origins, n_steps, n_outputs)."""
         used = weights > 0
-        return np.tensordot(weights[used], self.said[used], 1)
+        return np.tensordot(weights[used], self.predicted[used], 1)
 
 
 def roll(
     candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
 ) -> RollingForecasts:
-    """Fit models to beginnings of a series, and forecast from these and from rows behind them.
+    """Fit models to the first rows of a series, and forecast from later origins.
 
-    Whatever is said at an origin follows from the rows before it, and from `bounds`.
+    A forecast depends only on the rows before its origin, and on `bounds`.
 
     Raises
     ------
@@ -95,22 +96,23 @@ def roll(
     groups = origins_of(data, n_steps)
     data = data.with_room(data.n_rows + n_steps)
     origins = np.concatenate(groups)
-    said = np.full((len(candidates), len(origins), n_steps, data.values.shape[1]), np.nan)
+    predicted = np.full((len(candidates), len(origins), n_steps, data.values.shape[1]), np.nan)
     for m, candidate in enumerate(candidates):
         begin = 0
         for group in groups:
             part = data.until(int(group[0]))
             if part.n_rows >= candidate.model.min_rows:
                 fitted = candidate.fit(part, seed)
-                said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
+                forecasts = fitted.forecast(data, group, n_steps, bounds)
+                predicted[m, begin : begin + len(group)] = forecasts
             begin += len(group)
-    return RollingForecasts(origins, said, what_followed(data, origins, n_steps))
+    return RollingForecasts(origins, predicted, values_after(data, origins, n_steps))
 
 
 def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
-    """Return the places that forecasts are compared at: those that each fit serves, in an array.
+    """Return the origins at which forecasts are compared, in one array for each fit.
 
-    The first place of each array is the number of rows that are fitted.
+    The first origin of each array is the number of rows of the fit.
 
     Raises
     ------
@@ -120,8 +122,8 @@ def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
     n_rows = data.n_rows
     if n_rows < _FEWEST:
         raise ValueError(
-            f"Models are compared by forecasts of rows that they have not seen: y needs {_FEWEST} "
-            f"rows or more, got {n_rows}. Give a longer series."
+            f"Models are compared by forecasts of held-out rows: y needs {_FEWEST} rows or more, "
+            f"got {n_rows}. Give a longer series."
         )
     first = data.first_cut
     cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
@@ -131,14 +133,14 @@ def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
 
 
 def shares_by(errors: Array) -> Array:
-    """Return the shares in an average of models with such errors, of which one is finite."""
+    """Return the shares of models in an average, by their errors; one must be finite."""
     with np.errstate(under="ignore"):
         shares = (errors / errors.min()) ** -float(_SHARPNESS)
     return shares / shares.sum()
 
 
-def what_followed(data: SeriesData, origins: Array, n_steps: int) -> Array:
-    """Return the rows behind origins, (n_origins, n_steps, n_outputs); NaN for none."""
+def values_after(data: SeriesData, origins: Array, n_steps: int) -> Array:
+    """Return the observed values after origins, (n_origins, n_steps, n_outputs), else NaN."""
     values = np.where(data.observed, data.values, np.nan)
     beyond = np.full((n_steps, values.shape[1]), np.nan)
     return np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]

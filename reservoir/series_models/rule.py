@@ -1,4 +1,4 @@
-"""Whether a series follows a rule of its own, which networks can find, as flows and maps do."""
+"""Test whether a series follows a dynamical law that networks can learn, like a flow or a map."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from reservoir.loops.network_bank import diagnose
 from reservoir.series_models.recursive_ridge import Autoregression
 from reservoir.series_models.series_data import SeriesData
 
-_FEWEST = 60  # rows that tell
-_MOST = 2000  # rows that are looked at
-_LEARNED = 0.75  # part of the rows that the autoregression learns from
-_CLEAR, _OPEN = 0.4, 1.05  # errors of networks by those of the autoregression
-_NOISY = 0.3  # errors of a step, in standard deviations, from which nothing is found
+_FEWEST = 60  # least rows for the test
+_MOST = 2000  # most rows that are used
+_LEARNED = 0.75  # share of the rows for the fit of the autoregression
+_CLEAR, _OPEN = 0.4, 1.05  # ratios of the networks' error to the autoregression's
+_NOISY = 0.3  # one-step error, in standard deviations, above which there is no law
 
 
 class Rule(NamedTuple):
-    """What was found.
+    """Result of the test.
 
     Attributes
     ----------
     followed : {"yes", "no", "open"}
-        Whether networks on standardised levels say the next row much better than a linear
-        autoregression of differences does; "open" if forecasts have to tell.
+        Whether networks on standardised levels predict the next row much better than a linear
+        autoregression of differences; "open" if longer forecasts must determine it.
     of_networks, of_autoregression : float
-        Root mean squared errors of one step in rows that were not fitted, in standard deviations.
+        Root mean squared one-step errors in held-out rows, in standard deviations.
     """
 
     followed: str
@@ -37,10 +37,10 @@ class Rule(NamedTuple):
 
 
 def look_for_rule(data: SeriesData, seed: int) -> Rule:
-    """Compare small networks with a linear autoregression by one step."""
+    """Compare small networks with a linear autoregression by their one-step errors."""
     history = data.history(log=False)
     rows = history.levels[-_MOST:]
-    # a power of two: squares of sizes that a float holds may be more than it holds
+    # dividing by a power of two is exact, and keeps squares in range
     size = 2.0 ** np.frexp(np.abs(rows).max(axis=0))[1]
     spread = (rows / size).std(axis=0) * size
     if len(rows) < _FEWEST or not data.observed.all() or (spread <= 0).any():
@@ -48,17 +48,17 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
     standard = (rows - rows.mean(axis=0)) / spread
     known = data.known[: history.n_rows][-_MOST:]
     of_networks = diagnose(Trajectories([standard], [known]), seed).noise
-    places = np.arange(int(_LEARNED * history.n_rows), history.n_rows)
-    fitted = Autoregression().fit(history.until(int(places[0])), seed)
-    away = (fitted.forecast(history, places, 1)[:, 0] - history.levels[places]) / spread
-    of_lags = float(np.sqrt(np.square(away).mean()))
+    origins = np.arange(int(_LEARNED * history.n_rows), history.n_rows)
+    fitted = Autoregression().fit(history.until(int(origins[0])), seed)
+    errors = (fitted.forecast(history, origins, 1)[:, 0] - history.levels[origins]) / spread
+    of_lags = float(np.sqrt(np.square(errors).mean()))
     joint = history.n_outputs > 1
     followed = _judged(of_networks, of_lags, seasonal=bool(data.seasons), joint=joint)
     return Rule(followed, of_networks, of_lags)
 
 
 def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) -> str:
-    """Return what the errors say; of several variables without a season forecasts tell."""
+    """Return the result; "open" for several variables without a season, unless it is clear."""
     if of_networks < _CLEAR * of_lags and of_networks <= _NOISY:
         return "yes"
     if seasonal:
@@ -68,7 +68,7 @@ def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) 
     return "no" if of_networks > min(_NOISY, _OPEN * of_lags) else "open"
 
 
-def mean_error(said: Array, followed: Array) -> float:
-    """Return the mean absolute error over all outputs, each in units of what followed."""
+def mean_error(predicted: Array, followed: Array) -> float:
+    """Return the mean absolute error over all outputs, by the spread of the actual values."""
     spread = np.nanstd(followed, axis=(0, 1))
-    return float(np.nanmean(np.abs(said - followed) / np.where(spread > 0, spread, 1.0)))
+    return float(np.nanmean(np.abs(predicted - followed) / np.where(spread > 0, spread, 1.0)))

@@ -1,4 +1,4 @@
-"""The last season again, with the mean growth from season to season."""
+"""Seasonal naive forecast: the last season repeated, plus the mean growth between seasons."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from reservoir.series_models.model import FittedModel, SeriesModel, check_enough
 
 @dataclass(frozen=True)
 class SeasonalNaive(SeriesModel):
-    """The value of one period before, plus the drift; for period 1 the last value plus the drift.
+    """The value one period before, plus the drift; for period 1 the last value plus the drift.
 
     Parameters
     ----------
     period : int
     drift : bool, default=True
-        Whether the mean growth goes on.
+        Whether the mean growth is added.
     """
 
     period: int
@@ -28,7 +28,7 @@ class SeasonalNaive(SeriesModel):
 
     @property
     def min_rows(self) -> int:  # type: ignore[override]
-        """Rows that it needs."""
+        """Least number of rows for a fit."""
         return self.period + 2
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
@@ -46,10 +46,10 @@ class FittedNaive(FittedModel):
     period: int
     growth: Array
 
-    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
-        """Repeat the last period."""
-        check_enough_past(places, self.period)
+    def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
+        """Repeat the last period, plus the growth."""
+        check_enough_past(origins, self.period)
         steps = np.arange(n_steps)
-        rows = np.add.outer(places - self.period, steps % self.period)
+        rows = np.add.outer(origins - self.period, steps % self.period)
         periods = (steps // self.period + 1)[:, None]
         return history.levels[rows] + periods * self.growth

@@ -1,4 +1,4 @@
-"""A series in its own units, and the scales on which models see it."""
+"""A series in its original units, and its conversion to the scale of models."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
 
-_FIRST = 0.55  # part of the rows that the first of the fits that are compared has seen
+_FIRST = 0.55  # share of the rows in the first fit of a comparison
 _LEAST_FIRST = 3
 
 
 def first_cut(n_rows: int) -> int:
-    """Return how many of the rows of a series models are first fitted to to be compared."""
+    """Return the number of rows in the first fit of a comparison of models."""
     return max(int(_FIRST * n_rows), _LEAST_FIRST)
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class SeriesData:
-    """Rows of a series in its own units.
+    """Rows of a series in its original units.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class SeriesData:
     observed : array of bool of shape (n_rows, n_outputs)
         False where a gap was filled.
     known : array of shape (n_rows_ahead, n_known)
-        Inputs known beforehand, without units; n_rows_ahead is n_rows or more.
+        Inputs known in advance, standardised; n_rows_ahead is n_rows or more.
     seasons : tuple of float
         Rows per period, ascending.
     positive : array of bool of shape (n_outputs,)
-        Columns that may be seen on a logarithmic scale.
+        Columns whose logarithms can be taken.
     first : int, default=0
         The number of the first row, from which the phase of seasons is counted.
     """
@@ -49,20 +49,20 @@ class SeriesData:
 
     @property
     def n_rows(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return len(self.values)
 
     @property
     def first_cut(self) -> int:
-        """Rows that models are first fitted to where they are compared."""
+        """Number of rows in the first fit of a comparison of models."""
         return first_cut(self.n_rows)
 
     def until(self, n_rows: int) -> SeriesData:
-        """Return the first rows; known inputs are kept whole."""
+        """Return the first rows, with all known inputs."""
         return replace(self, values=self.values[:n_rows], observed=self.observed[:n_rows])
 
     def with_room(self, n_rows: int) -> SeriesData:
-        """Return the series with known inputs for so many rows; beyond their end the last one."""
+        """Return the series with known inputs for `n_rows`; the last input is repeated."""
         missing = n_rows - len(self.known)
         if missing <= 0:
             return self
@@ -70,7 +70,7 @@ class SeriesData:
         return replace(self, known=np.concatenate([self.known, last]))
 
     def history(self, log: bool) -> History:
-        """Return what models see, with logarithms of positive columns if so asked."""
+        """Return the history for models, with logarithms of positive columns if `log`."""
         levels = np.array(self.values)
         if log:
             levels[:, self.positive] = np.log(levels[:, self.positive])
@@ -87,17 +87,17 @@ class SeriesData:
 @saved
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What forecasts are held within, on both scales; arrays of shape (n_outputs,)."""
+    """Bounds to which forecasts are clipped, on both scales; arrays of shape (n_outputs,)."""
 
     low: Array
     high: Array
 
     @classmethod
     def of(cls, values: Array, positive: Array, widths: float) -> Bounds:
-        """Return the range of values, widened by so many widths.
+        """Return the range of values, extended on either side by `widths` times its width.
 
-        What was never negative stays so, and what was always positive stays above its least value
-        divided by so many of its ratios from end to end.
+        Columns without negative values stay non-negative. Positive columns have the lower bound
+        ``least * (least / most) ** widths`` instead, if it is greater.
         """
         least, most = values.min(axis=0), values.max(axis=0)
         low, high = least - widths * (most - least), most + widths * (most - least)
@@ -107,6 +107,6 @@ class Bounds:
             floor = np.where(positive, least * ratio**widths, low)
         return cls(np.maximum(low, floor), high)
 
-    def hold(self, rows: Array) -> Array:
-        """Return rows held within the bounds."""
+    def clip(self, rows: Array) -> Array:
+        """Return rows clipped to the bounds."""
         return np.clip(rows, self.low, self.high)

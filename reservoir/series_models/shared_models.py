@@ -1,4 +1,4 @@
-"""Models learned from several series together, and compared by the forecasts of all of them."""
+"""Models learned from several series together, and compared by forecasts of all series."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reservoir.series_models.rolling import (
     RollingForecasts,
     origins_of,
     shares_by,
-    what_followed,
+    values_after,
 )
 from reservoir.series_models.series_data import Bounds, SeriesData
 
@@ -38,12 +38,12 @@ def learn_shared(
     n_jobs: int | None,
     report: Report,
 ) -> list[Learned]:
-    """Try models on several series together, and fit those that the average is made of.
+    """Compare models on several series together, and fit the models of the average.
 
-    What is one for all series: the readouts of networks and autoregressions, the errors that
-    models are chosen by, and the shares in the average. Where a series is too short for a model
-    the other shares count the more. Each series keeps its units, its bounds, and models of its own
-    where one rule for all is not learned. Of one series the result is that of `learn`.
+    All series share the readouts of networks and autoregressions, the errors by which models are
+    chosen, and the shares in the average. If a series is too short for a model, the other shares
+    increase. Each series has separate units and bounds, and separate models of the other kinds. For
+    a single series the result is equal to `learn`.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def learn_shared(
     n_networks, n_steps, widths, seed
         As in `learn`.
     n_jobs : int or None
-        Workers, each with one model at a time.
+        Number of workers, each with one model at a time.
     report : callable
-        Passes results on and shows progress.
+        Passes results through and shows progress.
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)
@@ -62,22 +62,22 @@ def learn_shared(
     bounds = [Bounds.of(data.values, data.positive, widths) for data in series]
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
     jobs = [(candidate, series, steps, bounds, seed) for candidate in candidates]
-    said = run_jobs(roll_shared, jobs, n_jobs)
-    by_model = list(report(said, len(candidates), "models"))
+    results = run_jobs(roll_shared, jobs, n_jobs)
+    by_model = list(report(results, len(candidates), "models"))
     rolled = []
     for i, (data, n) in enumerate(zip(series, steps, strict=True)):
         origins = np.concatenate(origins_of(data, n))
         one = np.stack([model[i] for model in by_model])
-        rolled.append(RollingForecasts(origins, one, what_followed(data, origins, n)))
+        rolled.append(RollingForecasts(origins, one, values_after(data, origins, n)))
     errors = shared_errors(rolled)
-    weighed = errors * handicaps(candidates, sum(data.n_rows for data in series))
-    shares = [shares_in(rolling, shares_by(weighed)) for rolling in rolled]
+    weighted = errors * handicaps(candidates, sum(data.n_rows for data in series))
+    shares = [shares_in(rolling, shares_by(weighted)) for rolling in rolled]
     used = np.flatnonzero(np.any(shares, axis=0)).tolist()
     fits = list(run_jobs(fit_candidate, [(candidates[m], series, seed) for m in used], n_jobs))
     learned = []
     for i, rolling in enumerate(rolled):
-        mine = [(fit[i], shares[i][m]) for m, fit in zip(used, fits, strict=True) if shares[i][m]]
-        members, weights = zip(*mine, strict=True)
+        pairs = [(fit[i], shares[i][m]) for m, fit in zip(used, fits, strict=True) if shares[i][m]]
+        members, weights = zip(*pairs, strict=True)
         ensemble = Ensemble(list(members), np.array(weights), bounds[i])
         learned.append(Learned(ensemble, candidates, errors, shares[i], rolling))
     return learned
@@ -91,10 +91,10 @@ def roll_shared(
     bounds: Sequence[Bounds],
     seed: int,
 ) -> list[Array]:
-    """Fit a model to beginnings of all series; forecast from these and from rows behind them.
+    """Fit a model to the first rows of all series; forecast from later origins.
 
-    The beginnings of one fit are the same part of each series. A series with fewer of them, being
-    short, begins with its first one in the fits that the others are ahead.
+    The rows of one fit are the same share of each series. A short series may have fewer fits: the
+    earlier fits of the other series then use the rows of its first fit.
 
     Parameters
     ----------
@@ -115,23 +115,23 @@ def roll_shared(
     found: list[list[Array]] = [[] for _ in series]
     for k in range(n_fits):
         late = [k - (n_fits - len(group)) for group in groups]
-        places = [group[max(at, 0)] for group, at in zip(groups, late, strict=True)]
-        parts = [data.until(int(at[0])) for data, at in zip(ahead, places, strict=True)]
+        origins = [group[max(at, 0)] for group, at in zip(groups, late, strict=True)]
+        parts = [data.until(int(at[0])) for data, at in zip(ahead, origins, strict=True)]
         for i, fitted in enumerate(fit_candidate(candidate, parts, seed)):
             if late[i] < 0:
                 continue
-            said = np.full((len(places[i]), n_steps[i], parts[i].values.shape[1]), np.nan)
+            predicted = np.full((len(origins[i]), n_steps[i], parts[i].values.shape[1]), np.nan)
             if fitted is not None:
-                said = fitted.forecast(ahead[i], places[i], n_steps[i], bounds[i])
-            found[i].append(said)
-    return [np.concatenate(said) for said in found]
+                predicted = fitted.forecast(ahead[i], origins[i], n_steps[i], bounds[i])
+            found[i].append(predicted)
+    return [np.concatenate(forecasts) for forecasts in found]
 
 
 @one_blas_thread()
 def fit_candidate(
     candidate: Candidate, series: Sequence[SeriesData], seed: int
 ) -> list[Forecasting | None]:
-    """Return what a model learns of all series together; None for those that are too short."""
+    """Return the models fitted to all series together; None for series that are too short."""
     long_enough = [data.n_rows >= candidate.model.min_rows for data in series]
     histories = [
         data.history(candidate.log) for data, fits in zip(series, long_enough, strict=True) if fits
@@ -144,7 +144,7 @@ def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
     """Return the error of each model over all series, relative to the best, (n_models,).
 
     The mean of its errors in the series where it could be fitted, each relative to the median of
-    all models there: the best one's may be next to nothing in a single series.
+    all models there: the error of the best one may be almost zero in a single series.
     """
     errors = np.stack([rolling.errors() for rolling in rolled])
     fitted = np.isfinite(errors)
@@ -156,9 +156,9 @@ def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
 
 
 def shares_in(rolling: RollingForecasts, shares: Array) -> Array:
-    """Return the shares that models have in the average of one series, (n_models,)."""
+    """Return the shares of models in the average of one series, (n_models,)."""
     fitted = np.isfinite(rolling.errors())
-    mine = np.where(fitted, shares, 0.0)
-    if not mine.any():
-        mine = rolling.weights()
-    return without_small(mine / mine.sum())
+    available = np.where(fitted, shares, 0.0)
+    if not available.any():
+        available = rolling.weights()
+    return without_small(available / available.sum())

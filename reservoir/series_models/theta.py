@@ -1,4 +1,4 @@
-"""The Theta method: exponential smoothing of what seasons leave, with half the trend."""
+"""The Theta method: exponential smoothing after removal of the season, with half the trend."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from reservoir.series_models.history import History
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _SMOOTHING = (0.02, 1.0)
-_ONE_SIDED_90 = 1.645  # deviations of an autocorrelation beyond which there is a season
+_ONE_SIDED_90 = 1.645  # standard deviations of an autocorrelation that indicate a season
 
 
 @dataclass(frozen=True)
 class Theta(SeriesModel):
-    """Assimakopoulos and Nikolopoulos (2000), as simple exponential smoothing with drift.
+    """Theta method (Assimakopoulos and Nikolopoulos 2000), as exponential smoothing with drift.
 
     Hyndman and Billah (2003) show that the method is the forecast of simple exponential smoothing
-    plus half the slope of the straight line through the series. A season is taken off first by
-    classical decomposition, where the autocorrelation at its length differs from 0.
+    plus half the slope of the straight line through the series. A season is first removed by
+    classical decomposition, if the autocorrelation at its length differs from 0.
 
     Parameters
     ----------
     period : int
-        Of the season; 1 for none.
+        Length of the season; 1 for none.
     """
 
     period: int
@@ -43,7 +43,7 @@ class Theta(SeriesModel):
 
     def _fit_column(self, levels: Array) -> tuple[Array, float, float]:
         n_rows = len(levels)
-        # squares of sizes that a float holds may be more than it holds
+        # dividing by the largest value first keeps squares in range
         size = max(np.abs(levels).max(), np.finfo(float).tiny)
         levels = levels / size
         profile = np.zeros(self.period)
@@ -66,16 +66,16 @@ class Theta(SeriesModel):
 class FittedTheta(FittedModel):
     """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,).
 
-    A profile begins with the phase of the row that has the number 0.
+    A profile begins with the phase of row number 0.
     """
 
     profiles: Array
     slopes: Array
     smoothings: Array
 
-    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
-        """Go on from the smoothed level with half the slope."""
-        check_enough_past(places, 1)
+    def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
+        """Continue from the smoothed level with half the slope."""
+        check_enough_past(origins, 1)
         period, levels = len(self.profiles), history.levels
         seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
         rest = levels - seasonal
@@ -83,11 +83,11 @@ class FittedTheta(FittedModel):
             [smoothed(*column) for column in zip(rest.T, self.smoothings, strict=True)]
         )
         steps = np.arange(n_steps)
-        # the drift of a smoothed line lags behind at its beginning
-        forgotten = 1 - (1 - self.smoothings) ** places[:, None]
+        # exponential smoothing of a line lags behind it at the beginning
+        forgotten = 1 - (1 - self.smoothings) ** origins[:, None]
         drifts = self.slopes / 2 * (steps[:, None] + (forgotten / self.smoothings)[:, None])
-        ahead = self.profiles[np.add.outer(history.first + places, steps) % period]
-        return smooth[places - 1][:, None] + drifts + ahead
+        ahead = self.profiles[np.add.outer(history.first + origins, steps) % period]
+        return smooth[origins - 1][:, None] + drifts + ahead
 
 
 def smoothed(levels: Array, smoothing: float) -> Array:

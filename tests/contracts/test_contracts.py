@@ -283,7 +283,7 @@ def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
         Candidate("too long", False, MeanLevel(160)),
     ]
     found = roll(candidates, data, 3, bounds, seed=global_random_seed)
-    for origin, rows in zip(found.origins, found.said[0], strict=True):
+    for origin, rows in zip(found.origins, found.predicted[0], strict=True):
         expected = values[origin - 20 : origin].mean(axis=0)
         np.testing.assert_allclose(rows, [expected] * 3, rtol=1e-12)
     weights = found.weights()

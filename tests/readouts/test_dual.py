@@ -167,12 +167,12 @@ def test_single_precision_is_read_as_it_is(shape):
     [
         ({"alphas": []}, "alphas must have shape"),
         ({"alphas": [-1.0]}, "at least 0"),
-        ({"sample_weight": [1.0] + [0.0] * 9}, "two rows of positive weight at least; got 1"),
+        ({"sample_weight": [1.0] + [0.0] * 9}, "at least two rows of positive weight; got 1"),
         ({"sample_weight": [-1.0] * 10}, "at least 0 in every row"),
         ({"sample_weight": [1.0]}, r"must have shape \(10,\)"),
         ({"Y": np.ones(9)}, r"got \(10, 3\) and \(9, 1\)"),
-        ({"Y": np.full(10, np.nan)}, "Y holds NaN"),
-        ({"H": np.full((10, 3), np.inf)}, "H holds NaN or infinity"),
+        ({"Y": np.full(10, np.nan)}, "Y contains NaN"),
+        ({"H": np.full((10, 3), np.inf)}, "H contains NaN or infinity"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(change, message):

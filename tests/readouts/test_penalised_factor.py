@@ -124,7 +124,7 @@ def test_what_cannot_be_squared_is_refused_and_changes_nothing(value):
     factor.add(H, Y)
     before = factor.coef()
     H[2, 1] = value
-    with pytest.raises(ValueError, match=r"H holds NaN or infinity.* column 1"):
+    with pytest.raises(ValueError, match=r"H contains NaN or infinity.* column 1"):
         factor.add(H, Y)
     assert factor.n_samples == 20
     np.testing.assert_array_equal(factor.coef()[0], before[0])

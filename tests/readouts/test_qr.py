@@ -265,8 +265,8 @@ def test_bad_input_changes_nothing():
     bad = H.copy()
     bad[600, 7] = np.inf  # in the second block
     for args, message in (
-        ((bad, Y), r"H holds NaN or infinity, or .* in column 7"),
-        ((H, np.where(Y > 2, np.nan, Y)), r"Y holds NaN or infinity, or .* in column [01]"),
+        ((bad, Y), r"H contains NaN or infinity, or .* in column 7"),
+        ((H, np.where(Y > 2, np.nan, Y)), r"Y contains NaN or infinity, or .* in column [01]"),
         ((H[:, :3], Y), r"H must have shape \(n_samples, 12\)"),
         ((H, Y[:5]), r"Y must have shape \(700, 2\)"),
         ((H, Y, -np.ones(700)), "at least 0"),
@@ -289,14 +289,14 @@ def test_squares_that_overflow_are_refused_before_anything_is_changed():
     factor = factor_of(H, Y)
     before = factor.R.copy()
     for args, message in (
-        ((np.where(H > 5, 1e200, H), Y), "H holds NaN or infinity, or values whose squares"),
-        ((H, np.where(Y > 5, -1e170, Y)), "Y holds NaN or infinity, or values whose squares"),
-        ((1e3 * H, Y, np.full(700, 1e305)), "H holds NaN or infinity, or values whose squares"),
+        ((np.where(H > 5, 1e200, H), Y), "H contains NaN or infinity, or values whose squares"),
+        ((H, np.where(Y > 5, -1e170, Y)), "Y contains NaN or infinity, or values whose squares"),
+        ((1e3 * H, Y, np.full(700, 1e305)), "H contains NaN or infinity, or values whose squares"),
     ):
         with pytest.raises(ValueError, match=message):
             factor.update(*args)
     huge = factor_of(np.full((10, 12), 3e153), Y[:10])
-    with pytest.raises(ValueError, match="H holds NaN or infinity, or values whose squares"):
+    with pytest.raises(ValueError, match="H contains NaN or infinity, or values whose squares"):
         huge.merge(huge.copy())
     np.testing.assert_array_equal(factor.R, before)
 
@@ -354,7 +354,7 @@ def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
 def test_rows_outside_the_blocks_must_be_given():
     H, Y = rows(90)
     block = factor_of(H[60:], Y[60:])
-    with pytest.raises(ValueError, match=r"The blocks hold 30 of 90 rows.*\(rest=\)"):
+    with pytest.raises(ValueError, match=r"The blocks contain 30 of 90 rows.*\(rest=\)"):
         ridge_path(factor_of(H, Y), ALPHAS, selection="holdout", blocks=[block])
 
 

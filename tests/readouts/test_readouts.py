@@ -147,13 +147,13 @@ def test_taking_everything_away_leaves_an_empty_accumulator():
 def test_what_was_not_added_cannot_be_taken_away():
     H, Y = rows(600)
     gram, before = gram_of(H[:550], Y[:550]), gram_of(H[:550], Y[:550])
-    message = "Cannot take away 600 rows of total weight 600: only 550 rows"
+    message = "Cannot subtract 600 rows of total weight 600: only 550 rows"
     with pytest.raises(ValueError, match=message):
         gram.downdate(H, Y)
     with pytest.raises(ValueError, match=message):
         gram.subtract(gram_of(H, Y))
     assert_same_gram(gram, before, rtol=0)  # nothing has changed
-    with pytest.raises(ValueError, match="rows that stay are lost in its rounding errors"):
+    with pytest.raises(ValueError, match="remaining rows are lost in its rounding errors"):
         gram_of(H[:2], Y[:2], [1e20, 1.0]).downdate(H[:1], Y[:1], [1e20])
 
 
@@ -195,7 +195,7 @@ def test_rows_with_missing_targets_are_left_out_on_request():
     )
     both = gram_of(H, Y, missing="skip").downdate(H[:100], Y[:100], missing="skip")
     assert_same_gram(both, gram_of(H[100:], Y[100:], missing="skip"), rtol=1e-10)
-    with pytest.raises(ValueError, match=r"Y holds NaN or infinity, or .* in column 0"):
+    with pytest.raises(ValueError, match=r"Y contains NaN or infinity, or .* in column 0"):
         gram_of(H, Y)
     with pytest.raises(ValueError, match=r"missing='skpi' is not known\. Did you mean 'skip'"):
         gram_of(H, Y, missing="skpi")
@@ -264,7 +264,7 @@ def test_nan_and_overflow_are_refused_by_column(which, value):
     H, Y = rows()
     (H if which == "H" else Y)[11, 1] = value
     gram = gram_of(*rows(seed=1))
-    with pytest.raises(ValueError, match=f"{which} holds NaN or infinity, or .* in column 1"):
+    with pytest.raises(ValueError, match=f"{which} contains NaN or infinity, or .* in column 1"):
         gram.update(H, Y)
     assert_same_gram(gram, gram_of(*rows(seed=1)), rtol=0)  # a refused block leaves no trace
 
@@ -277,11 +277,11 @@ def test_huge_constants_are_finite_and_huge_steps_are_refused():
     huge = np.full((512, 1), 2.0**600)  # the mean of one block is exact, its square is not finite
     assert GramAccumulator(1, 1).update(huge, huge).solve(1.0).intercept == 2.0**600
     zeros = np.zeros((512, 1))
-    with pytest.raises(ValueError, match="H holds NaN or infinity, or values whose squares overfl"):
+    with pytest.raises(ValueError, match="H contains NaN or infinity, or values whose squares"):
         GramAccumulator(1, 1).update(zeros, zeros).update(huge, zeros)
-    with pytest.raises(ValueError, match="Y holds NaN or infinity, or values whose squares overfl"):
+    with pytest.raises(ValueError, match="Y contains NaN or infinity, or values whose squares"):
         GramAccumulator(1, 1).update(zeros, zeros).merge(GramAccumulator(1, 1).update(zeros, huge))
-    with pytest.raises(ValueError, match="The Gram matrix overflowed: scale the data down"):
+    with pytest.raises(ValueError, match="The Gram matrix overflows: scale the data down"):
         GramAccumulator(1, 1).update(huge, huge).solve(1.0, fit_intercept=False)
 
 
@@ -296,7 +296,7 @@ def test_arguments_are_checked():
     for bad in (-1.0, np.nan, np.inf, 1e308):
         with pytest.raises(ValueError, match="sample_weight must be finite and at least 0"):
             gram.update(H, Y, np.full(10, bad))
-    with pytest.raises(ValueError, match=r"must agree: \(6, 2\) here, \(5, 2\) there"):
+    with pytest.raises(ValueError, match=r"must agree: \(6, 2\) here, \(5, 2\) in the other"):
         gram.merge(GramAccumulator(5, 2))
     with pytest.raises(ValueError, match="n_features=0 must be at least 1"):
         GramAccumulator(0, 1)
@@ -691,7 +691,7 @@ def test_only_the_ratio_of_weights_counts(scale):
 
 def test_weights_that_overflow_are_refused_by_name():
     H, Y = rows(600)
-    with pytest.raises(ValueError, match="holds NaN or infinity, or values whose squares overflow"):
+    with pytest.raises(ValueError, match="H contains NaN or infinity, or values whose squares"):
         gram_of(1e3 * H, Y, np.full(600, 1e305))
 
 

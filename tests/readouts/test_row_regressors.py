@@ -59,7 +59,7 @@ def test_outputs_learn_side_by_side(model):
         assert alone.predict(H).shape == (60,)
         assert isinstance(alone.intercept_, float)
         np.testing.assert_allclose(alone.predict(H), together.predict(H)[:, k], rtol=1e-9)
-    with pytest.raises(ValueError, match=r"y has shape \(60,\); the rows before had 3 output"):
+    with pytest.raises(ValueError, match=r"y has shape \(60,\); earlier rows had 3 output"):
         together.partial_fit(H, Y[:, 0])
 
 
@@ -70,11 +70,11 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     before = model.predict(H)
     bad = H.copy()
     bad[3, 2] = 1e200
-    with pytest.raises(ValueError, match=r"H holds .* column 2"):
+    with pytest.raises(ValueError, match=r"H contains .* column 2"):
         model.partial_fit(bad, Y)
     bad = Y.copy()
     bad[7, 1] = 1e200
-    with pytest.raises(ValueError, match=r"Y holds .* column 1"):
+    with pytest.raises(ValueError, match=r"Y contains .* column 1"):
         model.partial_fit(H, bad)
     np.testing.assert_array_equal(model.predict(H), before)
     with pytest.raises(ValueError, match=r"No rows to fit"):
@@ -86,8 +86,8 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (RecursiveLeastSquares(alpha=0.0), r"alpha=0 must be above 0: before there are"),
-        (SlidingWindow(10, alpha=0), r"alpha=0 must be above 0: before there are"),
+        (RecursiveLeastSquares(alpha=0.0), r"alpha=0 must be above 0: with fewer rows"),
+        (SlidingWindow(10, alpha=0), r"alpha=0 must be above 0: with fewer rows"),
         (RecursiveLeastSquares(forgetting=1.1), r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"),
         (RecursiveLeastSquares(forgetting=0.0), r"forgetting=0.0 must be"),
         (LMS(learning_rate=1.5), r"learning_rate=1.5 must be finite and in \(0, 1\]"),
@@ -215,7 +215,7 @@ def test_forgetting_may_change_between_calls():
     weights = 0.9 ** np.arange(60.0)[::-1].clip(max=20)
     C, c = ridge(H, Y, model._factor.penalties, weights)
     assert_close(model.predict(H), H @ C.T + c, Y)
-    with pytest.raises(ValueError, match=r"alpha=1.0 was 1e-06 in the calls before"):
+    with pytest.raises(ValueError, match=r"alpha=1.0 was 1e-06 in earlier calls"):
         model.set_params(alpha=1.0).partial_fit(H, Y)
 
 

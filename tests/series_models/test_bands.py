@@ -296,7 +296,7 @@ def test_bands_survive_pickling():
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 95.0, -0.1, np.nan])
 def test_a_coverage_outside_0_and_1_is_refused(coverage):
     learned, point, _ = bands_of(walk, 0)
-    with pytest.raises(ValueError, match="must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="must be between 0 and 1"):
         learned.around(point, [0.8, coverage])
 
 
@@ -304,7 +304,7 @@ def test_a_forecast_that_is_not_positive_is_refused_where_errors_are_ratios():
     learned, point, _ = bands_of(growing_season, 0)
     with pytest.raises(ValueError, match="falls to 0 in a column whose errors are ratios"):
         learned.around(0 * point, [0.8])
-    with pytest.raises(ValueError, match="Hold it above 0"):
+    with pytest.raises(ValueError, match="Clip it above 0"):
         learned.paths(-point, 3, np.random.default_rng(0))
 
 

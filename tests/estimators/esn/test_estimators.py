@@ -326,7 +326,7 @@ class TestReadout:
         )
         from sklearn.neighbors import KNeighborsRegressor
 
-        with pytest.raises(TypeError, match="KNeighborsRegressor does not take the sample_weight"):
+        with pytest.raises(TypeError, match="KNeighborsRegressor does not accept sample_weight"):
             ESNRegressor(30, readout=KNeighborsRegressor()).fit(X, y, sample_weight=weights)
 
     def test_partial_fit_needs_the_readouts(self):

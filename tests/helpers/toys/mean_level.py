@@ -25,6 +25,6 @@ class MeanLevel(SeriesModel):
 class FittedMean(FittedModel):
     n_rows: int
 
-    def forecast(self, history, places, n_steps):
-        means = [history.levels[place - self.n_rows : place].mean(axis=0) for place in places]
+    def forecast(self, history, origins, n_steps):
+        means = [history.levels[origin - self.n_rows : origin].mean(axis=0) for origin in origins]
         return np.repeat(np.array(means)[:, None], n_steps, axis=1)
