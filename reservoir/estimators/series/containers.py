@@ -116,8 +116,8 @@ class SeriesContainer:
         -------
         DataFrame or array
             For a Series a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so
-            on; for a DataFrame one whose columns have these as their last level; for polars one with
-            "name forecast", "name lower 90%". For arrays an array with them along a last axis,
+            on; for a DataFrame one whose columns have these as their last level; for polars one
+            with "name forecast", "name lower 90%". For arrays an array with them along a last axis,
             (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
         """
         n_steps, n_outputs = point.shape
@@ -139,8 +139,8 @@ class SeriesContainer:
         -------
         DataFrame or array
             For a Series a DataFrame with a column for each path, 0 and up; for a DataFrame one
-            whose columns have the path as their first level; for polars "0", or "0 name", and so on. For
-            arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
+            whose columns have the path as their first level; for polars "0", or "0 name", and so on.
+            For arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
         """
         if self.kind == "array":
             return (paths[:, :, 0] if self.flat else paths).astype(self.dtype)

@@ -355,8 +355,8 @@ class ESNForecaster(Described, BaseEstimator):
         array, Series, DataFrame, or list
             In the container of y, with its index continued, within the range of the training data,
             widened by `clip`; its first rows do not depend on `n_steps`. With `coverage` a
-            DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on (for a DataFrame as the
-            last level of its columns); for arrays an array with these along its last axis,
+            DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on (for a
+            DataFrame as the last level of its columns); for arrays an array with these along its last axis,
             (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
 
         Raises
