@@ -249,7 +249,7 @@ def run_training(
 
 
 def engine_for_training(estimator: Any, network: Network, data: Data) -> str:
-    """Choose the engine of the loop over time, by the time that the training would take in NumPy."""
+    """Choose the engine of the loop over time, by the estimated training time in NumPy."""
     size = min(size_of_batch(estimator), len(data))
     n_steps = sum(len(X) for X in data.inputs) / size
     seconds = numpy_seconds((1, size, rows_per_step(network.cell)))
@@ -344,7 +344,7 @@ def _show(done: Training, *, total: int) -> None:
 
 
 def rate_of(estimator: Any) -> float:
-    """Return the approximate change of each weight in an update; 0 for solvers without a bound."""
+    """Return the approximate change of each weight in an update; 0 if the solver has no bound."""
     return estimator.learning_rate_init if estimator.solver in _BY_RATE else 0.0
 
 
