@@ -78,7 +78,7 @@ def test_a_registered_cell_is_the_cell_that_trains():
         for params, message in (
             (
                 {"activation": "relu"},
-                "activation='relu' goes with cell='rnn', 'leaky', .*'toy'",
+                "activation='relu' is used by cell='rnn', 'leaky', .*'toy'",
             ),
             ({"gradient_control": 0.1}, "Gradient control is for .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),

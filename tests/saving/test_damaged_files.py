@@ -264,7 +264,7 @@ def test_an_array_is_read_once(model_file):
 def test_an_array_that_nothing_names(model_file):
     header, arrays = parts_of(model_file)
     write(model_file, header, {**arrays, "stray": np.zeros(3)})
-    with pytest.raises(ValueError, match="'stray', which nothing names"):
+    with pytest.raises(ValueError, match="'stray', which is not used"):
         load(model_file)
     # what numpy.savez before 2.3 wrote beside
     write(model_file, header, {**arrays, "allow_pickle": np.array(False)})

@@ -294,7 +294,7 @@ def test_labels_that_are_refused():
     with pytest.raises(ValueError, match="class_weight"):
         make(RNNClassifier, class_weight="equal").fit(X, y)
     clf = make(RNNClassifier, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"goes on with the classes \['down', 'flat', 'up'\]"):
+    with pytest.raises(ValueError, match=r"continues with the classes \['down', 'flat', 'up'\]"):
         clf.fit(X, np.where(y == "flat", "level", y))
     assert clf.classes_.tolist() == ["down", "flat", "up"]
 

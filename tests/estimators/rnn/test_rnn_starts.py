@@ -269,7 +269,7 @@ def test_what_is_no_network():
     X, y = series()
     with pytest.raises(NotFittedError):
         make(init=FrozenEstimator(ESNRegressor(12))).fit(X, y)
-    with pytest.raises(TypeError, match="init=Ridge is no fitted"):
+    with pytest.raises(TypeError, match="init=Ridge is not a fitted"):
         make(init=Ridge()).fit(X, y)
     with pytest.raises(
         TypeError, match=r"init=3 must be a name \(auto, esn, least_squares, .*orthogonal"

@@ -159,7 +159,7 @@ def test_the_trial_says_what_it_found(caplog):
     lines = [line for line in caplog.messages if "Trial" in line]
     losses = {line.split("'")[1]: float(line.split("loss ")[1].split()[0]) for line in lines}
     assert tuple(losses) == CANDIDATES
-    assert f"goes on from init={rnn.init_!r}" in caplog.text
+    assert f"continues from init={rnn.init_!r}" in caplog.text
 
 
 @pytest.mark.fast_cases(2)
