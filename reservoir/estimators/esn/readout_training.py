@@ -501,8 +501,8 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
     spread = readout.spread_of_targets()
     if spread is None or share >= 1:
         return None
-    left = np.mean((made["training_error_"] / np.where(spread > 0, spread, 1.0)) ** 2)
-    if left * (1 + share) / (1 - share) < _NO_BETTER:
+    unexplained = np.mean((made["training_error_"] / np.where(spread > 0, spread, 1.0)) ** 2)
+    if unexplained * (1 + share) / (1 - share) < _NO_BETTER:
         return None
     return (
         f"The readout remembers about {now.remembered:.0f} rows for {now.columns} columns, under "

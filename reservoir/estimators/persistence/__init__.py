@@ -144,7 +144,7 @@ def _read(archive: Archive) -> Any:
     """Return the object in a file, after checking the format and its version."""
     header = archive.header
     if not isinstance(header, dict) or header.get("format") != "reservoir":
-        raise ValueError("its header is not that of a saved estimator")
+        raise ValueError("its header does not have the format of saved estimators")
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its format version is {version!r}")

@@ -91,7 +91,7 @@ def encode_estimator(model: Any, written: Written) -> list[Any]:
     encoded = [
         {key: encode(value, key, written) for key, value in half.items()} for half in _halves(model)
     ]
-    check_fields(type(model), _fields_of(model))  # or `load` would refuse the file
+    check_fields(type(model), _fields_of(model))  # `load` would reject the file
     return [type(model).__name__, *encoded]
 
 
@@ -124,7 +124,7 @@ def encode(value: Any, name: str, written: Written) -> Any:
                 names[2::2] = [f"{name}.{field}" for field in content[1::2]]
             found = {kind: [encode(*each, written) for each in zip(content, names, strict=True)]}
             if kind in ("part", "estimator"):
-                check_fields(type(value), _fields_of(value))  # or `load` would refuse the file
+                check_fields(type(value), _fields_of(value))  # `load` would reject the file
             if kind == "part":
                 written.parts[id(value)] = len(written.parts), value
             elif _are_weights(value):

@@ -261,7 +261,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             Symbols are drawn from ``p ** (1 / temperature)``, scaled to sum to 1: below 1 likely
             symbols become more likely, and 0 always takes the most likely one.
         allowed : array of shape (n_classes,) or (n_classes, n_classes), or sparse matrix, optional
-            Mask of the symbols that may be drawn, nonzero where allowed; or an adjacency matrix,
+            Mask of the symbols that may be drawn, not 0 where allowed; or an adjacency matrix,
             whose rows are the last symbols, so that a walk stays on a graph. The other symbols
             have probability 0.
         random_state : int, Generator, RandomState or None

@@ -5,8 +5,8 @@ distinguishes patients and speakers before any gradient step, whereas events lon
 a sequence are learned only from random weights, if at all. With ``init="auto"`` and
 ``target="last"`` each start is therefore trained for some epochs on three quarters of the
 sequences, compared on the last quarter, and the best one is trained further, with all sequences.
-Random weights are taken unless another start is clearly better: a start may have overfitted its
-three quarters, and the loss of random weights is often on a plateau for some epochs.
+Random weights are taken unless another start is clearly better: a start may fit noise in its three
+quarters, and the loss of random weights is often on a plateau for some epochs.
 
 The error of one step indicates little about a closed loop: a readout may be accurate along the
 training data, and let the state diverge after a small deviation. For a network that is trained to
