@@ -348,7 +348,7 @@ def test_a_class_of_a_module_that_was_not_imported(model_file):
     header, arrays = parts_of(model_file)
     text = json.dumps(header).replace('["Progress"', '["Elsewhere"')
     write(model_file, json.loads(text), arrays)
-    with pytest.raises(ValueError, match=r"'Elsewhere' may be saved.*imported"):
+    with pytest.raises(ValueError, match=r"class 'Elsewhere' is unknown.*import its module"):
         load(model_file)
 
 

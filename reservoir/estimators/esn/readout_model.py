@@ -491,9 +491,9 @@ class ReadoutPredictor(Predictor):
         *,
         anew: bool = True,
     ) -> list[Array]:
-        """Return the state before each (sequence, row), of a teacher-forced run as in training.
+        """Return the state before each (sequence, row) of a teacher-forced run.
 
-        If `anew`, runs start as in training, else as in `predict`.
+        By default runs start as in training, otherwise as in `predict`.
         """
         if anew:
             starts = self.model.initial_states(self.estimator.initial_state, sequences)

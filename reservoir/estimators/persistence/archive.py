@@ -187,7 +187,7 @@ class Archive:
         if dtype.kind not in _KINDS or dtype.itemsize == 0:
             raise ValueError(f"{info.filename} has dtype {dtype}")
         if info.file_size != length + math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"the size of {info.filename} does not match {dtype}{shape}")
+            raise ValueError(f"the size of {info.filename} does not match shape {shape} of {dtype}")
         if any(not 0 <= n <= self.size for n in shape):
             raise ValueError(f"{info.filename} has shape {shape}")
         return _Entry(info, dtype)

@@ -247,9 +247,9 @@ class NetworkPredictor(Predictor):
         *,
         anew: bool = True,
     ) -> list[Array]:
-        """Return the state before each (sequence, row), of a run as in training.
+        """Return the state before each (sequence, row).
 
-        If `anew`, runs start as in training, else as in `predict`.
+        By default runs start as in training, otherwise as in `predict`.
         """
         spec = self.estimator.initial_state
         if anew and isinstance(spec, str) and spec == "last":

@@ -185,14 +185,14 @@ def test_it_is_saved_and_described(tmp_path):
         (esn(), X, np.hstack([Y, Y]), r"y has 2 columns and X 1: the first columns of X must"),
         (esn(alpha_per_target=True), X, Y, "alpha_per_target=True .* Use alpha_per_target=False"),
         (esn(forgetting=0.9), X, Y, r"alpha_selection='forecast' .*forgetting=0.9.* Use"),
-        (esn(washout=225), X, Y, r"finds 3 in 1 sequences, with 12 .* 4 in each .*washout, or"),
+        (esn(washout=225), X, Y, r"3 held-out rows in 1 seq.* 12 rows .* 4 in each .*washout, or"),
         (
             esn(missing_targets="skip"),
             X,
             np.where(np.arange(240)[:, None] < 196, Y, np.nan),
             "all 44 held-out targets are missing",
         ),
-        (esn(time_column=1), np.hstack([X, np.arange(240.0)[:, None]]), Y, "time_column=1: no"),
+        (esn(time_column=1), np.hstack([X, np.arange(240.0)[:, None]]), Y, "time_column=1: in a closed loop"),
         (
             ESNClassifier(20, alpha_selection="forecast"),
             X,
