@@ -192,7 +192,7 @@ def test_it_is_saved_and_described(tmp_path):
             np.where(np.arange(240)[:, None] < 196, Y, np.nan),
             "all 44 held-out targets are missing",
         ),
-        (esn(time_column=1), np.hstack([X, np.arange(240.0)[:, None]]), Y, "time_column=1: in a closed loop"),
+        (esn(time_column=1), np.hstack([X, np.arange(240.0)[:, None]]), Y, "=1: in a closed loop"),
         (
             ESNClassifier(20, alpha_selection="forecast"),
             X,
