@@ -164,7 +164,7 @@ def test_what_is_not_known_or_too_small():
 def test_what_they_do_not_know_is_refused(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
     name = type(rnn.network_.cell).__name__
-    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+    with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
     with pytest.raises(ValueError, match=f"cannot carry {name}"):
         rnn.to_torch()

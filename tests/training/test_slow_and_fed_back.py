@@ -336,7 +336,7 @@ def test_what_they_do_not_declare_is_refused_by_name(cell):
     rnn = RNNRegressor(cell=cell, **{**FAST, "max_iter": 1}).fit(X, Y)
     with pytest.raises(ValueError, match=f"cannot carry {name}"):
         rnn.to_torch()
-    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+    with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
     with pytest.raises(ValueError, match=f"got {name}"):
         RNNRegressor(cell=cell, online="rtrl", **FAST).partial_fit(X, Y)

@@ -336,7 +336,7 @@ def test_refusals():
         RNNRegressor(4, n_symbols=5, include_input=True).fit(codes[:, None], y)
     with pytest.raises(ValueError, match="dtype float32 does not tell so many"):
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
-    with pytest.raises(ValueError, match=r"n_symbols=5 these are symbols.*RNNClassifier"):
+    with pytest.raises(ValueError, match=r"n_symbols=5 inputs are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)
 
 

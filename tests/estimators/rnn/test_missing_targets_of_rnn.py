@@ -139,7 +139,7 @@ def test_what_cannot_be_skipped():
     with pytest.raises(ValueError, match="No rows to fit"):
         make(missing_targets="skip").fit(X, np.full_like(y, np.nan))
     tail = np.where(np.arange(200)[:, None] < 180, y, np.nan)
-    with pytest.raises(ValueError, match="No rows to stop by"):
+    with pytest.raises(ValueError, match="No rows to validate on"):
         make(missing_targets="skip", early_stopping=True).fit(X, tail)
     with pytest.raises(ValueError, match="target='last' each belongs to a sequence"):
         make(missing_targets="skip", target="last").fit([X[:50], X[50:]], y[:2])

@@ -211,7 +211,7 @@ def test_before_and_after_fit():
         rnn.predict(X[:, :1])
     with pytest.raises(ValueError, match=r"shape \(5,\).*got shape \(2, 5\)"):
         rnn.predict(X, initial_state=np.zeros((2, 5)))
-    with pytest.raises(AttributeError, match="LSTMCell is no reservoir"):
+    with pytest.raises(AttributeError, match="LSTMCell is not a reservoir"):
         _ = make(cell="lstm").fit(X, y).reservoir_
     assert rnn.reservoir_.n_units == 5
 

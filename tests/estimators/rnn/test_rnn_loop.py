@@ -148,7 +148,7 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
     other = dict(params)
     trial = Trial(network, data)
     verdicts = {id(other): LoopScore(*trained), id(params): LoopScore(*begun)}
-    monkeypatch.setattr(trial, "verdict", lambda weights: verdicts[id(weights)])
+    monkeypatch.setattr(trial, "score", lambda weights: verdicts[id(weights)])
     done = Training(other, [1.0, 0.5, 0.2], best_epoch=2)
     trial.settle(done, params)
     assert done.params is (params if undone else other)
@@ -172,7 +172,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
     def fail(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr(Trial, "verdict", fail)
+    monkeypatch.setattr(Trial, "score", fail)
     short = SERIES[:300]
     labels = (short[1:, 0] > 0.9).astype(int)
     lagged = np.roll(short, 3, axis=0)

@@ -199,7 +199,7 @@ def test_a_measured_washout_becomes_a_number():
     "params, message",
     [
         ({"feedback": True}, "feedback=True cannot be trained"),
-        ({"readout": Ridge()}, "readout=Ridge.*use the built-in one"),
+        ({"readout": Ridge()}, "readout=Ridge.*use the built-in readout"),
     ],
 )
 def test_esns_that_cannot_be_trained(params, message):

@@ -221,7 +221,7 @@ def test_what_cannot_be_drawn(clf):
         ({"allowed": np.ones((2, 3))}, r"shape \(3, 3\)"),
         ({"allowed": ["x", "y", "z"]}, "mask"),
         ({"allowed": [1.0, np.nan, 0.0]}, "NaN"),
-        ({"allowed": [0, 0, 0]}, "no symbol through"),
+        ({"allowed": [0, 0, 0]}, "excludes all symbols:"),
         ({"allowed": [[0, 1, 0], [0, 0, 0], [1, 1, 1]]}, "excludes all symbols after 'y' .row 1"),
     ]
     for params, match in refused:
