@@ -98,7 +98,7 @@ def test_what_a_name_makes_is_looked_at():
     for made, kind, message in (
         (lambda n: "a cell", TypeError, "makes 'a cell', which is not a cell"),
         (lambda n: LSTMCell(n + 1), ValueError, "cell has n_units=7, the estimator n_units=6"),
-        (Doubled, TypeError, "cell=Doubled is a SimpleCell with a 'forward' of its own"),
+        (Doubled, TypeError, "cell=Doubled is a SimpleCell that overrides 'forward'"),
     ):
         with registered(CELLS, "toy", made), pytest.raises(kind, match=message):
             RNNRegressor(cell="toy", **FAST).fit(X, Y)
@@ -227,7 +227,7 @@ def test_what_cells_of_ones_own_refuse(cell):
 def test_a_start_that_knows_nothing_says_so():
     for seed in range(3):
         rnn = RNNRegressor(6, cell=Decay(6), max_iter=0, random_state=seed)
-        with pytest.warns(ConvergenceWarning, match="max_iter=0 keeps .* do not know Decay"):
+        with pytest.warns(ConvergenceWarning, match="max_iter=0 keeps .* do not support Decay"):
             rnn.fit(X, Y)
         rnn.set_params(init="glorot").fit(X, Y)  # who asks for random weights gets them
 
