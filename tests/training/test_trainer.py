@@ -448,7 +448,7 @@ class TestEarlyStopping:
         for silent in (0, 1):
             given = [np.ones(30), np.ones(30)]
             given[silent] *= 0
-            with pytest.raises(ValueError, match=r"No rows to (fit|stop by)"):
+            with pytest.raises(ValueError, match=r"No rows to (fit|validate on)"):
                 make(early_stopping=True).fit(Xs, ys, sample_weight=given)
         with pytest.raises(
             ValueError, match=r"validation_fraction=0\.9 leaves none of 2 sequences"
