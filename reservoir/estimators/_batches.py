@@ -1,4 +1,4 @@
-"""Predictions of many sequences: made batch by batch, each put where it belongs in the result."""
+"""Predictions of many sequences, made in batches and written into one result."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import Sequences
 
-_GROUP = 32  # sequences that run side by side: batches of whole groups lead to the bits of one run
-_SEQUENCES = 1024  # in a batch, each with a state of its own
-_FEWEST_ROWS = 4096  # of short sequences there are more, for the overhead of a batch
+_GROUP = 32  # sequences run in parallel: batches of whole groups give the same bits as one run
+_SEQUENCES = 1024  # in a batch, each with a separate state
+_FEWEST_ROWS = 4096  # batches of short sequences contain more of them, because of the overhead
 _MOST_ROWS = 2**16
 
 
 def batches_of(lengths: Sequence[int]) -> list[Array]:
-    """Cut sequences of these lengths into batches, longest first.
+    """Divide sequences of these lengths into batches, longest first.
 
-    Returns their numbers; none where there are too few sequences for two.
+    Returns the numbers of the sequences in each batch; no batches if one is enough.
     """
     if len(lengths) <= _SEQUENCES:
         return []
     sizes = np.asarray(lengths)
     order = np.argsort(-sizes, kind="stable")
-    rows = np.append(0, np.cumsum(sizes[order]))  # that come before each sequence
+    rows = np.append(0, np.cumsum(sizes[order]))  # number of rows before each sequence
     ends = [0]
-    for end in range(_GROUP, len(order) - 1, _GROUP):  # a single one is run by other rules
+    # the last batch has at least two sequences: a single one would run by another code path
+    for end in range(_GROUP, len(order) - 1, _GROUP):
         begin, n_rows = ends[-1], rows[end] - rows[ends[-1]]
         many = end - begin >= _SEQUENCES and n_rows >= _FEWEST_ROWS
         if many or n_rows >= _MOST_ROWS:
@@ -36,13 +37,13 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
 
 
 class Placed:
-    """Results of sequences in the container that X came in, held once.
+    """Results of sequences, collected in the container of X without a second copy.
 
     Parameters
     ----------
     sequences : Sequences
     last_only : bool, default=False
-        Whether each sequence has one row, its last, and the container is one array.
+        Whether only the last row of each sequence is kept, and the container is one array.
     """
 
     def __init__(self, sequences: Sequences, *, last_only: bool = False) -> None:
@@ -54,7 +55,7 @@ class Placed:
         self._parts: list[Any] = [None] * len(sequences)
 
     def put(self, which: Sequence[int], parts: Sequence[Array]) -> None:
-        """Take what was made of some of the sequences, one array of rows for each.
+        """Store the results of some of the sequences, one array of rows for each.
 
         Parameters
         ----------
@@ -71,7 +72,7 @@ class Placed:
                 self._rows[self._ends[i] - len(rows) : self._ends[i]] = rows
 
     def container(self) -> Any:
-        """Return all of it."""
+        """Return the results in their container."""
         if not self._one_array:
             return self.sequences.restore(self._parts)
         assert self._rows is not None
@@ -91,28 +92,29 @@ def run_in_batches(
     last_only: bool = False,
     return_state: bool = False,
 ) -> tuple[Any, list[Array]]:
-    """Return what `decode` makes of outputs, in the container of X, and end states if asked for.
+    """Return decoded outputs in the container of X, and end states if requested.
 
-    The states of all sequences at once would take more memory than the result.
+    Batches save memory: the states of all sequences at once would need more than the result.
 
     Parameters
     ----------
     batches : sequence of arrays of int
-        As `batches_of` cuts the sequences.
+        Batches from `batches_of`.
     sequences : Sequences
     spec : {"last", "zeros", "steady"} or array
-        Where runs start, as the user gave it.
+        The initial state, as the user gave it.
     starts_of : callable
-        ``starts_of(spec, sequences)`` are the states before some sequences.
+        ``starts_of(spec, sequences)`` returns the states before some sequences.
     run : callable
-        ``run(sequences, starts)`` are their outputs and end states.
+        ``run(sequences, starts)`` returns their outputs and end states.
     decode : callable
+        Decodes the outputs of one sequence.
     last_only, return_state : bool, default=False
     """
     made, states = Placed(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
     each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
     if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
-        starts_of(spec, sequences)  # refuses it
+        starts_of(spec, sequences)  # raises an error
     for which in (batch.tolist() for batch in batches):
         some = sequences.some(which)
         outputs, ends = run(some, starts_of(np.asarray(spec)[which] if each else spec, some))
@@ -124,6 +126,6 @@ def run_in_batches(
 
 
 def packed_states(states: list[Array], sequences: Sequences) -> Array:
-    """Return end states as users get them: of one table one, else a row for each sequence."""
+    """Return end states for the user: one array for one table, else a row for each sequence."""
     one_table = sequences.container == "table" and len(states) == 1
     return states[0] if one_table else np.stack(states)

@@ -1,4 +1,4 @@
-"""Where an estimator stands in its data: what goes on, what starts anew, what is refused."""
+"""Position of an estimator in its data: continuing sequences, new ones, and initial states."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from reservoir._typing import Array
 from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers, code
 
 Ended = tuple[Ending | None, Ending | None]
-NOWHERE: Ended = (None, None)  # no index told where X and y ended
-_CHUNK = 2**14  # rows that are compared at a time: no copy of a long series
-_MAX_PAIRS = 64  # kept so that a pipeline's own scaling can be checked later
-_FAR = 10.0  # widths of the training range beyond it: no forecast that is worth anything goes there
-_ROUNDING = 1e-9  # a range narrower than this share of its largest number is that of a constant
-_NOTHING = np.array([[np.inf], [-np.inf]])  # the range of no targets
-_OF_CONSTANT = 0.1  # of a constant's size: what stands for the width of its range
+NOWHERE: Ended = (None, None)  # without an index the ends of X and y are not known
+_CHUNK = 2**14  # rows that are compared at a time, to avoid copies of a long series
+_MAX_PAIRS = 64  # kept so that the scaling of a pipeline can be checked later
+_FAR = 10.0  # widths of the training range beyond it, where no useful forecast is
+_ROUNDING = 1e-9  # a range narrower than this share of its largest number counts as constant
+_NOTHING = np.array([[np.inf], [-np.inf]])  # the range without any targets
+_OF_CONSTANT = 0.1  # of a constant's size: used as the width of its range
 
 
 class SeenIds:
-    """A set of ids that only grows, and that its copies share: a copy costs the same at any size.
+    """A set of ids that only grows, and whose copies share storage: copying takes constant time.
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class SeenIds:
     """
 
     def __init__(self, ids: Iterable[Any] = ()) -> None:
-        self._numbers: dict[Any, int] = {}  # in order of entry; from `_n` on a copy has added them
+        # ids in order of entry, shared with copies; this set consists of the first `_n`
+        self._numbers: dict[Any, int] = {}
         self._n = 0
         self.update(ids)
 
@@ -44,7 +45,7 @@ class SeenIds:
         return islice(self._numbers, self._n)
 
     def update(self, ids: Iterable[Any]) -> None:
-        """Add ids; a copy that has added others before keeps them to itself from then on.
+        """Add ids; if a copy has added others since, the storage is copied first.
 
         Parameters
         ----------
@@ -58,7 +59,7 @@ class SeenIds:
 
 
 class StateShape(NamedTuple):
-    """What a state looks like: so many units, then the outputs that are fed back."""
+    """Layout of a state: the units, then the outputs that are fed back."""
 
     n_units: int
     n_fed_back: int
@@ -66,15 +67,15 @@ class StateShape(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Numbers in a state."""
+        """Length of a state."""
         return self.n_units + self.n_fed_back
 
 
 @saved
 class Progress:
-    """What an estimator remembers of the rows that it has learned from.
+    """Position of an estimator in the data that it has learned from.
 
-    `partial_fit` goes on from here, and `predict` and `forecast` start here.
+    `partial_fit` continues from here, and `predict` and `forecast` start here.
 
     Parameters
     ----------
@@ -82,31 +83,31 @@ class Progress:
     washout : int, default=0
         Rows at the start of each sequence of a chunk that are not learned from.
     compares : bool, default=True
-        Whether outputs may come back as inputs, so that targets are compared with the next inputs.
+        Whether outputs may be fed back as inputs, so that targets are compared with the next
+        inputs.
     coded : bool, default=False
-        Whether inputs are the numbers of symbols, and targets a column for each.
+        Whether inputs are the numbers of symbols, and targets have a column for each symbol.
 
     Attributes
     ----------
     n_steps : int
-        Rows seen of the sequence that the last chunk ended in; 0 before the first.
+        Number of rows so far of the sequence that the last chunk ended in; 0 before the first.
     continues : bool
-        Whether a run goes on from the end of training: it does not after several sequences.
+        Whether a run can continue from the end of training; False after several sequences.
     last_output : array of shape (n_outputs,)
-        The last target, or what stands for it.
+        The last target, or an output used instead of it.
     last_is_target : bool
-        Whether `last_output` is a target: only then the next input is compared with it.
+        Whether `last_output` is a target: only then is the next input compared with it.
     target_range : array of shape (2, n_outputs)
-        The least and the largest target so far; infinite the wrong way round before the first, NaN
-        where it is not known.
+        The smallest and the largest target so far; (inf, -inf) before the first, NaN if not known.
     pairing : NextInputCheck
-        Whether each target was the next input.
+        Comparison of each target with the next input.
     ids : SeenIds
-        Ids of the sequences seen.
+        Ids of the sequences so far.
     last_id : object
-        The id of the last of them; None without ids.
+        The id of the last sequence; None without ids.
     ended : tuple
-        Where the indexes of X and y ended.
+        The ends of the indexes of X and y.
     """
 
     last_is_target = True
@@ -132,7 +133,7 @@ class Progress:
         return draft
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled, copied and saved: the ids as a plain set."""
+        """Return the state to be pickled, copied or saved, with the ids as a plain set."""
         return {**vars(self), "ids": set(self.ids)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -141,24 +142,24 @@ class Progress:
     # ------------------------------------------------------------------ learning
 
     def continues_last(self, sequences: Sequences, new_sequence: bool) -> bool:
-        """Whether the first sequence of a chunk is the last one of the chunk before."""
+        """Whether the first sequence of a chunk continues the last one of the previous chunk."""
         if self.n_steps == 0 or new_sequence or sequences.container != "table":
             return False
         return sequences.ids is None or sequences.ids[0] == self.last_id
 
     def enter(self, sequences: Sequences, new_sequence: bool) -> bool:
-        """Take a chunk's sequences in, and return whether the first one goes on.
+        """Add the sequences of a chunk, and return whether the first one continues the last.
 
-        Ids that return are refused, and a warning says where a chunk does not follow.
+        Ids of ended sequences raise an error, and a gap in the index gives a warning.
         """
         continues = self.continues_last(sequences, new_sequence)
-        fresh = sequences.ids or ()
-        for value in fresh[1:] if continues or new_sequence else fresh:
+        new_ids = sequences.ids or ()
+        for value in new_ids[1:] if continues or new_sequence else new_ids:
             if value in self.ids:
                 raise ValueError(
                     f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
-                    "sequence must be adjacent. One that begins anew comes first in a call of its "
-                    "own, with new_sequence=True."
+                    "sequence must be adjacent. To begin a new sequence with this id, put it first "
+                    "in a separate call, with new_sequence=True."
                 )
         gap = gap_before(self.ended, sequences) if continues else None
         if gap is not None:
@@ -167,17 +168,17 @@ class Progress:
         return continues
 
     def steps_before(self, sequences: Sequences, continues: bool) -> list[int]:
-        """Return how many rows of each sequence came in earlier chunks."""
+        """Return the number of rows of each sequence in earlier chunks."""
         return [self.n_steps if continues else 0] + [0] * (len(sequences) - 1)
 
     def skips(self, sequences: Sequences, continues: bool) -> list[int]:
-        """Return how many rows of each sequence of a chunk are still washout."""
+        """Return the number of rows of each sequence of a chunk that are still washout."""
         before = self.steps_before(sequences, continues)
-        left = [max(self.washout - steps, 0) for steps in before]
-        return [min(skip, n) for skip, n in zip(left, sequences.lengths, strict=True)]
+        remaining = [max(self.washout - steps, 0) for steps in before]
+        return [min(skip, n) for skip, n in zip(remaining, sequences.lengths, strict=True)]
 
     def add(self, sequences: Sequences, targets: Sequence[Array], *, continues: bool) -> None:
-        """Remember the rows of a chunk that has been learned from."""
+        """Record the rows of a chunk that has been learned from."""
         for X, Y in zip(sequences.arrays, targets, strict=True):
             self.pairing.add(X, Y)
         if continues and self.last_is_target:
@@ -190,7 +191,7 @@ class Progress:
     def finish(
         self, sequences: Sequences, targets: Sequence[Array] | None, *, washout: int
     ) -> None:
-        """Remember all data of a fit; `targets` are None where there is one for each sequence."""
+        """Record all data of a fit; `targets` are None if there is one for each sequence."""
         self.washout = washout
         if targets is None:
             self.count(sequences, continues=False)
@@ -200,17 +201,17 @@ class Progress:
         self.continues = len(sequences) == 1
 
     def count(self, sequences: Sequences, *, continues: bool) -> None:
-        """Remember how far a chunk has come, whatever its targets."""
+        """Record the number of steps and the ids of a chunk."""
         self.n_steps = self.steps_before(sequences, continues)[-1] + sequences.lengths[-1]
         self.last_id = None if sequences.ids is None else sequences.ids[-1]
         self.ids.update(sequences.ids or ())
 
     def end(self, sequences: Sequences, *, continues: bool = False) -> None:
-        """Remember where the last sequence ends, as its index tells."""
+        """Record the end of the last sequence, by its index."""
         same = continues and len(sequences) == 1
         x, y = sequences.times.ended(self.ended if same else NOWHERE)
         if same:
-            # rows that are numbered from 0 in every chunk do not say where they stand in the whole
+            # rows that are numbered from 0 in every chunk do not show their position in the whole
             x, y = None if x and x.plain else x, None if y and y.plain else y
         self.ended = x, y
 
@@ -231,17 +232,17 @@ class Progress:
         Parameters
         ----------
         spec : {"last", "zeros", "steady"} or array
-            What the user asks for.
+            The initial state, as the user gave it.
         sequences : Sequences
         shape : StateShape
         last : array of shape (n_units + n_fed_back,) or None
-            What "last" stands for if there is one sequence that follows training; else, and where
-            this is None, it stands for a fresh state.
+            The state for "last", if there is one sequence that follows training. Otherwise, and if
+            this is None, "last" means the state of a new sequence.
         steady : callable
-            ``steady(row, quiet=False)`` is the state that a constant input leads to.
+            ``steady(row, quiet=False)`` returns the state that a constant input leads to.
         fresh : callable, optional
-            ``fresh(row)`` is the state before the first row of a sequence that follows nothing;
-            zeros by default.
+            ``fresh(row)`` returns the state before the first row of a new sequence; zeros by
+            default.
         """
         if not isinstance(spec, str):
             return _given_states(spec, len(sequences), shape)
@@ -249,7 +250,7 @@ class Progress:
         states = [np.zeros(shape.width, shape.dtype) for _ in range(len(sequences))]
         if spec == "last" and last is not None and len(sequences) == 1:
             gap = gap_before(self.ended, sequences)
-            if gap is None or not shape.width:  # where nothing is remembered nothing is missed
+            if gap is None or not shape.width:  # a gap does not matter to an empty state
                 return [last]
             states[0][: shape.n_units] = steady(sequences.arrays[0][0], quiet=True)
             _warn_of_restart(gap, from_zeros=not states[0].any())
@@ -261,13 +262,13 @@ class Progress:
 
 
 def _given_states(given: Any, n_sequences: int, shape: StateShape) -> list[Array]:
-    """Return states that the user gave, one for all sequences or one for each."""
+    """Return the states in an array from the user, one for all sequences or one for each."""
     n_units, width = shape.n_units, shape.width
-    with np.errstate(over="ignore"):  # refused below
+    with np.errstate(over="ignore"):  # raises an error below
         states = check_numbers("initial_state", given).astype(shape.dtype)
     known = {sizes for n in (n_units, width) for sizes in ((n,), (n_sequences, n))}
     if states.shape not in known:
-        extra = f", or {width} with the last output behind" if shape.n_fed_back else ""
+        extra = f", or {width} with the last output at the end" if shape.n_fed_back else ""
         raise ValueError(
             f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
             f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {states.shape}."
@@ -280,7 +281,7 @@ def _given_states(given: Any, n_sequences: int, shape: StateShape) -> list[Array
 
 
 class Gap(NamedTuple):
-    """Rows that do not follow: where those before ended and where these begin, as text."""
+    """A gap before rows: the name of the index, the end of earlier rows, and their begin."""
 
     name: str
     end: str
@@ -288,9 +289,9 @@ class Gap(NamedTuple):
 
 
 def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
-    """Return the gap between training and the first sequence; None if there is none, or none known.
+    """Return the gap between training and the first sequence; None if there is none known.
 
-    The index of X decides; where it tells nothing, on either side, that of y.
+    The index of X is used; where it gives no position, on either side, the index of y.
     """
     times = sequences.times
     for name, ending, span in zip("Xy", ended, (times.X, times.y), strict=True):
@@ -305,14 +306,14 @@ def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
 
 
 def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
-    """Say that a run does not go on from the state at the end of training."""
+    """Warn that a run does not continue from the state at the end of training."""
     start = "zeros" if from_zeros else "the steady state of its first row"
     warnings.warn(
-        f'initial_state="last" goes on from the end of training, but {gap.name} begins at '
+        f'initial_state="last" continues from the end of training, but {gap.name} begins at '
         f"{gap.begin} and does not follow it: training ended at {gap.end}. This run starts from "
-        f"{start} instead. To cross-validate, let the rows before a test block warm it up: "
-        'initial_state="zeros" with ContextSplit and washout_scorer. To go on all the same give '
-        "initial_state=model.state_ to predict; to start anew without this warning, "
+        f"{start} instead. To cross-validate, warm up each test block with the rows before it: "
+        'initial_state="zeros" with ContextSplit and washout_scorer. To continue in spite of the '
+        "gap, give initial_state=model.state_ to predict; for a new start without this warning, "
         'initial_state="steady" or "zeros".',
         UserWarning,
         stacklevel=caller_level(),
@@ -320,24 +321,24 @@ def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
 
 
 def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
-    """Say where the index of X tells that rows do not follow those that a session has seen."""
+    """Warn if the index of X shows that rows do not follow the last rows of a session."""
     gap = gap_before((ended[0], None), sequences)
     if gap is not None:
         warnings.warn(
-            f"A session goes on from the state behind its last row, but X begins at {gap.begin} "
-            f"and that row was at {gap.end}. Where rows do not follow, say so before by "
-            f"{code('session.reset()')}, or give the rows between.",
+            f"A session continues from the state after its last row, but X begins at {gap.begin} "
+            f"and that row was at {gap.end}. If rows do not follow, call "
+            f"{code('session.reset()')} first, or give the rows between.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def _warn_of_gap(gap: Gap) -> None:
-    """Say that a chunk is learned from as if it followed."""
+    """Warn that a chunk after a gap is learned from as if it followed."""
     warnings.warn(
-        f"partial_fit goes on from the state at the end of the last chunk, but {gap.name} begins "
-        f"at {gap.begin} and that chunk ended at {gap.end}. Give new_sequence=True where a chunk "
-        "does not follow, or the rows between.",
+        f"partial_fit continues from the state at the end of the last chunk, but {gap.name} begins "
+        f"at {gap.begin} and that chunk ended at {gap.end}. Give new_sequence=True if a chunk does "
+        "not follow, or give the rows between.",
         UserWarning,
         stacklevel=caller_level(),
     )
@@ -348,25 +349,25 @@ def _warn_of_gap(gap: Gap) -> None:
 
 @saved
 class NextInputCheck:
-    """Compares targets with the inputs one step later, sequence by sequence.
+    """Comparison of targets with the inputs one step later, sequence by sequence.
 
     Parameters
     ----------
     n_outputs : int
     feedback : bool
-        With feedback weights outputs do not enter as inputs: nothing is compared.
+        Whether there are feedback weights: outputs are then not inputs, and nothing is compared.
     coded : bool, default=False
-        Whether inputs are one column, the number of the output that is the largest.
+        Whether inputs are one column, the number of the largest output.
 
     Attributes
     ----------
     problem : str or None
-        Where y[t] first differs from X[t+1]; None if it never does.
+        Text on the first y[t] that differs from X[t+1]; None if all are equal.
     targets, inputs : arrays of shape (n_pairs, n_outputs) and (n_pairs, n_features)
         A sample of targets, each with the row of X one step later.
     """
 
-    coded = False  # as in files of versions that did not know it
+    coded = False  # missing in files of earlier versions
 
     def __init__(self, n_outputs: int, feedback: bool, coded: bool = False) -> None:
         n_outputs = 1 if coded else n_outputs
@@ -401,7 +402,7 @@ class NextInputCheck:
             return
         shown = following[:, : self.n_outputs]
         with np.errstate(over="ignore", invalid="ignore"):
-            # close against how much the column moves: a large offset must not hide a lag
+            # equality relative to the spread of the column: a large offset must not hide a lag
             spread = shown.std(axis=0, dtype=np.float64) if len(shown) > 1 else 0.0
         for start in range(0, len(shown), _CHUNK):
             given, seen = targets[start : start + _CHUNK], shown[start : start + _CHUNK]
@@ -418,8 +419,8 @@ class NextInputCheck:
 def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Array, Array] | None:
     """Return scale and offset with y[t] == scale * X[t+1] + offset, (n_outputs,) each.
 
-    So it is behind a scaler in a pipeline, which y does not pass through. None if y is nothing of
-    the kind, or an output tells nothing of the input.
+    This holds after a scaler in a pipeline, which scales X but not y. None if there are no such
+    numbers, or the scale of an output is 0.
 
     Parameters
     ----------
@@ -452,9 +453,9 @@ def _close(targets: Array, shown: Array, spread: Array | float) -> Array:
 
 
 def range_of_targets(targets: Sequence[Array], before: Array | None = None) -> Array:
-    """Return the least and the largest target of each output, (2, n_outputs).
+    """Return the smallest and the largest target of each output, (2, n_outputs).
 
-    `before` is what earlier chunks reached. Targets that are missing do not count.
+    `before` is the range of earlier chunks. Missing targets are ignored.
     """
     low, high = before if before is not None else _NOTHING
     for part in targets:
@@ -464,7 +465,7 @@ def range_of_targets(targets: Sequence[Array], before: Array | None = None) -> A
 
 
 def width_of(reach: Array) -> Array:
-    """Return how wide the range of each output is; of a constant, a tenth of its size, or 1."""
+    """Return the width of the range of each output; for a constant a tenth of its size, or 1."""
     low, high = reach
     size = np.abs(reach).max(axis=0)
     floor = np.where(size > 0, _OF_CONSTANT * size, 1.0)
@@ -487,7 +488,7 @@ def warn_of_leaving(
     sequence: int | None = None,
     clipped: bool = False,
 ) -> bool:
-    """Say so where rows leave the range of the training targets by far, or the loop diverged.
+    """Warn if rows are far outside the range of the training targets, or the loop diverged.
 
     Parameters
     ----------
@@ -495,22 +496,22 @@ def warn_of_leaving(
     reach : array of shape (2, n_outputs)
         The range, in the units of the rows; NaN or infinite where it is not known.
     n_valid : int
-        The step at which the loop left what floating point can hold, or the number of steps.
+        The step at which the loop left the floating-point range, or the number of steps.
     sequence : int, optional
-        Which one it was.
+        Number of the sequence, for the message.
     clipped : bool, default=False
-        Whether what was fed back went through `clip`.
+        Whether the fed-back outputs went through `clip`.
 
     Returns
     -------
     bool
-        Whether there was anything to say.
+        Whether a warning was given.
     """
     left = _first_outside(rows[:n_valid], reach)
     diverged = n_valid < len(rows)
     if left is None and not diverged:
         return False
-    # one warning that says both, where both are true
+    # one warning for both, if both are true
     which = "" if sequence is None else f" of sequence {sequence}"
     text = []
     if diverged:
@@ -524,15 +525,15 @@ def warn_of_leaving(
         text.append(
             f"The closed loop{which} left the range of the training targets at step {k}: output"
             f"{name} is {rows[k, j]:.6g}, and the targets were between {reach[0, j]:.6g} and "
-            f"{reach[1, j]:.6g}. The rows from there on are not to be trusted."
+            f"{reach[1, j]:.6g}. The rows from there on are unreliable."
         )
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
         "radius often help"
         + (
-            "; what was fed back went through clip, and that was not enough."
+            "; the fed-back outputs went through clip, and that was not enough."
             if clipped
-            else "; clip=True in forecast holds what is fed back near those targets."
+            else "; clip=True in forecast keeps the fed-back outputs near those targets."
         )
     )
     warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())
@@ -540,7 +541,7 @@ def warn_of_leaving(
 
 
 def _first_outside(rows: Array, reach: Array) -> tuple[int, int] | None:
-    """Return row and column of the first output that is ten widths or more outside."""
+    """Return row and column of the first output that is more than ten widths outside."""
     with np.errstate(over="ignore", invalid="ignore"):
         room = _FAR * width_of(reach)
         outside = (rows < reach[0] - room) | (rows > reach[1] + room)

@@ -1,4 +1,4 @@
-"""What a session asks of a family of estimators that learns in it."""
+"""Interface between a session and the estimators that learn in it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from reservoir._typing import Array
 
 
 class SessionLearner(ABC):
-    """What has been learned in a session, beside the estimator that the session began with.
+    """Online learner of a session, with all that it has learned.
 
-    A learner holds arrays and plain objects only, so that it can be saved. It never holds the
-    estimator: that of the session is handed to it, a copy that may get new attributes, while what
-    these hold is shared with the user's own and must not be changed.
+    A learner contains only arrays and plain objects, so that it can be saved. It never contains the
+    estimator: each method receives the estimator of the session, a shallow copy of the user's. New
+    attributes may be set on this copy, but the objects in its attributes are shared and must not be
+    changed.
     """
 
     @abstractmethod
@@ -35,37 +36,37 @@ class SessionLearner(ABC):
         Parameters
         ----------
         estimator : estimator
-            That of the session.
+            The estimator of the session.
         rows : array of shape (n_rows, n_features)
         targets : array of shape (n_rows, n_outputs)
         weights : array of shape (n_rows,) or None
         start : array
             The state before the first row.
         skip : int
-            How many rows at the start are run over and not learned from.
+            Number of rows at the start that are run over and not learned from.
         follows : bool
-            Whether the rows follow those that were learned from last.
+            Whether the rows follow the rows that were learned from last.
 
         Returns
         -------
         array
-            The state behind the rows.
+            The state after the rows.
         """
 
     @abstractmethod
     def settle(self, estimator: Any) -> None:
-        """Give the session's estimator the attributes that all rows so far lead to."""
+        """Set the fitted attributes of the estimator, as learned from all rows so far."""
 
     @abstractmethod
-    def finish(self, estimator: Any, *, stands: bool) -> None:
-        """Give an estimator all that its `partial_fit` goes on from; this learner is used up.
+    def finish(self, estimator: Any, *, complete: bool) -> None:
+        """Prepare an estimator for `partial_fit`; this learner must not be used afterwards.
 
-        `stands` says whether the last rows that the session has run over were learned from.
+        `complete` states whether the last rows that the session has run over were learned from.
         """
 
     @property
     def forgetting(self) -> float:
-        """Factor on the weights of all earlier rows, for each row."""
+        """Factor by which each row multiplies the weights of all earlier rows."""
         raise AttributeError(self._without("forgetting"))
 
     @forgetting.setter
@@ -73,20 +74,20 @@ class SessionLearner(ABC):
         raise AttributeError(self._without("forgetting"))
 
     def forget(self, factor: float) -> None:
-        """Let all that was learned so far weigh `factor` times as much."""
+        """Multiply the weights of all rows so far by `factor`."""
         raise TypeError(self._without("forget"))
 
     def _without(self, what: str) -> str:
         return (
-            f"{what} is not known here: {type(self).__name__} keeps no weights of earlier rows. "
+            f"{what} is not available: {type(self).__name__} keeps no weights of earlier rows. "
             "Echo state networks with the built-in ridge do."
         )
 
 
 def rows_that_enter(targets: Array, weights: Array | None, skip: int) -> Array:
-    """Return a mask of the rows that are learned from.
+    """Return a mask of the rows to learn from.
 
-    Those are rows behind the washout whose targets are known, and whose weight is not zero.
+    These are the rows after the washout with known targets and a positive weight.
     """
     enter = np.arange(len(targets)) >= skip
     if weights is not None:

@@ -24,7 +24,7 @@ from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.pending_rows import Chunk, PendingRows
 
-_MOST_WAITING = 10_000  # rows that are kept for targets that come late
+_MOST_WAITING = 10_000  # rows that are kept for delayed targets
 
 
 def _has_probabilities(session: Stream) -> bool:
@@ -33,14 +33,14 @@ def _has_probabilities(session: Stream) -> bool:
 
 @saved
 class Stream:
-    """Predict chunk by chunk, and learn from targets as they come; made by ``estimator.stream()``.
+    """Session that predicts chunk by chunk and learns online; made by ``estimator.stream()``.
 
-    A session learns by `learn`. It begins with what the estimator has learned and goes on by
-    itself: the estimator is not changed, and two sessions do not know each other.
+    A session learns by `learn`. It starts from the fitted estimator and then learns independently:
+    the estimator is not changed, and sessions do not affect each other.
 
-    What learns is the readout: of the built-in ridge row by row, under the penalty and the
-    forgetting of the estimator; of a `readout` by its own ``partial_fit``. Of trained networks all
-    weights learn, as in their ``partial_fit``.
+    The session trains the readout: the built-in ridge row by row, with the penalty and the
+    forgetting of the estimator; a custom `readout` by its ``partial_fit``. In trained networks it
+    trains all weights, as their ``partial_fit`` does.
 
     Parameters
     ----------
@@ -48,44 +48,44 @@ class Stream:
     initial_state : {"last", "zeros", "steady"} or array, default="last"
         As in `predict`; an array may have the shape of `state_`.
     score_forgetting : float in (0, 1], default=0.999
-        What each row that is scored multiplies the weights of earlier rows by, in `score_`. The
-        default looks back on about 1000 rows: of fewer R^2 is a matter of chance, and of many more
-        it would tell of a drift too late. 1.0 scores all rows alike.
+        Factor by which each scored row multiplies the weights of earlier rows in `score_`. The
+        default corresponds to about 1000 rows: with fewer R^2 is noisy, and with many more it
+        would react to a drift too late. 1.0 gives all rows the same weight.
     callback : callable, optional
-        ``callback(session)`` is called after each `learn`; what it returns is not used. It may set
-        `forgetting`, or call `forget` or `reset`, but not `learn`. It is not pickled or saved:
-        give it again to what was loaded, ``session.callback = f``.
+        ``callback(session)`` is called after each `learn`; its return value is not used. It may set
+        `forgetting`, or call `forget` or `reset`, but not `learn`. It is not pickled or saved: set
+        it again on a loaded session, ``session.callback = f``.
 
     Attributes
     ----------
     state : array of the shape of `state_`, or None
-        Where the last chunk ended; None before the first.
+        The state at the end of the last chunk; None before the first.
     score_ : float
-        The estimator's own score, R^2 or accuracy, of the predictions that stood before their
-        targets were learned [1]_. There is none before a row was scored, for R^2 two rows.
+        Score of the estimator, R^2 or accuracy, of predictions made before their targets were
+        learned [1]_. It is not available before one row was scored (for R^2, two rows).
     n_learned_ : int
-        Rows learned from: those of the washout, of weight 0 and without a target do not count.
+        Number of rows learned from, without washout, rows of weight 0 and rows without a target.
     last_errors_ : array of shape (n_rows,) or (n_rows, n_outputs)
-        Of the rows that the last `learn` learned from: target less prediction; of labels 1 where
-        the prediction was wrong, else 0.
+        Errors of the rows that the last `learn` learned from: target less prediction; for labels 1
+        where the prediction was wrong, else 0.
     forgetting : float
-        What each row that is learned multiplies the weights of all rows before it by; may be set.
-        Only where the readout has it.
+        Factor by which each learned row multiplies the weights of all rows before it; may be set.
+        Only if the readout supports it.
 
     See Also
     --------
-    reservoir.ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
+    reservoir.ESNRegressor.partial_fit : Learns from chunks, without a session.
 
     Notes
     -----
     Each row is learned once. With ``guess = session.predict(x)`` and then ``session.learn(x, y)``
-    the session recognises the rows that it has predicted by their values; `learn` says how.
+    the session recognises the rows that it has predicted by their values; see `learn`.
 
-    The first rows are not learned from, as long as the estimator's washout says so, where the
-    session begins in another state than that at the end of training, and after `reset`.
+    If the session starts from another state than the state at the end of training, and after
+    `reset`, the first rows are not learned from, for the length of the washout of the estimator.
 
-    The temperature of a classifier's probabilities and a penalty that was chosen stay as they are.
-    `partial_fit` of what `to_estimator` returns finds both anew, from all rows.
+    The temperature of a classifier's probabilities and a selected penalty are not changed.
+    `partial_fit` of the estimator that `to_estimator` returns fits both again, from all rows.
 
     References
     ----------
@@ -110,7 +110,7 @@ class Stream:
     >>> session.n_learned_, session.score_ > 0.6, esn.score(X[1200:], y[1200:]) < 0
     (1100, True, True)
 
-    A detector of drift, such as `river.drift.ADWIN`, makes it forget at once:
+    A drift detector, such as `river.drift.ADWIN`, makes it forget at once:
 
     >>> def watch(session):
     ...     for error in np.abs(session.last_errors_):
@@ -142,24 +142,24 @@ class Stream:
         self.n_learned_ = 0
         self.last_errors_: Array = np.zeros(0)
         self._score = estimator._reader.targets.running_score(fading)
-        # from the first call of `learn` on: a copy of the estimator, and what it learns by
+        # from the first call of `learn` on: a copy of the estimator, and its learner
         self._own: Any = None
         self._learner: SessionLearner | None = None
-        # where the session stands: rows run over, the first of the sequence, the one behind the
-        # last that was learned from, steps of the sequence before its first row
+        # the position of the session: number of rows run over, of the first row of the sequence,
+        # of the row after the last one learned from, and steps of the sequence before its first row
         self._n_run = self._first = self._learned_to = self._steps_before = 0
-        self._anew = False  # whether `reset` was called, and no row has come since
+        self._anew = False  # whether `reset` was called, and no row has been run over since
         self._id: Any = None
         self._ended = estimator._model.progress.ended
         self._ended_before = self._ended
         self._waiting = PendingRows(_MOST_WAITING)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is saved and pickled: all but the callback."""
+        """Return the state to be saved and pickled: all attributes except the callback."""
         return {**vars(self), "callback": None}
 
     def __copy__(self) -> Stream:
-        """Return a session that shares nothing with this one: half a copy would learn with it."""
+        """Return a deep copy: a shallow one would learn together with this session."""
         return copy.deepcopy(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -181,13 +181,13 @@ class Stream:
         Raises
         ------
         ValueError
-            If the chunk holds several sequences, or one of another id than the rows before: a
-            stream follows one.
+            If the chunk contains several sequences, or another id than the rows before: a session
+            follows one sequence.
 
         Warns
         -----
         UserWarning
-            If an index tells that the rows do not follow those before; so does `learn`.
+            If the index shows that the rows do not follow the rows before; also in `learn`.
         """
         estimator = self._current
         sequences = self._read(chunk)
@@ -196,10 +196,10 @@ class Stream:
 
     @available_if(_has_probabilities)
     def predict_proba(self, chunk: Any) -> Any:
-        """Return the probabilities of the classes for the next rows, in the place of `predict`.
+        """Return the probabilities of the classes for the next rows, instead of `predict`.
 
-        The session runs over the rows, which wait for their labels from then on, as behind
-        `predict`: ask for one or the other. The label that `score_` rates is that of `predict`.
+        The session runs over the rows, which then wait for their labels, as after `predict`: call
+        one or the other. `score_` scores the labels that `predict` would return.
 
         Parameters
         ----------
@@ -208,13 +208,13 @@ class Stream:
         Returns
         -------
         array of shape (n_samples, n_classes)
-            As the estimator's `predict_proba`; offered where that is.
+            As from `predict_proba` of the estimator; available if the estimator has it.
         """
         estimator = self._current
         sequences = self._read(chunk)
         outputs = self._run(sequences)
         decode, own = estimator._probabilities_by()
-        if own is not None:  # a readout that says labels to `predict`
+        if own is not None:  # a custom readout, whose outputs in `_run` are labels
             start = self._waiting.chunks[-1].state
             outputs = estimator._predictor().run_over(sequences, [start], own)[0][0]
         names = np.asarray(estimator.classes_).tolist()
@@ -222,7 +222,7 @@ class Stream:
 
     @property
     def _current(self) -> Any:
-        """The estimator with what the session has learned."""
+        """The estimator, with the weights that the session has learned."""
         return self._estimator if self._own is None else self._own
 
     def _read(self, X: Any, y: Any = None) -> Sequences:
@@ -231,18 +231,19 @@ class Stream:
         sequences: Sequences = estimator._reader.inputs(estimator, X, y)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
-                f"A stream follows one sequence; the chunk holds {len(sequences)}. Give one at a "
-                "time, with reset between them, or predict them with the estimator."
+                f"A session follows one sequence; the chunk contains {len(sequences)}. Give one at "
+                "a time, with reset between them, or predict them with the estimator."
             )
         if self._id is not None and sequences.ids != self._id:
             raise ValueError(
-                "A stream follows one sequence; the rows before were of another than the chunk, "
-                f"which is of {sequences.name(0)}. Begin it by {code('session.reset()')}."
+                "A session follows one sequence; the rows before belong to another sequence than "
+                f"the chunk, which is of {sequences.name(0)}. Begin it by "
+                f"{code('session.reset()')}."
             )
         return sequences
 
     def _run(self, sequences: Sequences) -> Array:
-        """Run over rows, which wait for their targets from then on; return their outputs."""
+        """Run over rows, which then wait for their targets, and return their outputs."""
         estimator = self._current
         continues = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
@@ -257,13 +258,13 @@ class Stream:
         self._n_run += len(rows)
         self.state, self._id, self._anew = states[0], sequences.ids, False
         x, y = sequences.times.ended(self._ended)
-        if continues and x and x.plain:  # numbered from 0 in each chunk: of no use to the next
+        if continues and x and x.plain:  # numbered from 0 in each chunk: gives no position
             x = None
         self._ended_before, self._ended = self._ended, (x, y)
         return outputs[0]
 
     def _begin_sequence(self, sequences: Sequences) -> Array:
-        """Return the state before the first row, and find out whether it goes on from training."""
+        """Return the state before the first row, and record whether it continues from training."""
         predictor = self._current._predictor()
         start: Array = predictor.starts(self._initial_state, sequences)[0]
         last = predictor.end
@@ -274,9 +275,9 @@ class Stream:
         return start
 
     def reset(self) -> None:
-        """Go back to the initial state: the rows that come next begin a sequence.
+        """Return to the initial state: the next rows begin a new sequence.
 
-        What was learned stays. Rows that wait for their targets are dropped.
+        The learned weights are kept. Rows that wait for their targets are dropped.
         """
         self.state, self._id, self._anew = None, None, True
         self._waiting.clear()
@@ -288,26 +289,27 @@ class Stream:
     ) -> Stream:
         """Learn from rows of the series and their targets.
 
-        Rows that `predict` has seen and that were not learned from wait for their targets, the
-        last 10,000 of them. Where `x` equals rows that wait, in a row, those are meant, the oldest
-        if there are several; what waited before them is given up. So targets may come late, in
-        the order of the rows, and in other chunks than the predictions were asked for. All other
-        rows are new: they follow the last ones, and the session runs over them, too.
+        Rows that were predicted but not learned from wait for their targets; the last 10,000 are
+        kept. If `x` equals consecutive waiting rows, these are learned from, the oldest ones if
+        there are several, and rows that waited before them are dropped. Targets may therefore be
+        late, in the order of the rows, and in other chunks than the predictions. All other rows are
+        new: they follow the last ones, and the session runs over them first.
 
         With feedback weights the targets are fed back, from the state before the rows; `predict`
-        then goes on from the last target.
+        then continues from the last target.
 
         Parameters
         ----------
         x : array of shape (n_samples, n_features)
-            One row, or as many as you like.
+            One or more rows.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             As in the estimator's `fit`. With ``missing_targets="skip"`` rows may have NaN.
         sample_weight : array of shape (n_samples,), optional
             At least 0. A row of weight 0 is neither learned from nor scored.
         predicted : bool, optional
-            Whether the rows have been predicted: True refuses rows that do not wait, False takes
-            them as new ones. By default their values decide; where inputs repeat, say it.
+            Whether the rows have been predicted: True raises an error for rows that do not wait,
+            False treats them as new. By default they are compared with the waiting rows; set it if
+            inputs repeat.
 
         Returns
         -------
@@ -316,14 +318,14 @@ class Stream:
         Raises
         ------
         ValueError, TypeError
-            If rows, targets or weights are refused, as in `fit`; if the estimator, or its
+            If rows, targets or weights are invalid, as in `fit`; if the estimator, or its
             `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait. The
-            session then stands where it stood before the call.
+            session is then the same as before the call.
 
         Warns
         -----
         UserWarning
-            If rows equal to `x` wait in several places, and `predicted` is not given.
+            If rows equal to `x` wait at several positions, and `predicted` is not given.
         """
         learner = self._prepare()
         estimator = self._own
@@ -333,13 +335,13 @@ class Stream:
         estimator._check_same_outputs(targets)
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
-        place = self._waiting.meant(sequences.arrays[0], predicted)
+        first = self._waiting.match(sequences.arrays[0], predicted)
         try:
             with advising(estimator._memory_advice()), restored_on_error(self):
-                if place is None:
-                    place = self._n_run
+                if first is None:
+                    first = self._n_run
                     self._run(sequences)
-                self._learn_at(learner, place, sequences, targets[0], weights)
+                self._learn_at(learner, first, sequences, targets[0], weights)
         except BaseException:
             self._waiting.drop_from(self._n_run)
             raise
@@ -348,14 +350,15 @@ class Stream:
         return self
 
     def _prepare(self) -> SessionLearner:
-        """Return what the session learns by; the first call makes it."""
+        """Return the learner of the session; the first call makes it."""
         if self._learner is None:
             estimator = self._estimator
             estimator._check_fitted()
             if getattr(estimator, "class_weight", None) is not None:
                 raise ValueError(
                     f"class_weight={estimator.class_weight!r} is not supported by a session, which "
-                    "sees one chunk at a time. Use class_weight=None, and sample_weight in learn."
+                    "receives one chunk at a time. Use class_weight=None, and sample_weight in "
+                    "learn."
                 )
             self._learner = estimator._session_learner()
             self._own = copy.copy(estimator)
@@ -365,23 +368,23 @@ class Stream:
     def _learn_at(
         self,
         learner: SessionLearner,
-        place: int,
+        first: int,
         sequences: Sequences,
         targets: Array,
         weights: Array | None,
     ) -> None:
-        """Learn from rows that wait, from number `place` on."""
+        """Learn from waiting rows, of which the first one has number `first`."""
         estimator, rows = self._own, sequences.arrays[0]
-        end, outputs = place + len(rows), self._waiting.outputs(place, place + len(rows))
+        end, outputs = first + len(rows), self._waiting.outputs(first, first + len(rows))
         progress = estimator._model.progress
-        steps = self._steps_before + place - self._first
+        steps = self._steps_before + first - self._first
         skip = min(max(progress.washout - steps, 0), len(rows))
-        follows = place == self._learned_to
-        start = self._state_before(place)
+        follows = first == self._learned_to
+        start = self._state_before(first)
         state = learner.learn(
             estimator, rows, targets, weights, start=start, skip=skip, follows=follows
         )
-        # where that leaves the session
+        # the new position; the state changes where targets were fed back
         newest = end == self._n_run
         self._waiting.drop_before(end, state)
         self._learned_to = end
@@ -393,12 +396,12 @@ class Stream:
         progress.n_steps = steps + len(rows)
         self._rate(rows_that_enter(targets, weights, skip), targets, outputs, weights)
 
-    def _state_before(self, place: int) -> Array:
-        """Return the state before a row that waits."""
-        chunk = self._waiting.chunk_of(place)
-        if place == chunk.first:
+    def _state_before(self, number: int) -> Array:
+        """Return the state before a waiting row, given by its number."""
+        chunk = self._waiting.chunk_of(number)
+        if number == chunk.first:
             return chunk.state
-        before = Sequences((chunk.rows[: place - chunk.first],), "table")
+        before = Sequences((chunk.rows[: number - chunk.first],), "table")
         state: Array = self._own._predictor().run_over(before, [chunk.state])[1][0]
         return state
 
@@ -408,20 +411,20 @@ class Stream:
             targets, outputs = targets[entered], outputs[entered]
             weights = None if weights is None else weights[entered]
         decode, _ = self._own._predicts_by()
-        truth, said = self._own._reader.targets.decode(targets), decode(outputs)
-        self.last_errors_ = self._score.errors(truth, said)
+        truth, predicted = self._own._reader.targets.decode(targets), decode(outputs)
+        self.last_errors_ = self._score.errors(truth, predicted)
         if len(targets):
             self.n_learned_ += len(targets)
-            self._score.add(truth, said, weights)
+            self._score.add(truth, predicted, weights)
 
     @property
     def score_(self) -> float:
-        """The estimator's own score of the predictions before their targets were learned."""
+        """Score of the estimator for the predictions made before their targets were learned."""
         value = self._score.value()
         if value is None:
             raise AttributeError(
-                f"score_ is not known yet: {self._score.n_rows} row(s) have been learned from, and "
-                f"the {self._score.what} takes more. Call learn."
+                f"score_ is not available yet: {self._score.n_rows} row(s) have been learned from, "
+                f"and the {self._score.what} needs more. Call learn."
             )
         return value
 
@@ -429,7 +432,7 @@ class Stream:
 
     @property
     def forgetting(self) -> float:
-        """What each row that is learned multiplies the weights of all rows before it by."""
+        """Factor by which each learned row multiplies the weights of all rows before it."""
         return self._prepare().forgetting
 
     @forgetting.setter
@@ -437,13 +440,13 @@ class Stream:
         self._prepare().forgetting = value
 
     def forget(self, factor: float = 0.0) -> Stream:
-        """Make what was learned so far count less, all at once.
+        """Reduce the weight of all rows learned so far, at once.
 
         Parameters
         ----------
         factor : float in [0, 1], default=0.0
-            What the weights of all rows so far are multiplied by, those of the training too. 0
-            begins again: outputs are 0 until rows are learned from. The penalty stays.
+            Factor for the weights of all rows so far, including those of training. With 0 learning
+            starts from scratch: outputs are 0 until rows are learned from. The penalty is kept.
 
         Returns
         -------
@@ -452,25 +455,25 @@ class Stream:
         Raises
         ------
         TypeError
-            If what learns keeps no weights of rows, as gradient descent.
+            If the learner keeps no weights of rows, as with gradient descent.
         """
         factor = check_number("factor", factor, low=0, high=1)
         self._prepare().forget(factor)
         return self
 
-    # ------------------------------------------------------------------ what is left of it
+    # ------------------------------------------------------------------ the learned estimator
 
     def to_estimator(self) -> Any:
-        """Return an estimator that has learned what the session has, and stands where it does.
+        """Return an estimator with the weights, the state and the position of the session.
 
-        Its `predict`, `forecast`, `partial_fit` and `stream` go on behind the last rows. Where
-        those wait for their targets, their outputs stand for these in `forecast`.
+        Its `predict`, `forecast`, `partial_fit` and `stream` continue after the last rows. If these
+        still wait for their targets, `forecast` uses their outputs instead.
 
         Returns
         -------
         estimator
-            Fitted, of the class and with the parameters of the one that the session began with.
-            It shares nothing with the session that either of them changes.
+            Fitted, of the same class and with the same parameters as the estimator of the session.
+            It is independent of the session.
 
         Examples
         --------
@@ -488,15 +491,15 @@ class Stream:
         one = copy.copy(self._own)
         one._model = self._own._model.copy()
         progress = one._model.progress
-        stands = self.state is None or self._learned_to == self._n_run
+        complete = self.state is None or self._learned_to == self._n_run
         if self.state is not None:
             one.state_ = np.array(self.state)
             progress.ended, progress.continues = self._ended, True
             progress.n_steps = self._steps_before + self._n_run - self._first
-        if not stands:
+        if not complete:
             last = self._waiting.chunks[-1].outputs[-1]
             if last.dtype.kind == "f" and last.shape == progress.last_output.shape:
                 progress.last_output = last.astype(np.float64)
             progress.last_is_target = False
-        learner.finish(one, stands=stands)
+        learner.finish(one, complete=complete)
         return one

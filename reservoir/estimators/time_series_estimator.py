@@ -1,4 +1,4 @@
-"""The base of estimators whose rows are time steps: sessions, containers, a notebook's table."""
+"""Base class of estimators whose rows are time steps: sessions, output containers, HTML."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class TimeSeriesEstimator(BaseEstimator):
     """An estimator whose rows are time steps."""
 
     def set_output(self: _Self, *, predict: str | None = None) -> _Self:
-        """Set the container of what `predict` and `forecast` return.
+        """Set the container of the results of `predict` and `forecast`.
 
         Parameters
         ----------
         predict : {"default", "pandas"} or None, default=None
-            "pandas" asks for a Series or a DataFrame with the index of X (of a forecast: continued
-            by its frequency) and the names of the columns of y in fit. "default" asks for arrays.
-            None leaves the setting as it is.
+            "pandas": a Series or a DataFrame with the index of X (for a forecast: continued at its
+            frequency) and the names of the columns of y in fit. "default": arrays. None keeps the
+            setting.
 
         Returns
         -------
@@ -42,12 +42,12 @@ class TimeSeriesEstimator(BaseEstimator):
 
         Notes
         -----
-        It holds for the classifiers' `predict_proba` and `decision_function` as well, whose columns
-        are the classes. An X without an index gets one that counts from 0; a collection keeps its
-        kind, with a Series or DataFrame per sequence, except that a 3-D array stays an array.
-        Clones, saved copies and searches keep the setting. Set it on the estimator inside a
-        pipeline, ``pipe[-1].set_output(predict="pandas")``: scalers before it hand on arrays, and
-        with them no index, unless the pipeline has ``set_output(transform="pandas")``.
+        The setting also applies to `predict_proba` and `decision_function` of classifiers, whose
+        columns are the classes. If X has no index, rows are numbered from 0; a collection keeps its
+        type, with a Series or DataFrame per sequence, except that a 3-D array stays an array.
+        Clones, saved copies and searches keep the setting. In a pipeline set it on the estimator,
+        ``pipe[-1].set_output(predict="pandas")``; scalers before it return arrays, without an
+        index, unless the pipeline has ``set_output(transform="pandas")``.
 
         Examples
         --------
@@ -77,13 +77,13 @@ class TimeSeriesEstimator(BaseEstimator):
         score_forgetting: float = 0.999,
         callback: Callable[[Stream], Any] | None = None,
     ) -> Stream:
-        """Return a session that keeps its state from chunk to chunk, and learns if it is taught.
+        """Return a session that keeps its state from chunk to chunk, and can learn online.
 
         Parameters
         ----------
         initial_state : {"last", "zeros", "steady"} or array, default="last"
         score_forgetting : float in (0, 1], default=0.999
-            What each row multiplies the weights of earlier rows by in `Stream.score_`.
+            Factor by which each row multiplies the weights of earlier rows in `Stream.score_`.
         callback : callable, optional
             ``callback(session)`` is called after each `Stream.learn`.
 
@@ -101,12 +101,12 @@ class TimeSeriesEstimator(BaseEstimator):
         check_is_fitted(self)
 
     def _check_steps(self, what: str) -> None:
-        """Refuse what needs states row by row of a network that has them only afterwards."""
+        """Raise if the estimator has no states row by row, which `what` needs."""
 
     # ------------------------------------------------------------------ in a notebook
 
     def _description(self) -> Mapping[str, str]:
-        """Return what each part of the fitted estimator is, in words, by the part's name."""
+        """Return short descriptions of the parts of the fitted estimator, by name."""
         return {}
 
     def _repr_html_inner(self) -> str:

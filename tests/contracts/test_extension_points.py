@@ -78,7 +78,7 @@ def test_a_registered_cell_is_the_cell_that_trains():
         for params, message in (
             (
                 {"activation": "relu"},
-                "activation='relu' goes with cell='rnn', 'leaky', .*'toy'",
+                "activation='relu' is used by cell='rnn', 'leaky', .*'toy'",
             ),
             ({"gradient_control": 0.1}, "Gradient control needs .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),
@@ -96,9 +96,9 @@ def test_what_a_name_makes_is_looked_at():
             return super().forward(params, 2 * X, state, lengths)
 
     for made, kind, message in (
-        (lambda n: "a cell", TypeError, "makes 'a cell', which is no cell"),
+        (lambda n: "a cell", TypeError, "makes 'a cell', which is not a cell"),
         (lambda n: LSTMCell(n + 1), ValueError, "cell has n_units=7, the estimator n_units=6"),
-        (Doubled, TypeError, "cell=Doubled is a SimpleCell with a 'forward' of its own"),
+        (Doubled, TypeError, "cell=Doubled is a SimpleCell that overrides 'forward'"),
     ):
         with registered(CELLS, "toy", made), pytest.raises(kind, match=message):
             RNNRegressor(cell="toy", **FAST).fit(X, Y)
@@ -204,7 +204,7 @@ def test_what_cells_of_ones_own_refuse(cell):
     if type(made) is Unmarked:
         with pytest.raises(TypeError, match=f"cell=.*{name}.* cannot be written.*joblib"):
             save(rnn, "nowhere.npz")
-    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+    with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
     with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
@@ -227,7 +227,7 @@ def test_what_cells_of_ones_own_refuse(cell):
 def test_a_start_that_knows_nothing_says_so():
     for seed in range(3):
         rnn = RNNRegressor(6, cell=Decay(6), max_iter=0, random_state=seed)
-        with pytest.warns(ConvergenceWarning, match="max_iter=0 leaves .* do not know Decay"):
+        with pytest.warns(ConvergenceWarning, match="max_iter=0 keeps .* do not support Decay"):
             rnn.fit(X, Y)
         rnn.set_params(init="glorot").fit(X, Y)  # who asks for random weights gets them
 

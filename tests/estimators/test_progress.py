@@ -134,7 +134,7 @@ def test_an_index_that_does_not_follow_is_said():
     again = Progress(1)
     again.enter(first, False)
     again.add(first, following(first), continues=False)
-    with pytest.warns(UserWarning, match=r"partial_fit goes on .* X begins at 2024-01-21"):
+    with pytest.warns(UserWarning, match=r"partial_fit continues .* X begins at 2024-01-21"):
         assert again.enter(late, False)
     again.continues = True
     with pytest.warns(UserWarning, match="does not follow it: training ended at 2024-01-30"):

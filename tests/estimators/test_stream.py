@@ -203,7 +203,7 @@ def test_rows_whose_targets_never_come_are_given_up():
     weights = np.arange(FITTED, END) % 3 == 0
     expected = copy.deepcopy(model).partial_fit(X[FITTED:END], y[FITTED:END], weights.astype(float))
     assert_alike(model, session.predict(X[END:]), expected.predict(X[END:]))
-    with pytest.raises(ValueError, match="predicted=True, but of the 282 rows that wait"):
+    with pytest.raises(ValueError, match="predicted=True, but the 282 rows that wait"):
         session.learn(X[300:301], y[300:301], predicted=True)
 
 
@@ -282,7 +282,7 @@ def test_a_stream_follows_one_sequence():
     table = np.c_[ids, X[:300]]
     model = esn(sequence_column=0).fit(table, y[:300])
     session = model.stream().learn(table[:50], y[:50])
-    with pytest.raises(ValueError, match="A stream follows one sequence; the chunk holds 2"):
+    with pytest.raises(ValueError, match="A session follows one sequence; the chunk contains 2"):
         session.learn(table[50:150], y[50:150])
     with pytest.raises(
         ValueError, match=r"the chunk, which is of sequence 1\.0 of X. Begin it by .session.reset"
@@ -290,7 +290,7 @@ def test_a_stream_follows_one_sequence():
         session.predict(table[150:160])
     session.reset()
     assert session.predict(table[150:160]).shape == (10,)
-    with pytest.raises(ValueError, match="A stream follows one sequence"):
+    with pytest.raises(ValueError, match="A session follows one sequence"):
         esn().fit(X, y).stream().learn([X], [y])
 
 
@@ -303,7 +303,7 @@ def test_the_score_is_that_of_the_predictions_before(name, forgetting):
     """As scikit-learn's, of the weights times the fading factors."""
     model, targets = fitted(name)
     session = model.stream(score_forgetting=forgetting)
-    with pytest.raises(AttributeError, match=r"score_ is not known yet: 0 row\(s\)"):
+    with pytest.raises(AttributeError, match=r"score_ is not available yet: 0 row\(s\)"):
         session.score_  # noqa: B018 (reading is refused)
     weights = None if "trained" in name else np.random.default_rng(0).integers(0, 3, 700) * 0.5
     said = []
@@ -393,9 +393,9 @@ def test_what_cannot_learn_row_by_row_is_refused_by_name():
     balanced = ESNClassifier(10, class_weight="balanced", random_state=0)
     refused(ValueError, "class_weight='balanced' is not supported by a", balanced, targets=LABELS)
     whole = RNNRegressor(4, solver="lbfgs", max_iter=1)
-    refused(ValueError, "session.learn goes through the data once; solver='lbfgs'", whole)
+    refused(ValueError, "session.learn makes one pass over the data; solver='lbfgs'", whole)
     trained = RNNRegressor(4, max_iter=1)
-    refused(TypeError, "RNNRegressor does not take sample_weight", trained, weights=np.ones(10))
+    refused(TypeError, "RNNRegressor does not support sample_weight", trained, weights=np.ones(10))
     refused(ValueError, "must be > 0|alpha", esn(alpha=0.0))
     last = RNNClassifier(4, max_iter=1, target="last").fit([X[:20], X[20:40]], ["a", "b"])
     with pytest.raises(ValueError, match=r"session\.learn learns step by step"):
@@ -490,7 +490,7 @@ def test_what_is_refused_in_a_later_block_leaves_no_trace(model, predicted, monk
 def test_rows_that_trained_networks_refuse_do_not_move_the_state():
     model = RNNRegressor(6, max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
     session, other = model.stream(), model.stream()
-    with pytest.raises(TypeError, match="does not take sample_weight"):
+    with pytest.raises(TypeError, match="does not support sample_weight"):
         session.learn(X[300:310], y[300:310], sample_weight=np.ones(10))
     np.testing.assert_array_equal(session.predict(X[300:310]), other.predict(X[300:310]))
 

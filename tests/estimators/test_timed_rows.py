@@ -318,8 +318,8 @@ def test_the_column_that_overflows_is_the_users():
     ("params", "match"),
     [
         ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
-        ({"feedback": True}, "time_column=1 cannot go with feedback=True"),
-        ({"washout": "measured"}, 'time_column=1 cannot go with washout="measured"'),
+        ({"feedback": True}, "time_column=1 cannot be combined with feedback=True"),
+        ({"washout": "measured"}, 'time_column=1 cannot be combined with washout="measured"'),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
         ({"time_column": "day"}, "time_column='day' is a name, but X has no feature names"),
         ({"time_step": 0.0}, r"time_step=0\.0 must be finite and in \(0, inf\)"),
@@ -342,7 +342,7 @@ def test_features_that_are_no_states_take_no_times():
             return ReadoutModel(LaggedPolynomials.for_inputs(data.arrays, **options), 1)
 
     times, u, y = timed(50)
-    with pytest.raises(ValueError, match="time_column=1 cannot go with Polynomials"):
+    with pytest.raises(ValueError, match="time_column=1 is not supported by Polynomials"):
         Polynomials(time_column=1, **MADE).fit(table(times, u), y)
 
 

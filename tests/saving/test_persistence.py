@@ -247,7 +247,7 @@ def test_a_file_that_was_cut_off(tmp_path):
     save(regressor(), tmp_path / "model.npz")
     whole = (tmp_path / "model.npz").read_bytes()
     (tmp_path / "model.npz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="truncated"):
         load(tmp_path / "model.npz")
 
 

@@ -353,7 +353,7 @@ def test_in_the_classifier_with_one_label_per_sequence():
     "params, error",
     [
         ({"truncation": 20}, r"truncation=20: solver='hessian_free' needs the whole gradient"),
-        ({"gradient_control": 0.1}, r"gradient_control=0.1: solver='hessian_free' does not know"),
+        ({"gradient_control": 0.1}, r"gradient_control=0.1: solver='hessian_free' cannot use"),
     ],
 )
 def test_what_the_solver_cannot_use_is_refused(params, error):
@@ -392,11 +392,11 @@ def test_settings_reach_the_solver(tmp_path):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     for refused, match in (
         ({"truncation": 5}, "needs the whole"),
-        ({"gradient_control": 0.1}, "does not know its curvature"),
+        ({"gradient_control": 0.1}, "cannot use its curvature"),
     ):
         with pytest.raises(ValueError, match=match):
             RNNRegressor(6, solver=settings, **common, **refused).fit(X, y)
-    with pytest.raises(ValueError, match="goes through the data once"):
+    with pytest.raises(ValueError, match="makes one pass over the data"):
         RNNRegressor(6, solver=settings).partial_fit(X[0], X[0][:, 0])
     for bad, error in (({"damping": 0.0}, ValueError), ({"gradient_size": 0}, ValueError)):
         with pytest.raises(error, match=next(iter(bad))):

@@ -149,7 +149,7 @@ def test_what_is_not_known_or_too_small():
     ):
         with pytest.raises(kind, match=message):
             RNNRegressor(cell=cell, **FAST).fit(X, Y)
-    with pytest.raises(ValueError, match=r"'relu' goes with .*stacked\('lstm', 'gru'\)"):
+    with pytest.raises(ValueError, match=r"'relu' is used by .*stacked\('lstm', 'gru'\)"):
         RNNRegressor(cell=stacked("lstm", "gru"), activation="relu", **FAST).fit(X, Y)
     with pytest.raises(TypeError, match="'rnn' is not a cell"):
         StackedCell((LSTMCell(3), "rnn"))
@@ -164,7 +164,7 @@ def test_what_is_not_known_or_too_small():
 def test_what_they_do_not_know_is_refused(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
     name = type(rnn.network_.cell).__name__
-    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+    with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
     with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
@@ -188,7 +188,7 @@ def test_what_they_do_not_know_is_refused(cell):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", BACK.values(), ids=BACK)
 def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
-    with pytest.raises(ValueError, match=r"initial_state='last' goes on .*Set .*\"zeros\""):
+    with pytest.raises(ValueError, match=r"initial_state='last' continues .*Set .*\"zeros\""):
         RNNRegressor(cell=cell, **FAST).fit(X, Y)
     rnn = RNNRegressor(cell=cell, initial_state="zeros", **FAST).fit(X, Y)
     save(rnn, tmp_path / "rnn.npz")

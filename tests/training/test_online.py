@@ -377,7 +377,7 @@ def test_what_cannot_be_done_online():
     with pytest.raises(ValueError, match="target='last' needs fit"):
         make(target="last").partial_fit([X[:30], X[30:]], y[:2])
     for solver in ("lbfgs", "least_squares"):
-        with pytest.raises(ValueError, match=f"solver='{solver}' needs all of it"):
+        with pytest.raises(ValueError, match=f"solver='{solver}' needs all data at once"):
             make(solver=solver, truncation="auto").partial_fit(X, y)
     with pytest.raises(ValueError, match=r"online='bttp' is not known.*Did you mean 'bptt'"):
         make(online="bttp").partial_fit(X, y)

@@ -300,7 +300,7 @@ def test_names_are_searched(name, kind):
 def test_the_activation_is_that_of_the_hidden_units():
     rnn = RNNRegressor(cell="scrn", activation="logistic", **FAST).fit(X, Y)
     assert rnn.network_.cell == SCRNCell(6, activation="logistic")
-    with pytest.raises(ValueError, match="activation='relu' goes with cell='rnn', 'leaky', 'scrn'"):
+    with pytest.raises(ValueError, match="='relu' is used by cell='rnn', 'leaky', 'scrn'"):
         RNNRegressor(cell="gated_feedback", activation="relu", **FAST).fit(X, Y)
 
 
@@ -336,7 +336,7 @@ def test_what_they_do_not_declare_is_refused_by_name(cell):
     rnn = RNNRegressor(cell=cell, **{**FAST, "max_iter": 1}).fit(X, Y)
     with pytest.raises(ValueError, match=f"cannot convert {name}"):
         rnn.to_torch()
-    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+    with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
     with pytest.raises(ValueError, match=f"got {name}"):
         RNNRegressor(cell=cell, online="rtrl", **FAST).partial_fit(X, Y)

@@ -284,7 +284,7 @@ def test_an_echo_state_network_is_trained_further():
     start.set_params(warm_start=True).fit(X[:200:2], y[:200:2])
     assert start.time_step_ == esn.time_step_
     start.set_params(warm_start=False, init=FrozenEstimator(esn), time_step=2.0)
-    with pytest.raises(ValueError, match="the same leak would fade in another time"):
+    with pytest.raises(ValueError, match="the same leak would mean another time constant"):
         start.fit(X, y)
     start.set_params(time_column=None, time_step="auto")
     with pytest.raises(ValueError, match=r"has cell=TimedLeakyCell.*and time_column"):
@@ -356,13 +356,16 @@ def test_a_slow_observer_is_better_told_the_times(global_random_seed):
     ("params", "match"),
     [
         ({"leak_rate": 1.0}, "time_column=1 has no effect at leak_rate=1"),
-        ({"cell": "lstm"}, "time_column=1 scales the leak of cell='leaky', and cell='lstm'"),
+        (
+            {"cell": "lstm"},
+            "time_column=1 scales .*='leaky', but the cell is cell='lstm'",
+        ),
         ({"cell": SimpleCell(5, leak_rate=0.3)}, "time_column=1 scales the leak of cell='leaky'"),
         (
             {"cell": TimedLeakyCell(5), "time_column": None},
-            "reads steps; an estimator makes them",
+            "reads the lengths of steps; an estimator makes it",
         ),
-        ({"n_symbols": 3}, "time_column=1 cannot go with n_symbols=3"),
+        ({"n_symbols": 3}, "time_column=1 cannot be combined with n_symbols=3"),
         ({"gradient_control": 0.1}, "gradient_control keeps the Jacobians of steps near 1"),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
         ({"time_step": "mean"}, "time_step='mean'"),

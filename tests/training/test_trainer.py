@@ -440,7 +440,7 @@ class TestEarlyStopping:
     def test_what_cannot_be_held_out(self):
         X, y = series(60)
         weights = np.append(np.ones(50), np.zeros(10))
-        with pytest.raises(ValueError, match="No rows to stop by"):
+        with pytest.raises(ValueError, match="No rows to validate on"):
             make(early_stopping=True).fit(X, y, sample_weight=weights)
         with pytest.raises(ValueError, match="No rows to fit"):
             make(early_stopping=True, validation_fraction=0.2).fit(X, y, sample_weight=1 - weights)
@@ -448,7 +448,7 @@ class TestEarlyStopping:
         for silent in (0, 1):
             given = [np.ones(30), np.ones(30)]
             given[silent] *= 0
-            with pytest.raises(ValueError, match=r"No rows to (fit|stop by)"):
+            with pytest.raises(ValueError, match=r"No rows to (fit|validate on)"):
                 make(early_stopping=True).fit(Xs, ys, sample_weight=given)
         with pytest.raises(
             ValueError, match=r"validation_fraction=0\.9 leaves none of 2 sequences"

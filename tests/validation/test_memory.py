@@ -250,7 +250,7 @@ def test_whatever_fails_in_a_fit_says_what_to_change(monkeypatch):
     with pytest.raises(MemoryError, match=r"not enough memory. Lower n_units=120.*fewer rows"):
         esn(readout=Hungry())
     monkeypatch.setattr("reservoir.estimators.rnn.network_estimator.run_training", exhausted)
-    with pytest.raises(MemoryError, match=r"Lower n_units=7, .*batch_size"):
+    with pytest.raises(MemoryError, match=r"Lower n_units=7 .*batch_size"):
         RNNRegressor(7, random_state=0).fit(X, Y)
 
 

@@ -278,7 +278,7 @@ def test_streams_follow_one_sequence(data):
     X, y, _ = stack_sequences(Xs, ys)
     stream = ESNRegressor(**PARAMS, sequence_column=0).fit(X, y).stream()
     stream.predict(X[:50])
-    with pytest.raises(ValueError, match="follows one sequence; the chunk holds 2"):
+    with pytest.raises(ValueError, match="follows one sequence; the chunk contains 2"):
         stream.predict(X[70:90])
 
 

@@ -1,8 +1,8 @@
-"""Echo state networks and their kin: a fixed source of features under a readout that is learned.
+"""Echo state networks and related models: a learned readout over a fixed source of features.
 
-`source_estimator` has the `fit` of all of them, `readout_model` what is learned and how it is run,
-`sources` makes reservoirs, `readout_training` takes sequences to a readout in batches; `force`
-trains a loop while it runs.
+`source_estimator` contains `fit`, shared by all of them; `readout_model` the model that is learned
+and how it runs; `sources` makes reservoirs; `readout_training` passes sequences to a readout in
+batches; `force` trains a closed loop while it runs.
 """
 
 from reservoir.estimators.esn.esn_classifier import ESNClassifier

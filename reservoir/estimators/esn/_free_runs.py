@@ -1,4 +1,4 @@
-"""Free runs in held-out rows: what alpha_selection="forecast" judges penalties by."""
+"""Closed-loop runs in held-out rows, by which alpha_selection="forecast" scores penalties."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir._workers import threads_for
 from reservoir.estimators._progress import NextInputCheck, affine_pairs
-from reservoir.estimators.esn.readout_training import TrainingSequence, state_behind
+from reservoir.estimators.esn.readout_training import TrainingSequence, state_after
 from reservoir.loops.loop_by_loop import evenly_spaced_starts, states_before
 from reservoir.loops.path_loops import mean_log_errors
 
 _N_STARTS = 8  # loops, as in a closed-loop search
-_LONGEST = 50  # steps of each: most chaotic loops are lost by then, and a fit must not take long
+_LONGEST = 50  # steps of each: most chaotic loops have diverged by then, and fits stay fast
 _SHORTEST = 2
-_ASKED = "alpha_selection='forecast'"
+_SETTING = "alpha_selection='forecast'"
 _OTHER = 'Use alpha_selection="auto", or a number as alpha.'
 
 
 def check_free_runs(model: Any) -> None:
-    """Refuse parameters under which outputs are not run on, or not all together."""
-    asked = f"alpha_selection={model.alpha_selection!r}"
+    """Check that the outputs of a model can be fed back, all in one loop."""
+    setting = f"alpha_selection={model.alpha_selection!r}"
     if is_classifier(model):
         raise ValueError(
-            f"{asked} runs networks on their own outputs, and {type(model).__name__}'s are "
-            f"scores of labels. {_OTHER}"
+            f"{setting} feeds outputs back as inputs, but the outputs of {type(model).__name__} "
+            f"are scores of labels. {_OTHER}"
         )
     if model.alpha_per_target:
         raise ValueError(
-            f"{asked} judges loops that all outputs are fed back into, so that no output has an "
-            f"error of its own, and alpha_per_target={model.alpha_per_target} asks for a penalty "
+            f"{setting} scores loops into which all outputs are fed back, so that outputs have no "
+            f"separate errors, but alpha_per_target={model.alpha_per_target} selects a penalty "
             'for each. Use alpha_per_target=False, or alpha_selection="auto".'
         )
     if getattr(model, "time_column", None) is not None:
         raise ValueError(
-            f"{asked} cannot go with time_column={model.time_column!r}: no loop knows when its "
-            f"next row comes. {_OTHER}"
+            f"{setting} cannot be combined with time_column={model.time_column!r}: in a closed "
+            f"loop the time of the next row is not known. {_OTHER}"
         )
 
 
 @dataclass(frozen=True)
 class FreeRunTrial:
-    """Closed loops from places in held-out rows, under any readouts.
+    """Closed loops from several origins in held-out rows, with any readouts.
 
     Attributes
     ----------
     model : ReadoutModel
-        Whose loops they are.
+        The model that is run.
     states : array of shape (n_starts, state_size)
-        Before the first steps.
+        States before the first steps.
     outputs : array of shape (n_starts, n_outputs)
-        What the first steps receive of the outputs.
+        Outputs that the first steps receive.
     exog : array of shape (n_starts, n_steps, n_exog) or None
     followed : array of shape (n_steps, n_starts, n_outputs)
-        What the outputs are compared with; NaN where nothing is known.
+        True values that the outputs are compared with; NaN if missing.
     spread : array of shape (n_outputs,)
         Standard deviations of the targets learned from.
     scale, offset : arrays of shape (n_outputs,)
-        Targets are inputs times `scale`, plus `offset`; all else is in units of the inputs.
+        Targets are inputs times `scale`, plus `offset`; everything else is in units of the inputs.
     """
 
     model: Any
@@ -75,7 +75,7 @@ class FreeRunTrial:
     offset: Array
 
     def errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return the typical error of a step under each readout, (n_readouts, 1).
+        """Return the typical error of a step with each readout, (n_readouts, 1).
 
         In standard deviations: the geometric mean over steps, the median over loops.
         """
@@ -102,46 +102,46 @@ class FreeRunTrial:
 def free_runs(
     model: Any, sequences: Sequence[TrainingSequence], targets: Sequence[Array]
 ) -> FreeRunTrial:
-    """Prepare the loops that penalties are judged by, before anything is learned.
+    """Prepare the loops by which penalties are scored, before anything is learned.
 
     Parameters
     ----------
     model : ReadoutModel
-        That has learned nothing of these rows.
+        A model that has not learned from these rows.
     sequences : sequence of TrainingSequence
-        Of part 0 of their rows is learned, those behind it are held out.
+        Part 0 of their rows is learned from; the rows after it are held out.
     targets : sequence of arrays of shape (n_samples, n_outputs)
     """
     source, n_outputs = model.source, targets[0].shape[1]
     scale, offset = np.ones(n_outputs), np.zeros(n_outputs)
     if not source.n_fed_back:
         scale, offset = _units_of_inputs(sequences, targets)
-    # rows that are not learned from are not compared with either
+    # rows of weight 0 are not compared with either
     known = [
         _known(sequence, (Y - offset) / scale)
         for sequence, Y in zip(sequences, targets, strict=True)
     ]
     ends = [dict(sequence.cuts).get(0, 0) for sequence in sequences]
     learned = np.concatenate([Y[:end] for Y, end in zip(known, ends, strict=True)])
-    places, n_steps = _places(sequences, ends, known)
-    # listen to the rows before each place, as in training but for noise
+    origins, n_steps = _origins(sequences, ends, known)
+    # run teacher-forced up to each origin, as in training but without noise
     starts = [
         np.concatenate([sequence.state, sequence.last_output[: source.n_fed_back]])
         for sequence in sequences
     ]
     engine = source.engine_for(sum(len(sequence.X) for sequence in sequences))
 
-    def listen(i: int, begin: int, end: int, state: Array) -> Array:
-        rows, taught = sequences[i].X[begin:end], targets[i][begin:end]
-        return state_behind(source, rows, taught, state, engine=engine)
+    def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
+        rows, teacher = sequences[i].X[begin:end], targets[i][begin:end]
+        return state_after(source, rows, teacher, state, engine=engine)
 
-    states = np.stack(states_before(places, starts, listen))[:, : source.state_size]
-    # what enters each loop, and what its outputs are compared with
-    windows = np.stack([sequences[i].X[t : t + n_steps] for i, t in places])
+    states = np.stack(states_before(origins, starts, warm_up))[:, : source.state_size]
+    # inputs of each loop, and the true values that its outputs are compared with
+    windows = np.stack([sequences[i].X[t : t + n_steps] for i, t in origins])
     outputs, exog = windows[:, 0, :n_outputs], windows[:, :, n_outputs:]
     if source.n_fed_back:
-        outputs, exog = np.stack([targets[i][t - 1] for i, t in places]), windows
-    followed = np.stack([known[i][t : t + n_steps] for i, t in places], axis=1)
+        outputs, exog = np.stack([targets[i][t - 1] for i, t in origins]), windows
+    followed = np.stack([known[i][t : t + n_steps] for i, t in origins], axis=1)
     spread = learned[~np.isnan(learned).any(axis=1)].std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     given = exog if exog.shape[2] else None
@@ -158,11 +158,11 @@ def _known(sequence: TrainingSequence, targets: Array) -> Array:
 def _units_of_inputs(
     sequences: Sequence[TrainingSequence], targets: Sequence[Array]
 ) -> tuple[Array, Array]:
-    """Return scale and offset of targets that are the next inputs; refuse others."""
+    """Return scale and offset of targets that are the next inputs; raise if they are not."""
     n_outputs, n_features = targets[0].shape[1], sequences[0].X.shape[1]
     if n_outputs > n_features:
         raise ValueError(
-            f"{_ASKED} feeds outputs back as inputs, but y has {n_outputs} columns and X "
+            f"{_SETTING} feeds outputs back as inputs, but y has {n_outputs} columns and X "
             f"{n_features}: the first columns of X must be the outputs. {_OTHER}"
         )
     pairing = NextInputCheck(n_outputs, feedback=False)
@@ -173,41 +173,41 @@ def _units_of_inputs(
     found = affine_pairs([sequence.X for sequence in sequences], targets)
     if found is None:
         raise ValueError(
-            f"{_ASKED} feeds outputs back as inputs and needs y[t] == X[t+1], or the same in "
+            f"{_SETTING} feeds outputs back as inputs and needs y[t] == X[t+1], possibly in "
             f"other units; {pairing.problem}. Make such pairs with "
             f'model_selection.make_forecast_pairs, horizon 1, or use alpha_selection="auto".'
         )
     return found
 
 
-def _places(
+def _origins(
     sequences: Sequence[TrainingSequence], ends: Sequence[int], known: Sequence[Array]
 ) -> tuple[list[tuple[int, int]], int]:
-    """Return where loops begin, and how many steps they take; refuse too few rows."""
+    """Return the origins of loops, and their number of steps; raise if there are too few rows."""
     lengths = [len(sequence.X) for sequence in sequences]
     first = [max(1, sequence.skip, end) for sequence, end in zip(sequences, ends, strict=True)]
-    held = [n - begin for n, begin in zip(lengths, first, strict=True) if n > begin]
+    held_out = [n - begin for n, begin in zip(lengths, first, strict=True) if n > begin]
     learned = [
         Y[sequence.skip : end] for sequence, end, Y in zip(sequences, ends, known, strict=True)
     ]
-    kept = sum(int(np.sum(~np.isnan(Y).any(axis=1))) for Y in learned)
-    n_steps = min(_LONGEST, sum(held) // max(2 * len(held), 1))
-    if n_steps < _SHORTEST or not kept:
+    n_learned = sum(int(np.sum(~np.isnan(Y).any(axis=1))) for Y in learned)
+    n_steps = min(_LONGEST, sum(held_out) // max(2 * len(held_out), 1))
+    if n_steps < _SHORTEST or not n_learned:
         raise ValueError(
-            f"{_ASKED} holds out the last fifth of the rows "
-            f"behind the washout, of each sequence or whole sequences, and finds {sum(held)} in "
-            f"{len(held)} sequences, with {kept} to learn from; {2 * _SHORTEST} in each and 1 are "
-            'the least. Give a longer series, a smaller washout, or alpha_selection="auto".'
+            f"{_SETTING} holds out the last fifth of the rows after the washout, of each sequence "
+            f"or as whole sequences. There are {sum(held_out)} held-out rows in {len(held_out)} "
+            f"sequences, and {n_learned} rows to learn from; at least {2 * _SHORTEST} in each "
+            "sequence and 1 to learn from are needed. Give a longer series, a smaller washout, or "
+            'alpha_selection="auto".'
         )
-    places = [
+    origins = [
         (i, t)
         for i, t in evenly_spaced_starts(first, lengths, n_steps, _N_STARTS)
         if not np.isnan(known[i][t : t + n_steps]).any(axis=1).all()
     ]
-    if not places:
+    if not origins:
         raise ValueError(
-            f"{_ASKED} has nothing to compare loops with: all "
-            f"{sum(held)} targets that are held out are missing or of weight 0. "
-            'Use alpha_selection="auto".'
+            f"{_SETTING} has nothing to compare loops with: all {sum(held_out)} held-out targets "
+            'are missing or have weight 0. Use alpha_selection="auto".'
         )
-    return places, n_steps
+    return origins, n_steps

@@ -25,7 +25,7 @@ __all__ = ["ESNClassifier"]
 
 
 def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
-    """Return the check that the readout, if one was given, offers a method."""
+    """Return a check that the readout, if one was given, has a method."""
     return lambda clf: clf.readout is None or hasattr(clf.readout, method)
 
 
@@ -33,10 +33,11 @@ def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
 @documented(FITTED=FITTED)
 @dataclass(eq=False, repr=False)
 class ESNClassifier(ClassifierMixin, SourceEstimator):
-    """Echo state network that gives one label per time step.
+    """Echo state network that predicts one label per time step.
 
-    A ridge readout on labels coded as -1 and +1, one column per class, as scikit-learn's
-    RidgeClassifier; the largest score wins. With ``readout=`` any classifier on the states.
+    A ridge readout on labels coded as -1 and +1, one column per class, as in scikit-learn's
+    RidgeClassifier; the class with the largest score is predicted. With ``readout=`` any classifier
+    on the states.
 
     Rows of X are time steps; several sequences as in `ESNRegressor`.
 
@@ -48,9 +49,10 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     ----------
     classes_ : array of shape (n_classes,)
     temperature_ : float
-        What scores are divided by before their softmax gives probabilities: fitted by maximum
-        likelihood on a sample of the training rows (256 at most), each scored by a fit without it.
-        With ``forgetting < 1`` the sample is one of the latest rows, weighed as in the fit.
+        The divisor of the scores before the softmax that turns them into probabilities: fitted by
+        maximum likelihood on a sample of the training rows (256 at most), each scored by a fit
+        without it. With ``forgetting < 1`` the sample is drawn from the latest rows, weighted as in
+        the fit.
     {FITTED}
 
     See Also
@@ -113,16 +115,17 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         *,
         new_sequence: bool = False,
     ) -> ESNClassifier:
-        """Go on learning with the next chunk of rows; see `ESNRegressor.partial_fit`.
+        """Continue learning with the next chunk of rows; see `ESNRegressor.partial_fit`.
 
-        `temperature_`, too, is solved for when it is first read.
+        `temperature_` is also fitted when it is first read.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         classes : array of shape (n_classes,), optional
-            All labels that will ever come; needed in the first call unless its y has them all.
+            All labels, including those of later calls; required in the first call unless its y
+            contains them all.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
             As in `fit`.
         new_sequence : bool, default=False
@@ -133,8 +136,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """
         if self.class_weight is not None:
             raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
-                "one chunk at a time. Use fit, or class_weight=None."
+                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
+                "receives one chunk at a time. Use fit, or class_weight=None."
             )
         self._check_readout()
         return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
@@ -152,11 +155,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         super()._check(reader, data)
 
     def _check_readout(self) -> None:
-        """Refuse a readout that does not give labels, or cannot be fed back."""
+        """Check that the readout is a classifier, and that its scores can be fed back."""
         if hasattr(self.readout, "fit") and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
-                "LogisticRegression, or ESNRegressor for numbers."
+                "LogisticRegression, or ESNRegressor to predict numbers."
             )
         if self.readout is not None and self.feedback:
             raise ValueError(
@@ -170,14 +173,19 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return super()._predicts_by()
 
     def _probabilities_by(self) -> tuple[Any, Any]:
-        """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
+        """Return a function from outputs to probabilities, and one for the outputs, or None.
+
+        None stands for the default outputs.
+        """
         if hasattr(self, "readout_"):
             return lambda rows: rows, self.readout_.predict_proba
-        # files of earlier versions know no temperature: it was 1 then
+        # files of earlier versions have no temperature: it was 1 then
         return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
 
-    def _say(self, method: str, X: Any, initial_state: Any, *, return_state: bool = False) -> Any:
-        """Return what a method says of every row, the built-in scores or the readout's own."""
+    def _run_method(
+        self, method: str, X: Any, initial_state: Any, *, return_state: bool = False
+    ) -> Any:
+        """Return the result of a method for every row, from the built-in or a custom readout."""
         predictor = self._predictor()
         options: dict[str, Any] = {
             "names": None if method == "predict" else np.asarray(self.classes_).tolist(),
@@ -200,21 +208,21 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         ----------
         X : array of shape (n_samples, n_features), or sequences
         initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the constructor's.
+            By default the parameter of the estimator.
         return_state : bool, default=False
 
         Returns
         -------
         labels : array of shape (n_samples,), or sequences
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
 
         Warns
         -----
         UserWarning
             As `ESNRegressor.predict`.
         """
-        return self._say("predict", X, initial_state, return_state=return_state)
+        return self._run_method("predict", X, initial_state, return_state=return_state)
 
     @available_if(_readout_has("decision_function"))
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
@@ -230,7 +238,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
             For two classes positive means ``classes_[1]``.
         """
-        return self._say("decision_function", X, initial_state)
+        return self._run_method("decision_function", X, initial_state)
 
     @available_if(_readout_has("predict_proba"))
     def predict_proba(
@@ -238,9 +246,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     ) -> Any:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
-        The temperature is the one under which the labels of training rows are most probable, given
-        what a fit without each of these rows says of it. With a `readout` that has its own
-        `predict_proba`, that.
+        The temperature maximises the likelihood of the labels of training rows, each predicted by a
+        fit without that row. With a custom `readout` its `predict_proba` is used instead.
 
         Parameters
         ----------
@@ -251,9 +258,9 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         -------
         probabilities : array of shape (n_samples, n_classes), or sequences
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
         """
-        return self._say("predict_proba", X, initial_state, return_state=return_state)
+        return self._run_method("predict_proba", X, initial_state, return_state=return_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.
@@ -261,7 +268,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
 
         Returns
         -------

@@ -22,16 +22,17 @@ __all__ = ["ESNRegressor"]
 @documented(FITTED=FITTED)
 @dataclass(eq=False, repr=False)
 class ESNRegressor(SourceRegressor):
-    """Echo state network: a fixed random reservoir under a ridge readout.
+    """Echo state network: a fixed random reservoir with a ridge readout.
 
     ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and
-    ``y[t] = C [x[t]; u[t]] + c``; with `n_lags` rows of older inputs, ``u[t - skip]`` and so on,
-    stand behind u[t]. Only C and c are learned [1]_, from sums over rows: the states are never
+    ``y[t] = C [x[t]; u[t]] + c``; with `n_lags` above 1 the older inputs, ``u[t - skip]`` and so
+    on, follow u[t]. Only C and c are learned [1]_, from sums over rows: the states are never
     stored.
 
     Rows of X are time steps, in order. Several sequences are given as a list of tables, as a 3-D
     array (n_sequences, n_steps, n_features), by an id column (`sequence_column`) or by a pandas
-    MultiIndex; each starts fresh, and results come back in the same container.
+    MultiIndex; each starts from a new initial state, and results are returned in the same
+    container.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class ESNRegressor(SourceRegressor):
 
     See Also
     --------
-    ESNForecaster : Forecasts a series with networks that it finds by itself.
+    ESNForecaster : Forecasts a series with networks that it selects automatically.
     ESNClassifier : One label per time step.
-    NVARRegressor : Polynomials of lagged inputs in the place of states.
+    NVARRegressor : Polynomials of lagged inputs instead of states.
     ReservoirTransformer : The states alone, for a pipeline.
     reservoir.forecast : Closed-loop forecasts from pipelines and searches.
 
@@ -63,7 +64,7 @@ class ESNRegressor(SourceRegressor):
     >>> series = mackey_glass(1500, random_state=0).ravel()
     >>> esn = ESNRegressor(200, leak_rate=0.3, random_state=0)
     >>> esn = esn.fit(series[:1199, None], series[1:1200])
-    >>> forecast = esn.forecast(100)  # runs on its own outputs
+    >>> forecast = esn.forecast(100)  # in closed loop: outputs are fed back
     >>> bool(abs(forecast - series[1200:1300]).max() < 0.1)
     True
     """
@@ -99,8 +100,8 @@ class ESNRegressor(SourceRegressor):
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
         "initial_state",
-        more="""With `n_lags` the rows before the first one are like it, but for "last", and for an
-        array that holds them in front of the units as `state_` does.""",
+        more="""With `n_lags` above 1 the rows before the first one are taken to equal it, except
+        with "last", and with an array that contains them before the units, as `state_` does.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -109,17 +110,17 @@ class ESNRegressor(SourceRegressor):
     n_lags: int = parameter(
         1,
         "int",
-        """Rows of the input that the readout sees with `include_input`: the present one and those
-        before it. The reservoir receives the present one only. What is linear in the last few rows
-        need not be carried by the states then: ten lags or so help where y is asked for row by row.
-        Before the first row of a sequence stand rows like it. With more than 1, closed loops are
-        NumPy's, not compiled.""",
+        """Rows of the input that the readout receives with `include_input`: the present one and
+        those before it. The reservoir receives the present one only. The states then need not carry
+        what is linear in the last few rows: ten lags or so help where y is predicted row by row.
+        The rows before the first one of a sequence are taken to equal it. With more than 1, closed
+        loops run in NumPy, not compiled.""",
         check_count,
     )
     skip: int = parameter(
         1,
         "int, in steps",
-        """From one of these rows to the next.""",
+        """Distance between these rows.""",
         check_count,
     )
 
@@ -129,7 +130,7 @@ class ESNRegressor(SourceRegressor):
         return reservoir_model(self, reader, data)
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
-        """Return the reservoir's states under a series.
+        """Return the states of the reservoir when it is driven by a series.
 
         Parameters
         ----------
@@ -139,8 +140,8 @@ class ESNRegressor(SourceRegressor):
 
         Returns
         -------
-        array of shape (n_samples, n_units), or the container that X came in
-            With feedback the outputs that are fed back are the network's own.
+        array of shape (n_samples, n_units), or sequences in the container of X
+            With feedback the network runs in closed loop.
         """
         predictor = self._predictor()
         sequences = predictor.read(X)
@@ -148,18 +149,18 @@ class ESNRegressor(SourceRegressor):
         return sequences.restore(states)
 
     def to_rnn(self) -> RNNRegressor:
-        """Return the network as one whose weights are all trained, with the same outputs.
+        """Return an equivalent `RNNRegressor`, whose weights can all be trained.
 
         Returns
         -------
         RNNRegressor
-            Fitted, with a dense W; cell "leaky" if there is a leak, else "rnn". Its `fit` starts
-            training from these weights, also after scikit-learn's clone.
+            Fitted, with the same outputs and a dense W; cell "leaky" if there is a leak, else
+            "rnn". Its `fit` starts training from these weights, also after scikit-learn's clone.
 
         Raises
         ------
         ValueError
-            With ``feedback=True``, an `augment`, `n_lags` above 1, or a `readout` of its own.
+            With ``feedback=True``, an `augment`, `n_lags` above 1, or a custom `readout`.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""FORCE learning: the readout of a feedback loop is learned while the loop runs."""
+"""FORCE learning: the readout of a feedback loop is trained while the loop runs."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ from reservoir.readouts.penalised_factor import PenalisedFactor
 __all__ = ["ForceHistory", "force_train"]
 
 _FIRST_STATES = 0.5  # a random state is U(-1, 1) times this
-_FOLLOWS = 0.5  # of the targets' standard deviation: a larger error is none of a loop that follows
-_ROUNDING = 1e-9  # of the range of the targets: a smaller deviation is that of a constant
-_LONGEST_TEST = 100  # rows that a trained loop must follow alone, unless the user says how many
+_FOLLOWS = 0.5  # of the targets' standard deviation: with a larger error the loop does not follow
+_ROUNDING = 1e-9  # of the range of the targets: with a smaller deviation they count as constant
+_LONGEST_TEST = 100  # rows of the closed-loop test, unless the user gives a number
 
 
 @dataclass(frozen=True)
 class ForceHistory:
-    """What happened while a loop was trained; made by `force_train`.
+    """Record of the training of a loop; made by `force_train`.
 
     Parameters
     ----------
     outputs : array of shape (n_samples, n_outputs)
-        What the network said in each step, before the correction of that step.
+        Outputs of the network in each step, before the correction of that step.
     errors : array of shape (n_samples, n_outputs)
         Outputs less targets.
     weight_norm : array of shape (n_samples,)
-        Euclidean norm of all weights of the readout, the intercept among them, after each step.
+        Euclidean norm of all weights of the readout, including the intercept, after each step.
     weight_change : array of shape (n_samples,)
-        Norm of what the step has changed of them; 0 in steps without a correction.
+        Norm of the change of these weights in the step; 0 in steps without a correction.
     test_outputs : array of shape (n_test, n_outputs)
-        What the trained network says alone, from where it was `n_test` rows before the end.
+        Outputs of the trained network in closed loop, from its state `n_test` rows before the end.
     test_error : float
-        Root mean square of the error of these rows, in standard deviations of the targets; NaN if
+        Root mean square error of these rows, in standard deviations of the targets; NaN if
         ``n_test=0``.
 
     Examples
@@ -99,45 +99,45 @@ def force_train(
     n_test: int | None = None,
     return_history: bool = False,
 ) -> Any:
-    """Train a feedback loop while it runs on its own outputs: FORCE learning.
+    """Train a feedback network in closed loop: FORCE learning.
 
-    The network hears its own outputs from the first row on. After every `n_steps_between` steps the
-    readout is corrected by recursive least squares, so strongly that the output is near the target
-    from the start [1]_. The errors that remain go round the loop, so that the weights are learned
-    on the states that the network visits when it runs alone. A ``spectral_radius`` of 1.2 to 1.5,
-    at which the units may be active by themselves before training, is often best; a strongly
-    chaotic network (2 and more) is not tamed.
+    The outputs of the network are fed back from the first row on. After every `n_steps_between`
+    steps the readout is corrected by recursive least squares, so strongly that the output is near
+    the target from the start [1]_. The remaining errors are fed back too, so that the weights are
+    learned on the states that the network visits when it runs freely. A ``spectral_radius`` of 1.2
+    to 1.5, with which the units may be active without inputs before training, is often best; a
+    strongly chaotic network (2 and more) cannot be stabilised.
 
     Parameters
     ----------
     esn : ESNRegressor
         With ``feedback=True`` and the built-in readout; it is not changed. If it is not fitted, all
-        weights of the readout begin at zero. If it is, its reservoir is used and the training goes
-        on from its weights and its state: a loop that was learned by teacher forcing (`fit`), and
-        does not stay near a chaotic target, often does so afterwards. For the rows of its `washout`
-        the loop runs without corrections. Its parameters that say how `fit` learns (`alpha`,
-        `forgetting`, `solver`, `noise` and others) play no part.
+        weights of the readout start at zero. If it is fitted, its reservoir is used and training
+        continues from its weights and state: a loop trained by teacher forcing (`fit`) that does
+        not stay near a chaotic target often does so afterwards. During the rows of its `washout`
+        the loop runs without corrections. The parameters of `fit` (`alpha`, `forgetting`, `solver`,
+        `noise` and others) are not used.
     y : array of shape (n_samples,) or (n_samples, n_outputs)
-        What the outputs are to be, one row for each step. Repeat a pattern (``np.tile``) to train
-        on it several times.
+        Targets of the outputs, one row for each step. Repeat a pattern (``np.tile``) to train on it
+        several times.
     exog : array of shape (n_samples, n_exog), optional
-        Exogenous inputs; row t enters with the step that yields ``y[t]``. Without them the
-        network has no input at all (``n_features_in_`` is 0): forecasts need no `exog`, and what
-        `predict` gets has shape (n_samples, 0).
+        Exogenous inputs; row t is the input of the step that yields ``y[t]``. Without them the
+        network has no input at all (``n_features_in_`` is 0): forecasts need no `exog`, and the X
+        of `predict` has shape (n_samples, 0).
     n_steps_between : int, default=2
         Steps from one correction of the readout to the next. 1 keeps outputs nearer to the targets;
-        a larger number costs less time, and lets the loop stray more.
+        a larger number costs less time, and lets the loop diverge further.
     alpha : float > 0, default=0.01
-        Ridge penalty on what is learned, 1 over the learning rate of [1]_: at first a correction
-        removes all of an error but a share of ``alpha / ||x||^2``, x being the features. The
-        weights at the end are the ridge solution for the rows of all corrections. For a fitted
-        `esn` the penalty is on the distance from its weights. Targets without noise may be learned
-        with less, 1e-4 say.
+        Ridge penalty on the weights, 1 over the learning rate of [1]_: at first a correction
+        removes all of an error except a share of ``alpha / ||x||^2``, where x are the features. The
+        final weights are the ridge solution for the rows of all corrections. For a fitted `esn` the
+        penalty is on the distance from its weights. Targets without noise may be learned with a
+        smaller penalty, such as 1e-4.
     forgetting : float in (0, 1], default=1.0
-        Each correction multiplies the weight of the rows before it by this. The first rows come
-        from a loop that knew nothing: with .999, say, they fade, and chaotic targets (Lorenz) are
-        learned that are not learned with 1. It must remember several periods of a pattern, about
-        ``n_steps_between / (1 - forgetting)`` steps.
+        Each correction multiplies the weight of the earlier rows by this. The first rows come from
+        an untrained loop: with a value such as .999 they fade, and some chaotic targets (Lorenz)
+        are learned that are not learned with 1. About ``n_steps_between / (1 - forgetting)`` steps
+        are remembered, which should cover several periods of a pattern.
     feed_corrected : bool, default=True
         Whether in the steps of corrections the output of the corrected readout is fed back; False
         feeds back the output before the correction.
@@ -146,40 +146,40 @@ def force_train(
         for each unit, from ``random_state``. By default "random" for an `esn` that is not fitted,
         else "last".
     n_test : int, optional
-        Over the last `n_test` rows the trained loop is run alone, for the warning below. By default
-        a tenth of the rows, at most 100; 0 tests nothing.
+        Rows at the end over which the trained loop is also run freely, for the warning below. By
+        default a tenth of the rows, at most 100; 0 skips the test.
     return_history : bool, default=False
 
     Returns
     -------
     model : ESNRegressor
-        A fitted copy of `esn`, whose `state_` is where the run has ended, with the last target
-        behind the units. It predicts, forecasts, streams and is saved as any other, and `alpha_` is
-        the penalty used here. `partial_fit` and ``stream().learn`` are refused, since they feed
-        back the targets; go on with ``force_train(model, ...)``.
+        A fitted copy of `esn`, whose `state_` is the state at the end of the run, followed by the
+        last target. It predicts, forecasts, streams and is saved like any other, and `alpha_` is
+        the penalty used here. `partial_fit` and ``stream().learn`` raise an error, since they feed
+        back the targets; continue with ``force_train(model, ...)``.
     history : ForceHistory
         Only if `return_history`.
 
     Raises
     ------
     TypeError
-        If `esn` is no ESNRegressor.
+        If `esn` is not an ESNRegressor.
     ValueError
-        If it has no feedback, or a `readout` of its own; if a parameter or the data is refused; if
-        the loop leaves what floating point can hold.
+        If it has no feedback, or a custom `readout`; if a parameter or the data is invalid; if the
+        loop diverges beyond the floating-point range.
 
     Warns
     -----
     RuntimeWarning
-        If the trained loop, run alone over the last `n_test` rows, is wrong by more than half a
-        standard deviation of the targets (root mean square): it does not follow, and its forecasts
-        are not to be trusted. Nobody can follow a chaotic target for long: give a smaller `n_test`
-        there, a tenth of the time in which an error grows to the size of the attractor.
+        If the trained loop, run freely over the last `n_test` rows, has a root mean square error
+        above half a standard deviation of the targets: it does not follow them, and its forecasts
+        are unreliable. No model can follow a chaotic target for long: give a smaller `n_test`
+        then, a tenth of the time in which an error grows to the size of the attractor.
 
     See Also
     --------
-    ESNRegressor.fit : Teacher forcing: the loop is closed by the targets. Much faster, and the
-        better choice where it leads to a stable loop.
+    ESNRegressor.fit : Teacher forcing: the targets are fed back. Much faster, and the better choice
+        where it leads to a stable loop.
 
     References
     ----------
@@ -204,7 +204,7 @@ def force_train(
     reader, data, model, readout = _prepare(esn, exog, y)
     targets = data.targets[0]
     n_test = _check_test(n_test, len(targets))
-    # which steps are corrected, and by what
+    # steps with a correction, and the least-squares problem behind the corrections
     numbers = np.arange(len(targets))
     (skip,) = washout_lengths(esn.washout, model.source, data, [])
     updates = (numbers >= skip) & ((numbers - skip) % every == 0)
@@ -240,14 +240,14 @@ def force_train(
 
 
 def _check_esn(esn: Any) -> None:
-    """Refuse what has no loop of the kind that can be trained."""
+    """Check that an estimator has a feedback loop that can be trained."""
     if not isinstance(esn, ESNRegressor):
         raise TypeError(
             f"force_train needs an ESNRegressor with feedback=True; got {type(esn).__name__}."
         )
     if not esn.feedback:
         raise ValueError(
-            "feedback=False: force_train trains the loop through feedback weights. Use them, "
+            "feedback=False: force_train trains the loop through feedback weights. Enable them, "
             f"{code('model.set_params(feedback=True)')}."
         )
     if esn.readout is not None:
@@ -258,17 +258,17 @@ def _check_esn(esn: Any) -> None:
     if esn.sequence_column is not None:
         raise ValueError(
             f"sequence_column={esn.sequence_column!r}, but force_train learns from one sequence. "
-            "Use sequence_column=None, and give the rows of one."
+            "Use sequence_column=None, and give the rows of one sequence."
         )
     if is_measured(esn.washout):
         raise ValueError(
-            'washout="measured" compares runs under the same targets; in force_train the network '
-            'hears its own outputs. Give an integer or "auto".'
+            'washout="measured" compares teacher-forced runs; force_train runs the network in '
+            'closed loop. Give an integer or "auto".'
         )
 
 
 def _check_test(n_test: Any, n_samples: int) -> int:
-    """Return over how many rows the trained loop is tested."""
+    """Return the number of rows over which the trained loop is tested."""
     if n_test is None:
         return min(_LONGEST_TEST, n_samples // 10)
     n_test = check_count("n_test", n_test, minimum=0)
@@ -280,9 +280,9 @@ def _check_test(n_test: Any, n_samples: int) -> int:
 def _prepare(
     esn: ESNRegressor, exog: Any, y: Any
 ) -> tuple[DataReader, TrainingData, ReadoutModel, LinearReadout | None]:
-    """Return how data are read, the data, the model, and the readout so far.
+    """Return the reader, the data, the model, and the readout so far.
 
-    For an `esn` that is new, and has no readout, the reservoir is built.
+    For an `esn` that is not fitted the reservoir is built, and the readout is None.
     """
     new = esn._is_new
     reader = DataReader(esn, esn._coding()) if new else esn._reader
@@ -299,12 +299,12 @@ def _prepare(
         return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
     if columns.n_features_in:
         return reader, data, esn._new_model(reader, data), None
-    # built for a column of zeros, which is then taken away
+    # built with one column of zeros as input, which is removed again below
     zeros = replace(rows, arrays=(np.zeros((data.n_rows, 1)),))
     model = esn._new_model(reader, replace(data, sequences=zeros))
     if model.source.n_past:
         raise ValueError(
-            f"n_lags={esn.n_lags} counts rows of exog, and none are given. Use n_lags=1, or give "
+            f"n_lags={esn.n_lags} counts rows of exog, which is not given. Use n_lags=1, or give "
             "exog."
         )
     reservoir: Reservoir = model.source.fitted["reservoir_"]
@@ -316,7 +316,7 @@ def _prepare(
 def _read(
     esn: ESNRegressor, reader: DataReader, exog: Any, y: Any, *, new: bool
 ) -> tuple[Sequences, Columns]:
-    """Return the one sequence of inputs; without exogenous ones its rows have no columns."""
+    """Return the one sequence of inputs; without exogenous inputs it has no columns."""
     if exog is not None:
         if new:
             rows, columns = reader.first_inputs(esn, exog, y)
@@ -324,8 +324,8 @@ def _read(
             rows, columns = reader.inputs(esn, exog, y), Columns.of(esn)
         if len(rows) != 1 or rows.container != "table":
             raise ValueError(
-                f"force_train learns from one sequence; exog holds {len(rows)}. Give the rows of "
-                "one as a table, and go on with the next by another call."
+                f"force_train learns from one sequence; exog contains {len(rows)}. Give the rows "
+                "of one as a table, and continue with the next in another call."
             )
         return rows, columns
     check_dense("y", y)
@@ -346,10 +346,11 @@ def _read(
 
 
 def _start_of(esn: ESNRegressor, model: ReadoutModel, rows: Sequences, spec: Any) -> Loop:
-    """Return where the run begins."""
+    """Return the state and the output before the first step."""
     size = model.source.state_size
     if isinstance(spec, str) and spec == "random":
-        generator = as_generator(esn.random_state)  # its children have made the weights
+        # the weights were drawn from children of this generator, so its own numbers are unused
+        generator = as_generator(esn.random_state)
         n_units = model.source.fitted["reservoir_"].n_units
         spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, n_units)
     state = model.initial_states(spec, rows, model.state if model.progress.continues else None)[0]
@@ -366,7 +367,7 @@ def _publish(
     alpha: float,
     skip: int,
 ) -> None:
-    """Give the network all that a fit leaves behind."""
+    """Set the fitted attributes of the network."""
     source, n_outputs, one = model.source, data.n_outputs, reader.targets.one_dimensional
     coef, intercept = (weights.astype(source.dtype) for weights in run.readout)
     model.state = np.concatenate([run.loop.state, data.targets[0][-1].astype(source.dtype)])
@@ -382,7 +383,7 @@ def _publish(
 def _tested(
     esn: ESNRegressor, run: ForceRun, inputs: Array, targets: Array, n_test: int
 ) -> ForceHistory:
-    """Run the trained loop alone over the last rows, and say so where it does not follow."""
+    """Run the trained loop freely over the last rows, and warn if it does not follow."""
     rows, error, begin = targets[:0], np.nan, len(targets) - n_test
     if run.marked is not None:
         predictor = ReadoutPredictor(esn)
@@ -399,10 +400,10 @@ def _tested(
         error = float(np.sqrt(np.mean(((rows - targets[begin:]) / scale) ** 2)))
     if error > _FOLLOWS:
         warnings.warn(
-            f"The trained loop does not follow its targets: alone over the last n_test={n_test} "
-            f"rows it is wrong by {error:.3g} of their standard deviation, and {_FOLLOWS} is "
-            "allowed. More rows or units, another alpha, a forgetting of .999 or another "
-            "random_state often help; a chaotic target needs a smaller n_test.",
+            "The trained loop does not follow its targets: run freely over the last "
+            f"n_test={n_test} rows its error is {error:.3g} of their standard deviation, above the "
+            f"limit of {_FOLLOWS}. More rows or units, another alpha, a forgetting of .999 or "
+            "another random_state often help; a chaotic target needs a smaller n_test.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )
@@ -415,7 +416,7 @@ def _tested(
 
 
 class Loop(NamedTuple):
-    """Where a closed loop stands: its state and the output that the next step receives.
+    """State of a closed loop, and the output that the next step receives.
 
     Attributes
     ----------
@@ -435,7 +436,7 @@ class LinearReadout(NamedTuple):
 
     @classmethod
     def of_zeros(cls, n_outputs: int, n_features: int) -> LinearReadout:
-        """Return a readout that says zero."""
+        """Return a readout whose outputs are zero."""
         return cls(np.zeros((n_outputs, n_features)), np.zeros(n_outputs))
 
     @classmethod
@@ -448,7 +449,7 @@ class LinearReadout(NamedTuple):
         return features @ self.coef.T + self.intercept
 
     def plus(self, coef: Array, intercept: Array) -> LinearReadout:
-        """Return the readout with something added to its weights."""
+        """Return the readout with these weights added to its own."""
         return LinearReadout(self.coef + coef, self.intercept + intercept)
 
     def norm(self) -> float:
@@ -463,15 +464,15 @@ class ForceRun:
     Attributes
     ----------
     readout : LinearReadout
-        As it is after the last correction.
+        The readout after the last correction.
     loop : Loop
-        Where the loop stands; afterwards, where it ended.
+        The loop before the first step; afterwards, at the end.
     outputs : array of shape (n_samples, n_outputs)
-        Before the correction of each step.
+        Outputs before the correction of each step.
     weight_norm, weight_change : arrays of shape (n_samples,)
-        Of all weights after each step, and how far the step has moved them.
+        Norm of all weights after each step, and of their change in the step.
     marked : Loop or None
-        Where the loop stood before the marked row.
+        The loop before the marked row.
     """
 
     readout: LinearReadout
@@ -483,7 +484,7 @@ class ForceRun:
 
     @classmethod
     def begin(cls, readout: LinearReadout, loop: Loop, n_samples: int) -> ForceRun:
-        """Return a run of so many steps that has not begun."""
+        """Return a run of `n_samples` steps that has not begun."""
         shape = (n_samples, len(loop.output))
         return cls(readout, loop, np.empty(shape), np.empty(n_samples), np.zeros(n_samples))
 
@@ -502,48 +503,49 @@ def _run_loop(
     mark: int,
     steps: Iterable[int],
 ) -> None:
-    """Run on own outputs, and correct the readout in the steps of `updates`.
+    """Run in closed loop, and correct the readout in the steps of `updates`.
 
-    What is added to the weights that the run began with is the ridge solution of what they left of
-    the targets, for the rows of all corrections so far.
+    The weights are those at the start of the run plus the ridge solution for their residuals on
+    the rows of all corrections so far.
 
     Parameters
     ----------
     source : FeatureSource
-        With outputs that are fed back.
+        A source with fed-back outputs.
     inputs : array of shape (n_samples, n_features)
     targets : array of shape (n_samples, n_outputs)
     run : ForceRun
-        Written.
+        Updated in place.
     factor : PenalisedFactor
-        Gets the rows of the corrections.
+        Receives the rows of the corrections.
     activity : Activity, Growth or None
-        Told of what the units do, from step `skip` on.
+        Records the units, from step `skip` on.
     skip : int
     updates : bool array of shape (n_samples,)
     feed_corrected : bool
-        Whether the output is said again after a correction, before it is fed back.
+        Whether the output is computed again after a correction, before it is fed back.
     mark : int
-        The row before which the loop is remembered.
+        The row before which the loop is stored in `run.marked`.
     steps : iterable
         The numbers of the rows, in order.
     """
     first, dtype, limit = run.readout, source.dtype, loop_limit(source.dtype)
     state, fed = run.loop.state[None], run.loop.output[None]
-    size, n_held = first.norm(), source.n_past * source.n_features
+    size, n_stored = first.norm(), source.n_past * source.n_features
     for t in steps:
         if t == mark:
             run.marked = Loop(state[0], fed[0])
         before, row = state[0], inputs[t : t + 1]
         features, state = source.advance(state, row, fed)
         if activity is not None:
-            units = state[:, n_held:]
+            units = state[:, n_stored:]  # without the stored past inputs at the front
             source.watch_run(activity, skip - t, row, units, before, received=fed)
         with np.errstate(over="ignore", invalid="ignore"):
             output = run.readout.outputs(features)
         _check_bounded(t, limit, state, output)
         run.outputs[t] = output[0]
         if updates[t]:
+            # residuals of the first readout: the penalty is on the distance from its weights
             factor.add(features, targets[t : t + 1] - first.outputs(features))
             earlier, run.readout = run.readout, first.plus(*factor.coef())
             run.weight_change[t] = run.readout.plus(-earlier.coef, -earlier.intercept).norm()
@@ -557,10 +559,10 @@ def _run_loop(
 
 
 def _check_bounded(step: int, limit: float, *values: Array) -> None:
-    """Refuse to go on where states or outputs have left what a closed loop may hold."""
+    """Check that states or outputs are within the bounds of a closed loop."""
     if not all((np.abs(part) < limit).all() for part in values):
         raise ValueError(
             f"The loop diverged at step {step} of the training: states or outputs left the range "
             f'+-{limit:.1e}. A bounded activation such as "tanh", scaled targets, a smaller '
-            "feedback_scaling or a larger alpha help."
+            "feedback_scaling or a larger alpha may help."
         )

@@ -26,13 +26,13 @@ __all__ = ["NVARRegressor"]
 class NVARRegressor(SourceRegressor):
     """Next-generation reservoir computing: a ridge on polynomials of lagged inputs.
 
-    ``y[t] = C p(u[t], u[t - skip], ..., u[t - (n_lags - 1) skip]) + c``, where p holds the lagged
-    inputs and all products of them up to a total degree: a nonlinear vector autoregression [1]_.
-    There are no random weights and nothing to tune but lags and degree. Where the equations of a
-    system are polynomials it needs few rows; networks win on most others.
+    ``y[t] = C p(u[t], u[t - skip], ..., u[t - (n_lags - 1) skip]) + c``, where p contains the
+    lagged inputs and all their products up to a total degree: a nonlinear vector autoregression
+    [1]_. There are no random weights and nothing to tune except lags and degree. If the equations
+    of a system are polynomials it needs few rows; networks are better on most other systems.
 
-    Data, containers, forecasts and chunks are as in `ESNRegressor`. A sequence that starts fresh
-    takes the rows before its first one to be like that one.
+    Data, containers, forecasts and chunks are as in `ESNRegressor`. The rows before the first one
+    of a new sequence are taken to equal that row.
 
     Parameters
     ----------
@@ -48,23 +48,23 @@ class NVARRegressor(SourceRegressor):
     alphas_ : array of shape (n_alphas,)
         The penalties that were tried, unless `alpha` is a number.
     alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
-        Mean squared error on rows left out that `alpha_selection` expects of each of them. Of
+        Mean squared error on held-out rows that `alpha_selection` expects for each penalty. With
         "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
-        the steps of a closed loop, the median over loops; a step counts as 1e-9 at least and as 1
-        at most.
+        the steps of a closed loop, the median over loops; the error of a step is limited to the
+        range from 1e-9 to 1.
     alpha_selection_ : str
-        The rule that has chosen: "auto" stands for one of the others.
+        The selection rule used; for "auto" the rule that it resolved to.
     training_error_ : array of shape (n_outputs,)
-        Root mean squared error of each output over the rows that were fitted. With
-        ``solver="cholesky"`` an error below some 1e-8 of the targets' standard deviation cannot be
-        told from 0. `session.learn` leaves it as it was.
+        Root mean squared error of each output over the fitted rows. With ``solver="cholesky"`` an
+        error below some 1e-8 of the targets' standard deviation cannot be distinguished from 0.
+        `session.learn` does not change it.
     readout_ : estimator
         The fitted `readout`, if one was given.
     input_range_ : array of shape (2, n_features)
-        With ``basis="chebyshev"``: the numbers that become -1 and 1; around a constant input c they
-        are c - 1 and c + 1. It is the range of X in `fit`, or in the first call of `partial_fit`.
+        With ``basis="chebyshev"``: the values that are scaled to -1 and 1: the range of X in `fit`,
+        or in the first call of `partial_fit`; for a constant input c, c - 1 and c + 1.
     washout_ : array of shape (n_sequences,)
-        Rows that fit left out of each sequence.
+        Rows at the start of each sequence that fit excluded.
     state_ : array of shape ((n_lags - 1) * skip * n_features,)
         The last rows of training (of its last sequence), the oldest first.
     n_outputs_ : int
@@ -74,8 +74,8 @@ class NVARRegressor(SourceRegressor):
 
     See Also
     --------
-    ESNRegressor : States of a random network in the place of polynomials.
-    ESNForecaster : Forecasts a series with networks that it finds by itself.
+    ESNRegressor : States of a random network instead of polynomials.
+    ESNForecaster : Forecasts a series with networks that it selects automatically.
     reservoir.forecast : Closed-loop forecasts from pipelines and searches.
 
     References
@@ -85,7 +85,7 @@ class NVARRegressor(SourceRegressor):
 
     Examples
     --------
-    The logistic map, found again from its series:
+    The logistic map, recovered from its series:
 
     >>> import numpy as np
     >>> from reservoir import NVARRegressor
@@ -98,8 +98,8 @@ class NVARRegressor(SourceRegressor):
     >>> bool(abs(model.forecast(1)[0] - 3.9 * x[-1] * (1 - x[-1])) < 1e-6)
     True
 
-    A flow whose variables have other units than 1 is standardised first, so that `alpha` means the
-    same to all terms:
+    The variables of a flow are standardised first, so that `alpha` has the same meaning for all
+    terms:
 
     >>> from reservoir.datasets import lorenz
     >>> from reservoir.model_selection import make_forecast_pairs
@@ -114,47 +114,47 @@ class NVARRegressor(SourceRegressor):
     n_lags: int = parameter(
         2,
         "int",
-        """Rows of the input that are seen, the present one included. One is enough where the
-        columns of X are the whole state of a flow or map.""",
+        """Rows of the input that are used, including the present one. One is enough if the columns
+        of X are the whole state of a flow or map.""",
         check_count,
     )
     _: KW_ONLY
     skip: int = parameter(
         1,
         "int, in steps",
-        """From one of these rows to the next.""",
+        """Distance between these rows.""",
         check_count,
     )
     degree: int = parameter(
         2,
         "int",
-        """The largest total degree of a term. With m = n_lags * n_features numbers that are seen
-        there are binom(m + degree, degree) - 1 terms, at most 20,000.""",
+        """The largest total degree of a term. With m = n_lags * n_features lagged inputs there are
+        binom(m + degree, degree) - 1 terms, at most 20,000.""",
         check_count,
     )
     basis: str = parameter(
         "monomial",
         '{"monomial", "chebyshev"}',
-        """What the terms are made of: powers of the inputs as they are, or Chebyshev polynomials
-        of inputs that are scaled to [-1, 1] by their range in fit. High degrees need the latter,
-        since powers are almost collinear. Outside the range Chebyshev polynomials grow fast:
-        ``forecast(..., clip=True)`` keeps what is fed back near it.""",
+        """Factors of the terms: powers of the inputs, or Chebyshev polynomials of inputs that are
+        scaled to [-1, 1] by their range in fit. High degrees need the latter, since powers are
+        almost collinear. Outside the range Chebyshev polynomials grow fast:
+        ``forecast(..., clip=True)`` keeps the fed-back outputs near it.""",
         one_of(*BASES),
     )
     increments: bool = parameter(
         False,
         "bool",
-        """Whether the ridge is fitted to what y adds to the first n_outputs columns of X, as
-        Gauthier et al. do [1]_, where y continues these columns. `coef_` are those of y all the
-        same: the penalty then draws towards "the next row is like this one" instead of towards the
-        mean, and where rows follow each other closely the last digits of y are not lost. On
+        """Whether the ridge is fitted to the difference of y from the first n_outputs columns of X,
+        as Gauthier et al. do [1]_; y must continue these columns. `coef_` predicts y in either
+        case: the penalty then shrinks towards "the next row equals this one" instead of towards
+        the mean, and the last digits of y are not lost where successive rows are close. On
         Lorenz-63 it adds one to two Lyapunov times.""",
         check_switch,
     )
     alpha: Any = shared.but(
         "alpha",
-        more="""Series without noise gain from smaller penalties than are tried, down to 1e-27 times
-        n_samples for those of flows with ``solver="qr"``.""",
+        more="""Series without noise benefit from smaller penalties than those tried, down to 1e-27
+        times n_samples for series of flows with ``solver="qr"``.""",
     )
     solver: str = shared.solver
     alpha_selection: str = shared.alpha_selection
@@ -165,19 +165,18 @@ class NVARRegressor(SourceRegressor):
     washout: Any = shared.but(
         "washout",
         kind='int or "auto"',
-        text="""Rows at the start of each sequence that the fit leaves out. "auto" is
-        ``(n_lags - 1) * skip``: as many as it takes until every row that is seen is one of the
-        data.""",
+        text="""Rows at the start of each sequence that the fit excludes. "auto" is
+        ``(n_lags - 1) * skip``: from there on all lagged rows are in the data.""",
     )
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
         "initial_state",
-        text="""Which rows a run takes to come before its first one. "last": `predict` goes on from
-        the end of training if fit saw one sequence and X is one; otherwise, and in training, they
-        are like the first row. Where an index of dates, periods or numbers tells that X does not
-        begin right after training, they are so, too, and a warning says so. "steady": rows like the
-        first one; "zeros": rows of zeros. An array has shape ((n_lags - 1) * skip * n_features,) or
-        (n_sequences, ...), the oldest row first.""",
+        text="""The rows assumed before the first row of a run. "last": `predict` continues from
+        the end of training if fit received one sequence and X is one; otherwise, and in training,
+        they equal the first row. If an index of dates, periods or numbers shows that X does not
+        begin right after training, they also equal the first row, with a warning. "steady": rows
+        equal to the first one; "zeros": rows of zeros. An array has shape ((n_lags - 1) * skip *
+        n_features,) or (n_sequences, ...), the oldest row first.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -230,7 +229,7 @@ class NVARRegressor(SourceRegressor):
         return np.array(source.names(names), dtype=object)
 
     def _check_increments(self, data: TrainingData) -> None:
-        """Refuse increments of what is no input, or of what is not learned by the ridge."""
+        """Check that y continues columns of X, and that the built-in ridge learns it."""
         n_features = data.arrays[0].shape[1]
         if data.n_outputs > n_features:
             raise ValueError(
@@ -240,6 +239,6 @@ class NVARRegressor(SourceRegressor):
             )
         if self.readout is not None:
             raise ValueError(
-                f"increments=True is the ridge's; readout={self.readout!r} replaces it. Use "
-                "readout=None or increments=False."
+                "increments=True is a parameter of the built-in ridge, which "
+                f"readout={self.readout!r} replaces. Use readout=None or increments=False."
             )

@@ -1,4 +1,4 @@
-"""Learning in a session: features come from the source, the readout goes on row by row."""
+"""Learning in a session: the readout is updated row by row with features of the source."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 @saved
 class FeatureLearner(SessionLearner):
-    """Learns the readout over a source of features.
+    """Learner of the readout over a source of features.
 
     Parameters
     ----------
     readout : RowLearner
-        Goes on from what the estimator has learned.
+        Continues from the readout of the estimator.
     noise : numpy.random.Generator or None
-        Where the noise on states comes from, as long as the sequence goes on.
+        Source of the noise on states until the sequence ends.
     activity : Activity, Growth or None
-        A record of what the units do; None if nothing is to be said of them.
+        A record of the units; None if no warning is to be given.
     """
 
-    activity: Record | None = None  # in files that know none
+    activity: Record | None = None  # missing in files of earlier versions
 
     def __init__(
         self, readout: RowLearner, noise: np.random.Generator | None, activity: Record | None
     ) -> None:
         self.readout, self.activity = readout, activity
         self.noise = copy.deepcopy(noise)
-        self.new = False  # whether rows have come since the fitted attributes were told
+        self.new = False  # whether rows were learned since the fitted attributes were set
 
     def learn(
         self,
@@ -54,17 +54,17 @@ class FeatureLearner(SessionLearner):
         follows: bool,
     ) -> Array:
         """Run over rows, and learn from those that enter."""
-        learned = copy.copy(estimator._model)  # replaced at the end, never changed
+        learned = copy.copy(estimator._model)  # a model is replaced at the end, never changed
         source, reader = learned.source, estimator._reader
         learned.warn_of_range(Sequences((rows,), "table"))
         size, enter = source.state_size, rows_that_enter(targets, weights, skip)
         state, last = start[:size], start[size:]
         teacher = one_step_late(last, targets) if source.n_fed_back else None
-        taught = learned.readout_targets(rows, targets)
+        readout_targets = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
-        kept = restored_on_error(self, () if self.noise is None else ("noise",))
-        with kept, naming_columns(source, reader.sequence_column):
+        restored = restored_on_error(self, () if self.noise is None else ("noise",))
+        with restored, naming_columns(source, reader.sequence_column):
             if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()
             blocks = source.iter_features(
@@ -78,15 +78,15 @@ class FeatureLearner(SessionLearner):
             )
             for begin, features, end in blocks:
                 if begin == 0 and len(features) < len(rows):
-                    self.readout = copy.deepcopy(self.readout)  # a later block may be refused
+                    self.readout = copy.deepcopy(self.readout)  # a later block may raise an error
                 state = end
                 block = slice(begin, begin + len(features))
                 w = None if weights is None else weights[block]
-                of_block = features, taught[block], w, enter[block]
+                of_block = features, readout_targets[block], w, enter[block]
                 self._learn_block(estimator, *of_block, begin, follows=follows or begin > 0)
             names = reader.names_of_columns(Columns.of(estimator))
-            said = activity and activity.warn(source.reservoir, names)
-            self.activity = None if said else activity
+            warned = activity and activity.warn(source.reservoir, names)
+            self.activity = None if warned else activity
             learned.n_trained += len(rows)
             estimator._model = learned
         if source.n_fed_back:
@@ -117,17 +117,17 @@ class FeatureLearner(SessionLearner):
         self.new = True
 
     def settle(self, estimator: Any) -> None:
-        """Set coefficients, or whatever else the readout has."""
+        """Set the coefficients or other fitted attributes of the readout."""
         if self.new:
             settings = estimator._new_readout(estimator._reader, partial=True).settings
             vars(estimator).update(estimator._model.of_targets(self.readout.fitted(settings)))
             self.new = False
 
-    def finish(self, estimator: Any, *, stands: bool) -> None:
-        """Set the readout, too, from which partial_fit goes on."""
+    def finish(self, estimator: Any, *, complete: bool) -> None:
+        """Set the fitted attributes, and the readout from which partial_fit continues."""
         self.new = True
         self.settle(estimator)
-        if not stands:
+        if not complete:
             self.readout.separate()
         one = copy.copy(estimator._model)
         one.readout, one.noise_generator, one.state = (
@@ -140,7 +140,7 @@ class FeatureLearner(SessionLearner):
 
     @property
     def forgetting(self) -> float:
-        """Factor on the weights of all earlier rows, for each row."""
+        """Factor by which each row multiplies the weights of all earlier rows."""
         return self.readout.forgetting
 
     @forgetting.setter
@@ -148,6 +148,6 @@ class FeatureLearner(SessionLearner):
         self.readout.forgetting = value
 
     def forget(self, factor: float) -> None:
-        """Let all that was learned so far weigh `factor` times as much."""
+        """Multiply the weights of all rows so far by `factor`."""
         self.readout.forget(factor)
         self.new = True

@@ -1,10 +1,10 @@
-"""The model beneath an estimator over features: how it learns, and how it is run.
+"""The model of an estimator over features: learning, and runs.
 
     source (fixed)  ->  rows of features  ->  readout (learned)
 
-A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails leaves the old
-one. A `ReadoutPredictor` is a model with its readout solved: it runs over rows, and on its own
-outputs.
+A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails keeps the old
+one. A `ReadoutPredictor` is a model with its readout solved: it runs over rows, and in closed
+loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from reservoir.estimators.esn.readout_training import (
     learn_all,
     naming_columns,
     open_loop_outputs,
-    state_behind,
+    state_after,
 )
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
 from reservoir.estimators.reading import TrainingData
@@ -47,7 +47,7 @@ from reservoir.stability import Certificate
 
 
 class RunOptions(NamedTuple):
-    """How rows are run over in training, and what messages call columns."""
+    """Options of the run over training rows, and the names of columns in messages."""
 
     noise: float
     n_jobs: int | None
@@ -58,31 +58,31 @@ class RunOptions(NamedTuple):
 
 @saved
 class ReadoutModel:
-    """A source of features under a readout, as far as it has learned.
+    """A readout over a source of features, with what it has learned so far.
 
     Parameters
     ----------
     source : FeatureSource
     n_outputs : int
     certificate : Certificate, optional
-        What is proved of the source.
+        Proof about the source.
     noise_seed : int, optional
-        Of the noise on states in training; each sequence has a generator of its own.
+        Seed of the noise on states in training; each sequence has a separate generator.
     increments : bool, default=False
-        Whether the readout learns what y adds to the first columns of X.
+        Whether the readout learns the difference of y from the first columns of X.
 
     Attributes
     ----------
     readout : Readout or None
-        What it keeps of the rows so far.
+        The readout, with its sums over the rows so far.
     progress : Progress
-        Where the model stands in its data.
+        The position of the model in its data.
     state : array of shape (state_size + n_fed_back,), or None
-        Behind the last row, then the last target.
+        The state after the last row, followed by the last target.
     noise_generator : numpy.random.Generator or None
-        Of the sequence that the last row belongs to.
+        Noise of the sequence that the last row belongs to.
     activity : Activity, Growth or None
-        What the units have done so far; None once that was warned of, or if nobody watches.
+        Record of the units so far; None after a warning was given, or if none is to be given.
     n_trained : int
         Rows run over in training.
     """
@@ -103,30 +103,30 @@ class ReadoutModel:
         self.state: Array | None = None
         self.noise_seed, self.n_noisy = noise_seed, 0
         self.noise_generator: np.random.Generator | None = None
-        # a bias that was searched for a certificate saturates units by design
+        # a bias chosen for its certificate saturates units by design
         by_design = certificate is not None and held_by_bias(source.reservoir)  # type: ignore[attr-defined]
         self.activity: Record | None = None if by_design else source.activity()
         self.n_trained = 0
 
     @property
     def dtype(self) -> Any:
-        """Of features and outputs."""
+        """The dtype of features and outputs."""
         return self.source.dtype
 
     @property
     def engine(self) -> str:
-        """Return who steps: large jobs in training decide for the small ones after them."""
+        """The engine of runs: a large training run also determines the engine of later runs."""
         return self.source.engine_for(self.n_trained)
 
     @property
     def fitted_attributes(self) -> dict[str, Any]:
-        """Fitted attributes but for the readout's, by name."""
+        """Fitted attributes except those of the readout, by name."""
         proved = {} if self.certificate is None else {"certificate_": self.certificate}
         own = {"state_": self.state, "n_outputs_": self.n_outputs}
         return {**own, **proved, **self.source.fitted}
 
     def copy(self) -> ReadoutModel:
-        """Return a model that goes on learning by itself."""
+        """Return a model that learns independently of this one."""
         one = copy.copy(self)
         one.progress = self.progress.draft()
         one.noise_generator = copy.deepcopy(self.noise_generator)
@@ -155,18 +155,18 @@ class ReadoutModel:
         starts : list of arrays
             The state before each sequence.
         skips : list of int
-            Rows of each sequence that are washout.
+            Washout of each sequence.
         readout : Readout
-            Empty.
+            An empty readout.
         options : RunOptions
         by_loops : bool, default=False
-            Whether closed loops in held-out rows choose the penalty.
+            Whether the penalty is chosen by closed loops in held-out rows.
         """
         one = self.copy()
         sequences = one._training_sequences(data, starts, skips, readout)
         rule = FreeRuns(free_runs(one, sequences, data.targets).errors) if by_loops else None
         one._learn(sequences, readout, options)
-        if rule is not None:  # not before: what loops need is not sent to workers
+        if rule is not None:  # set after learning, so that the loops are not sent to workers
             one.readout.settings = replace(readout.settings, rule=rule)
         one.progress.finish(data.sequences, data.targets, washout=skips[0])
         return one
@@ -180,9 +180,10 @@ class ReadoutModel:
         *,
         new_sequence: bool,
     ) -> tuple[ReadoutModel, list[int]]:
-        """Return the model after a chunk, and how many rows of each sequence were washout.
+        """Return the model after a chunk, and the number of washout rows of each sequence.
 
-        Where the first sequence goes on, so do state, washout and noise. Parameters as in `fitted`.
+        If the first sequence continues the last one, so do state, washout and noise. Parameters as
+        in `fitted`.
         """
         one = self.copy()
         continues = one.progress.enter(data.sequences, new_sequence)
@@ -205,19 +206,19 @@ class ReadoutModel:
         *,
         continues: bool = False,
     ) -> list[TrainingSequence]:
-        """Return what there is to learn from; the noise of a sequence that goes on does so, too."""
+        """Return the sequences to learn from; one that continues keeps its noise generator."""
         size, number = self.source.state_size, self.n_trained
         cuts = readout.cut(data.sequences.lengths, skips, continues=continues, number=number)
-        held = self.noise_generator if continues else None
+        previous = self.noise_generator if continues else None
         sequences = []
         for i, (X, Y) in enumerate(zip(data.arrays, data.targets, strict=True)):
             last = np.zeros(self.n_outputs)
             last[: len(starts[i]) - size] = starts[i][size:]
-            noise = held if i == 0 and held is not None else self.next_noise()
+            noise = previous if i == 0 and previous is not None else self.next_noise()
             weights = None if data.weights is None else data.weights[i]
-            start, taught = starts[i][:size], self.readout_targets(X, Y)
+            start, targets = starts[i][:size], self.readout_targets(X, Y)
             sequences.append(
-                TrainingSequence(X, taught, weights, skips[i], cuts[i], start, last, noise, number)
+                TrainingSequence(X, targets, weights, skips[i], cuts[i], start, last, noise, number)
             )
             number += len(X)
         return sequences
@@ -228,7 +229,7 @@ class ReadoutModel:
         """Run over sequences, add their rows to the readout, and keep where the run ended."""
         source = self.source
         self.n_trained += sum(len(sequence.X) for sequence in sequences)
-        # what overflows is named by the user's column
+        # an overflow is reported with the name of the user's column
         with naming_columns(source, options.sequence_column):
             learned = learn_all(
                 source,
@@ -250,9 +251,9 @@ class ReadoutModel:
             self.state = np.concatenate([learned.state, last])
 
     def watch(self, activity: Record | None, names: Names) -> None:
-        """Keep a record of the units; once it is said that they saturate, or grow, none is kept."""
-        said = activity and activity.warn(self.source.reservoir, names)  # type: ignore[attr-defined]
-        self.activity = None if said else activity
+        """Warn if units saturate or grow, else keep the record of them for later rows."""
+        warned = activity and activity.warn(self.source.reservoir, names)  # type: ignore[attr-defined]
+        self.activity = None if warned else activity
 
     def next_noise(self) -> np.random.Generator | None:
         """Return the generator of the next sequence's noise."""
@@ -262,9 +263,9 @@ class ReadoutModel:
         return np.random.default_rng([self.noise_seed, self.n_noisy])
 
     def solution(self, doubt: str | None = None) -> dict[str, Any]:
-        """Return the fitted attributes that the rows so far lead to; warn if there is cause.
+        """Solve the readout for the rows so far, and return its fitted attributes.
 
-        `doubt` is a warning that is due already.
+        Warns of a doubtful solution; `doubt` is the text of a warning found already.
         """
         made = self.readout.solve()
         doubt = doubt or forgets_too_fast(self.readout, made)
@@ -274,11 +275,11 @@ class ReadoutModel:
         return self.of_targets(made)
 
     def warn_of_range(self, sequences: Sequences) -> None:
-        """Warn where a chunk leaves the range that the first one was certified for."""
+        """Warn if a chunk leaves the range that was certified for the first one."""
         if self.certificate is None or all(self._covers(X) for X in sequences.arrays):
             return
         warnings.warn(
-            'bias="stable" was certified for the range of the first chunk, and this one leaves '
+            'bias="stable" was certified for the range of the first chunk, and this chunk leaves '
             "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
             "fit.",
             UserWarning,
@@ -286,7 +287,7 @@ class ReadoutModel:
         )
 
     def _covers(self, rows: Array) -> bool:
-        """Whether rows are within what was certified."""
+        """Whether rows are within the certified range."""
         assert self.certificate is not None
         clock = getattr(self.source, "clock", None)
         if clock is None:
@@ -297,11 +298,11 @@ class ReadoutModel:
     # ------------------------------------------------------------------ increments
 
     def readout_targets(self, X: Array, Y: Array) -> Array:
-        """Return what the readout is to say where X has the targets Y."""
+        """Return the targets of the readout for the targets Y of X."""
         return Y - X[:, : self.n_outputs] if self.increments else Y
 
     def of_targets(self, made: dict[str, Any]) -> dict[str, Any]:
-        """Return fitted attributes of the readout as those of y."""
+        """Return fitted attributes that predict y from those of the readout."""
         if self.increments:
             shape = np.shape(made["coef_"])
             coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
@@ -312,7 +313,7 @@ class ReadoutModel:
         return made
 
     def of_outputs(self, readouts: list[Any]) -> list[Any]:
-        """Return coefficients and intercepts of the readout as those of y."""
+        """Return coefficients and intercepts that predict y from those of the readout."""
         if not self.increments:
             return readouts
         coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
@@ -323,15 +324,15 @@ class ReadoutModel:
     def initial_states(
         self, spec: Any, sequences: Sequences, last: Array | None = None
     ) -> list[Array]:
-        """Return the state before each sequence; `last` is what "last" stands for, if anything."""
+        """Return the state before each sequence; `last` is the state for "last", if any."""
         return initial_states(self.source, self.progress, spec, sequences, last)
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
-        """Run on own outputs; the caller warns of a loop that diverged."""
+        """Run in closed loop; the caller warns of a loop that diverged."""
         return self.source.run_loop(readout, n_steps, engine=self.engine, **options)
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
-        """Run loops from several starts under several readouts, as `run_one_by_one`."""
+        """Run loops from several starts with several readouts, as `run_one_by_one`."""
         if self.source.n_fed_back or any(callable(readout) for readout in readouts):
             return run_one_by_one(self.run, readouts, n_steps, **options)
         return run_source_loops(self.source, readouts, n_steps, **options)
@@ -350,23 +351,23 @@ def initial_states(
         As the user gave it.
     sequences : Sequences
     last : array of shape (state_size + n_fed_back,) or None
-        What "last" stands for, if anything.
+        The state for "last", if any.
     """
     clock = getattr(source, "clock", None)
     if clock is not None:
         n_units = source.reservoir.n_units  # type: ignore[attr-defined]
         spec = timed_starts(clock, spec, sequences, last, n_units)
     elif isinstance(source, PastInputs):
-        spec = _behind_equal_rows(source, spec, sequences)
+        spec = _with_equal_past(source, spec, sequences)
     shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
     steady, fresh = source.steady_state, source.initial_state_of
     return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
 
 
-def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> Any:
-    """Return where runs start, as `Progress.starts` takes it: units alone get a past.
+def _with_equal_past(source: PastInputs, spec: Any, sequences: Sequences) -> Any:
+    """Return an initial state for `Progress.starts`, with past rows before the states of units.
 
-    The rows before the first one are like it, for zeros and for states that the user gave.
+    For zeros, and for given states of the units alone, the past rows equal the first row.
     """
     n_units = source.reservoir.n_units
     if isinstance(spec, str):
@@ -384,12 +385,12 @@ def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> A
 
 
 class ReadoutPredictor(Predictor):
-    """A source of features under a readout that is solved.
+    """A source of features with a solved readout.
 
     Parameters
     ----------
     estimator : SourceEstimator
-        Its fitted attributes hold the coefficients.
+        Its fitted attributes contain the coefficients.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -400,7 +401,7 @@ class ReadoutPredictor(Predictor):
     # ------------------------------------------------------------------ over rows
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
-        """Return the state before each sequence; None asks for the estimator's own."""
+        """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
         return self.model.initial_states(spec, sequences, self.end)
 
@@ -413,42 +414,42 @@ class ReadoutPredictor(Predictor):
     ) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence."""
         if self.feeds_back:
-            return self._on_own_outputs(sequences, starts)
+            return self._run_closed(sequences, starts)
         outputs_of = outputs_of or self.model.readout.outputs(self.estimator)
         engine = self.model.engine
         if engine == "auto" and n_rows is not None:
             engine = self.source.engine_for(n_rows)
         return open_loop_outputs(self.source, sequences.arrays, starts, outputs_of, engine=engine)
 
-    def _on_own_outputs(
+    def _run_closed(
         self, sequences: Sequences, starts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        """Run through the feedback weights, and warn of the first sequence that strays."""
-        size, rows, ends, sound = self.source.state_size, [], [], []
+        """Run with outputs fed back, and warn of the first sequence that diverges."""
+        size, rows, ends, valid = self.source.state_size, [], [], []
         for X, start in zip(sequences.arrays, starts, strict=True):
-            played, state, n_valid = self.run(
+            outputs, state, n_valid = self.run(
                 self.readout(),
                 len(X),
                 initial_state=start[:size],
                 initial_output=start[size:],
                 exog=X,
             )
-            rows.append(played)
-            ends.append(np.concatenate([state, played[-1]]))
-            sound.append(n_valid)
+            rows.append(outputs)
+            ends.append(np.concatenate([state, outputs[-1]]))
+            valid.append(n_valid)
         reach = self.progress.target_range
-        for i, (played, n_valid) in enumerate(zip(rows, sound, strict=True)):
+        for i, (outputs, n_valid) in enumerate(zip(rows, valid, strict=True)):
             which = i if len(rows) > 1 else None
-            if warn_of_leaving(played, reach, n_valid=n_valid, sequence=which):
+            if warn_of_leaving(outputs, reach, n_valid=n_valid, sequence=which):
                 break
         return rows, ends
 
     def states(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
-        """Return what users are shown of a run over each sequence: the states of units."""
+        """Return the states of units in a run over each sequence."""
         size, fed_back = self.source.state_size, None
         if self.feeds_back:
-            played, _ = self._on_own_outputs(sequences, starts)
-            fed_back = [one_step_late(s[size:], y) for s, y in zip(starts, played, strict=True)]
+            outputs, _ = self._run_closed(sequences, starts)
+            fed_back = [one_step_late(s[size:], y) for s, y in zip(starts, outputs, strict=True)]
         before = [start[:size] for start in starts]
         engine = self.model.engine
         return self.source.states(sequences.arrays, before, teachers=fed_back, engine=engine)
@@ -456,27 +457,27 @@ class ReadoutPredictor(Predictor):
     # ------------------------------------------------------------------ in closed loop
 
     def check_can_loop(self) -> None:
-        """Refuse where outputs cannot be the next inputs."""
+        """Check that outputs can be fed back as the next inputs."""
         if getattr(self.source, "clock", None) is not None:
             self.source.check_can_loop()
 
     def readout(self) -> Any:
-        """Return what closes a loop: (coef, intercept), or a function of one row of features."""
+        """Return the readout of a loop: (coef, intercept), or a function of one row of features."""
         outputs = self.model.readout.outputs(self.estimator)
         return self.model.readout.linear(self.estimator) or (
             lambda features: outputs(features[None])[0]
         )
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
-        """Run on own outputs; the caller warns of a loop that diverged."""
+        """Run in closed loop; the caller warns of a loop that diverged."""
         return self.model.run(readout, n_steps, **options)
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
-        """Run loops from several starts under several readouts."""
+        """Run loops from several starts with several readouts."""
         return self.model.run_many(readouts, n_steps, **options)
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        """Return what the training rows lead to under other penalties; None if it is not known."""
+        """Return the readouts of the training rows under other penalties; None if not available."""
         path = self.model.readout.linear_path(
             alphas, fit_intercept=self.estimator.fit_intercept, dtype=self.dtype
         )
@@ -490,15 +491,18 @@ class ReadoutPredictor(Predictor):
         *,
         anew: bool = True,
     ) -> list[Array]:
-        """Return the state before each place, (sequence, row), of a run as in training."""
+        """Return the state before each (sequence, row) of a teacher-forced run.
+
+        By default runs start as in training, otherwise as in `predict`.
+        """
         if anew:
             starts = self.model.initial_states(self.estimator.initial_state, sequences)
         else:
             starts = self.starts(None, sequences)
 
-        def listen(i: int, begin: int, end: int, state: Array) -> Array:
-            taught = None if targets is None else targets[i][begin:end]
+        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
+            teacher = None if targets is None else targets[i][begin:end]
             rows = sequences.arrays[i][begin:end]
-            return state_behind(self.source, rows, taught, state, engine=self.model.engine)
+            return state_after(self.source, rows, teacher, state, engine=self.model.engine)
 
-        return states_before(places, starts, listen)
+        return states_before(places, starts, warm_up)

@@ -1,4 +1,4 @@
-"""From sequences to a readout's sums: which rows enter, batches, blocks, parts; and to outputs."""
+"""Run sequences through a source, and pass their rows to a readout, or return its outputs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 from reservoir.stability import transient_length
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
-_BATCH_ROWS = 8192  # at least so many rows go to one worker
-_MAX_BATCHES = 32  # at most so many sums are on their way at a time
+_BATCH_ROWS = 8192  # the least number of rows for one worker
+_MAX_BATCHES = 32  # the largest number of sums in memory at a time
 
 
 def is_measured(washout: Any) -> bool:
@@ -41,19 +41,19 @@ def washout_lengths(
     *,
     partial: bool = False,
 ) -> list[int]:
-    """Return how many rows at the start of each sequence the fit leaves out.
+    """Return the number of rows at the start of each sequence that the fit excludes.
 
     Parameters
     ----------
     washout : int, "auto" or "measured"
-        "auto" is as many rows as the source remembers, where it says how many.
+        "auto" is the memory of the source, where it has a finite one.
     source : FeatureSource
     data : TrainingData
     starts : sequence of arrays
         The state before each sequence.
     partial : bool, default=False
-        Whether `data` is a first chunk: then the one number that all chunks to come keep to, which
-        may be larger than the chunk.
+        Whether `data` is a first chunk: the result is then one number, used for all later chunks,
+        which may be larger than the chunk.
     """
     lengths = data.sequences.lengths[:1] if partial else data.sequences.lengths
     if is_measured(washout):
@@ -70,7 +70,7 @@ def washout_lengths(
 
 
 def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
-    """Refuse sequences none of which has a row with a whole past."""
+    """Check that at least one sequence has a row with a complete past."""
     if source.memory is None and source.n_past >= max(lengths):
         raise ValueError(
             f"{source.past_in_words} before the present one; the longest sequence has "
@@ -79,7 +79,7 @@ def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
 
 
 def _require_more_rows(source: FeatureSource, lengths: Sequence[int]) -> None:
-    """Refuse sequences that are no longer than the source remembers."""
+    """Check that each sequence is longer than the memory of the source."""
     for i, n_samples in enumerate(lengths):
         if n_samples <= source.memory:
             which = "X" if len(lengths) == 1 else f"sequence {i}"
@@ -92,7 +92,7 @@ def _require_more_rows(source: FeatureSource, lengths: Sequence[int]) -> None:
 def _measured(
     source: FeatureSource, data: TrainingData, starts: Sequence[Array], n_sequences: int
 ) -> list[int]:
-    """Return, for the first sequences, the steps until states from different starts agree."""
+    """Return the steps until states from different starts agree, for the first sequences."""
     reservoir = getattr(source, "reservoir", None)
     if reservoir is None:
         raise ValueError(
@@ -102,7 +102,8 @@ def _measured(
     washouts = []
     for i in range(n_sequences):
         X, Y, start = data.arrays[i], data.targets[i], starts[i]
-        # fed back is the target, one step late; before the first what the start says, or zeros
+        # the fed-back values are the targets of the step before; for the first step the output in
+        # the initial state, or zeros
         feedback = None
         if reservoir.n_outputs:
             given = start[source.state_size :]
@@ -128,10 +129,10 @@ def _measured(
 class TrainingSequence:
     """One sequence to learn from.
 
-    Its first row is row `number` of all that were ever learned from. `skip` rows are washout. Row
-    i of the rest, counted from the start of the sequence, belongs to the part of the first pair
-    (part, end) of `cuts` with ``i < end``. `last_output` is what the first step receives of the
-    outputs, where they are fed back.
+    Its first row is row `number` of all training rows so far. The first `skip` rows are washout.
+    Each other row i, counted from the start of the sequence, belongs to the part of the first pair
+    (part, end) of `cuts` with ``i < end``. `last_output` is the output that the first step
+    receives, if outputs are fed back.
     """
 
     X: Array
@@ -146,10 +147,10 @@ class TrainingSequence:
 
 
 class Learned(NamedTuple):
-    """What a batch of sequences gives back.
+    """Result of learning from a batch of sequences.
 
-    A readout that holds their rows, the state and generator at the end of the last one, and what
-    the units have done behind the washout (None for sources without units that saturate).
+    A readout with their rows, the state and generator at the end of the last one, and a record of
+    the units after the washout (None for sources without units that saturate).
     """
 
     readout: Readout
@@ -168,7 +169,7 @@ def learn(
     engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run sequences, hand their rows to a readout, and add to a record of what units do."""
+    """Run sequences, pass their rows to a readout, and add to a record of the units."""
     gathered = readout.begin(source.width, sequences[0].Y.shape[1])
     ends = [sequence.state for sequence in sequences]
     together = len(sequences) > 1 and noise == 0 and not readout.ordered
@@ -215,7 +216,7 @@ def _one_by_one(
 def _together(
     source: FeatureSource, sequences: list[TrainingSequence], engine: str, activity: Record | None
 ) -> Blocks:
-    """Yield the blocks of sequences that run side by side."""
+    """Yield the blocks of sequences that run in parallel, as one matrix of states."""
     skips = [sequence.skip for sequence in sequences]
     watched: dict[str, Any] = {} if activity is None else {"activity": activity, "skips": skips}
     return source.iter_many_features(
@@ -230,38 +231,38 @@ def _together(
 
 
 def _teacher(source: FeatureSource, sequence: TrainingSequence) -> Any:
-    """Return what each step receives of the outputs, where these are fed back."""
+    """Return the output that each step receives, if outputs are fed back."""
     return one_step_late(sequence.last_output, sequence.Y) if source.n_fed_back else None
 
 
 class _Direct:
-    """Hands each block on as it comes."""
+    """Passes each block on immediately."""
 
     def __init__(self, readout: Readout) -> None:
         self.readout = readout
 
     def add(self, sequence: TrainingSequence, start: int, features: Array) -> None:
-        """Hand on the rows of a block that are behind the washout; they are used up."""
+        """Pass on the rows of a block after the washout; the readout may overwrite them."""
         for part, low, high in _parts(sequence, start, len(features)):
             weights = None if sequence.weights is None else sequence.weights[low:high]
             rows, numbers = (
                 features[low - start : high - start],
                 np.arange(low, high) + sequence.number,
             )
-            self._hand_on(part, numbers, rows, sequence.Y[low:high], weights)
+            self._pass_on(part, numbers, rows, sequence.Y[low:high], weights)
 
-    def _hand_on(
+    def _pass_on(
         self, part: int, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
         self.readout.sample(numbers, features, targets, weights)
         self.readout.update(features, targets, weights, part=part)
 
     def finish(self) -> None:
-        """Hand on what still waits."""
+        """Pass on the remaining rows."""
 
 
 class _Batched(_Direct):
-    """Collects rows of short sequences until they fill a block: one product for many of them."""
+    """Collects rows of short sequences until they fill a block, for one product per block."""
 
     def __init__(self, readout: Readout, source: FeatureSource, sequence: TrainingSequence) -> None:
         super().__init__(readout)
@@ -269,7 +270,7 @@ class _Batched(_Direct):
         self.waiting: dict[int, _Rows] = {}
 
     def add(self, sequence: TrainingSequence, start: int, features: Array) -> None:
-        """Copy the rows of a block that are behind the washout."""
+        """Copy the rows of a block after the washout."""
         for part, low, high in _parts(sequence, start, len(features)):
             if part not in self.waiting:
                 self.waiting[part] = _Rows(self.source.width, self.like, self.source.dtype)
@@ -288,7 +289,7 @@ class _Batched(_Direct):
                     self._flush(part)
 
     def finish(self) -> None:
-        """Hand on what still waits."""
+        """Pass on the remaining rows."""
         for part in self.waiting:
             self._flush(part)
 
@@ -296,12 +297,12 @@ class _Batched(_Direct):
         rows = self.waiting[part]
         n, weights = rows.filled, rows.weights
         weights = None if weights is None else weights[:n]
-        self._hand_on(part, rows.numbers[:n], rows.H[:n], rows.Y[:n], weights)
+        self._pass_on(part, rows.numbers[:n], rows.H[:n], rows.Y[:n], weights)
         rows.filled = 0
 
 
 class _Rows:
-    """A block of rows on its way into a readout."""
+    """A buffer for a block of rows."""
 
     def __init__(self, width: int, sequence: TrainingSequence, dtype: Any) -> None:
         self.H = np.empty((_GATHERED_ROWS, width), dtype)
@@ -312,7 +313,7 @@ class _Rows:
 
 
 def _parts(sequence: TrainingSequence, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (part, low, high): which rows of the sequence, behind the washout, go where."""
+    """Yield (part, low, high): the rows of a block, after the washout, that belong to a part."""
     begin = sequence.skip
     for part, end in sequence.cuts:
         low, high = max(begin, start), min(end, start + n_rows)
@@ -321,12 +322,13 @@ def _parts(sequence: TrainingSequence, start: int, n_rows: int) -> Iterator[tupl
         begin = max(begin, end)
 
 
-def state_behind(
+def state_after(
     source: FeatureSource, rows: Array, targets: Array | None, state: Array, *, engine: str
 ) -> Array:
-    """Return the state behind rows; with feedback weights the last output is behind it.
+    """Return the state after rows; with feedback weights followed by the last output.
 
-    There each step receives the target before it, and `targets` are needed.
+    With feedback weights each step receives the target of the step before, and `targets` are
+    required.
     """
     size, teacher = source.state_size, None
     before, last = state[:size], state[size:]
@@ -349,12 +351,11 @@ def learn_all(
     verbose: int,
     **options: Any,
 ) -> Learned:
-    """`learn` over batches of sequences in parallel; the result does not depend on `n_jobs`.
+    """Run `learn` on batches of sequences in parallel; the result does not depend on `n_jobs`.
 
     The batches depend on the data alone and their sums are merged in order; with several
     sequences each batch runs on one BLAS thread, in workers or not, so the sums are the same to
-    the bit. The record of the units, if there is one, goes on in the first batch; it is not changed
-    itself.
+    the bit. The first batch continues a copy of the record of the units, if there is one.
     """
     several = len(sequences) > 1
     batches = _batches(sequences)
@@ -362,7 +363,7 @@ def learn_all(
     records = [copy.copy(activity)] + [activity and source.activity() for _ in batches[1:]]
     of_batches = [(source, *each) for each in zip(batches, repeat(readout), records)]
     results = run_jobs(one, of_batches, n_jobs)
-    # merged in the order of the data, whoever came first
+    # merged in the order of the data, whichever batch finished first
     total: Learned | None = None
     for result in progress(results, len(batches), verbose) if verbose else results:
         if total is None:
@@ -397,7 +398,7 @@ def open_loop_outputs(
     *,
     engine: str,
 ) -> tuple[list[Array], list[Array]]:
-    """Return readout(features) for every row of every sequence, and the states at the ends."""
+    """Return readout(features) for every row of each sequence, and the state at its end."""
     parts: list[list[Array]] = [[] for _ in series]
     ends = [start.copy() for start in starts]
     if len(series) == 1:
@@ -407,12 +408,12 @@ def open_loop_outputs(
         blocks = source.iter_many_features(series, starts, engine=engine)
     for index, start, features, ends[index] in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = np.array(readout(features))  # not a view of what is used again
+            rows = np.array(readout(features))  # a copy: the source reuses `features`
         if rows.dtype.kind == "f" and not np.isfinite(rows).all():
             row = start + int(np.argmin(np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
             raise ValueError(
-                f"The output of row {row} overflows {rows.dtype}: the input there is far outside "
-                "what the readout was fitted on. Check that row, or scale the data."
+                f"The output of row {row} overflows {rows.dtype}: its input is far outside the "
+                "range that the readout was fitted on. Check that row, or scale the data."
             )
         parts[index].append(rows)
     return [np.concatenate(rows) for rows in parts], ends
@@ -420,7 +421,7 @@ def open_loop_outputs(
 
 @contextlib.contextmanager
 def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None]:
-    """Say of sums that overflow which of the user's columns is too large."""
+    """Name the user's column in errors about sums that overflow."""
     try:
         yield
     except SumError as error:
@@ -435,48 +436,49 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
             what = f"The squares of X overflow in column {of_input}"
             what += "" if sequence_column is None else " (the id column not counted)"
             hidden = source.hides_input_by
-            remedy = f", or keep it from the readout ({hidden})." if hidden else "."
+            remedy = f", or exclude it from the readout ({hidden})." if hidden else "."
             remedy = f"Scale X (StandardScaler){remedy}"
         raise ValueError(f"{what}. {remedy}") from error
 
 
-_NO_BETTER = 1.2  # of the targets' variance: the error that is expected is an estimate
-_FEW = (0.8, 1.25)  # rows for each column, between which a small penalty leaves large errors
+_NO_BETTER = 1.2  # of the targets' variance; above 1, since the expected error is an estimate
+_FEW = (0.8, 1.25)  # rows per column, between which a small penalty leads to large errors
 
 
 def few_rows(
     readout: Readout, before: RowsAndColumns | None = None, *, share: float = 1.0
 ) -> str | None:
-    """Return a warning if about as many rows as columns meet a small penalty, and did not before.
+    """Return a warning if rows are about as many as columns, under a small penalty.
 
-    `share` is what rows of different weights count for, of as many equal ones.
+    None if this was already so `before`. `share` is the effective number of rows, with their
+    weights, as a share of their number.
     """
-    held = readout.held_by_rows()
+    now = readout.held_by_rows()
     few = [
         one is not None and _FEW[0] <= share * one.rows / one.columns <= _FEW[1]
-        for one in (held, before)
+        for one in (now, before)
     ]
-    if held is None or few != [True, False]:
+    if now is None or few != [True, False]:
         return None
     return (
-        f"The readout has {held.columns} columns, {share * held.rows:.0f} effective rows, and "
-        f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
+        f"The readout has {now.columns} columns, {share * now.rows:.0f} effective rows, and "
+        f"the single penalty alpha={now.alpha:g}: with about as many rows as columns it fits "
         "noise, and errors on new rows are at their largest. "
         f"{_let_the_data_choose()}, or take many more rows than columns."
     )
 
 
 def columns_apart(readout: Readout, source: FeatureSource) -> str | None:
-    """Return a warning if features differ so much in size that small inputs are lost."""
+    """Return a warning if features differ so much in size that small ones are lost in rounding."""
     inputs = [k for k in range(source.width) if source.input_column(k) is not None]
-    # units at their bounds hardly move, and units without bounds may grow: both are told by name
+    # compare inputs only if units are recorded: that record warns of saturated or growing units
     among = range(source.width) if source.activity() is None else inputs
     factor = readout.columns_apart(inputs, among)
     if factor is None:
         return None
     return (
-        f"The features differ in size by a factor of {factor:.1g}: the sums that the penalty is "
-        "chosen from lose the small ones in rounding errors. Scale X (StandardScaler), or use "
+        f"The features differ in size by a factor of {factor:.1g}: the sums from which the penalty "
+        "is chosen lose the small ones in rounding errors. Scale X (StandardScaler), or use "
         'solver="qr".'
     )
 
@@ -487,31 +489,31 @@ def _let_the_data_choose() -> str:
 
 
 def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
-    """Return a warning if as many rows are remembered as there are columns, and tell too little.
+    """Return a warning if about as many rows are remembered as columns, and predict badly.
 
-    Akaike's final prediction error says so: with p columns and rows that count for n, what is left
-    of the targets in training, times (1 + p / n) / (1 - p / n), is their error on new rows.
+    The expected error is Akaike's final prediction error: with p columns and n effective rows, the
+    error on new rows is the error in training times (1 + p / n) / (1 - p / n).
     """
-    held = readout.held_by_rows()
-    if held is None or not _FEW[0] <= held.remembered / held.columns <= _FEW[1]:
+    now = readout.held_by_rows()
+    if now is None or not _FEW[0] <= now.remembered / now.columns <= _FEW[1]:
         return None
-    share = held.columns / held.rows
+    share = now.columns / now.rows
     spread = readout.spread_of_targets()
     if spread is None or share >= 1:
         return None
-    left = np.mean((made["training_error_"] / np.where(spread > 0, spread, 1.0)) ** 2)
-    if left * (1 + share) / (1 - share) < _NO_BETTER:
+    unexplained = np.mean((made["training_error_"] / np.where(spread > 0, spread, 1.0)) ** 2)
+    if unexplained * (1 + share) / (1 - share) < _NO_BETTER:
         return None
     return (
-        f"The readout remembers some {held.remembered:.0f} rows for {held.columns} columns, under "
-        f"the single penalty alpha={held.alpha:g}, and its errors in training are such that new "
-        "rows will be predicted worse than by the mean. "
+        f"The readout remembers about {now.remembered:.0f} rows for {now.columns} columns, under "
+        f"the single penalty alpha={now.alpha:g}, and by its training error it will predict new "
+        "rows worse than their mean. "
         f"{_let_the_data_choose()}, take fewer units, or forget more slowly."
     )
 
 
 def equal_share(weights: Sequence[Array] | None, skips: Sequence[int]) -> float:
-    """Return what the rows behind the washout count for, as a share of as many equal ones."""
+    """Return the effective number of rows after the washout, as a share of their number."""
     if weights is None:
         return 1.0
     w = np.concatenate([part[skip:] for part, skip in zip(weights, skips, strict=True)])

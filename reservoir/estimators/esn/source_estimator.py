@@ -1,4 +1,4 @@
-"""Estimators with a source of features under a readout: the shells that users see."""
+"""Base classes of the estimators that learn a readout over a fixed source of features."""
 
 from __future__ import annotations
 
@@ -35,29 +35,30 @@ _Self = TypeVar("_Self", bound="SourceEstimator")
 
 
 class SourceEstimator(TimeSeriesEstimator):
-    """A source of features under a readout. Subclasses list their parameters.
+    """A readout over a source of features. Subclasses list their parameters.
 
-    What is fitted is held by two objects: `_reader`, how X and y are read, and `_model`, what was
-    learned from them. All else is published from these, once, when everything is made.
+    The fitted state is in two objects: `_reader` reads X and y, and `_model` contains what was
+    learned from them. All fitted attributes are set from these two, at the end of a successful
+    call.
     """
 
     _reader: DataReader
     _model: ReadoutModel
     _grows_with: tuple[str, ...] = ()  # parameters that the number of features grows with
-    noise = 0.0  # a parameter of those whose states can have it
+    noise = 0.0  # a parameter of the subclasses whose states can be noisy
 
     @abstractmethod
     def _coding(self) -> TargetCoding:
-        """Return how targets are read."""
+        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
-        """Return a model that has learned nothing: over which features, each class says."""
+        """Return an untrained model over the features of the class."""
 
     # ------------------------------------------------------------------ learning
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
-        """Turn X into features, a row for each row, and solve for the readout.
+        """Compute the features of each row of X, and solve for the readout.
 
         Parameters
         ----------
@@ -66,7 +67,7 @@ class SourceEstimator(TimeSeriesEstimator):
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
             Numbers; for a classifier labels, (n_samples,).
         sample_weight : array of shape (n_samples,), or one per sequence, optional
-            At least 0. A row of weight 0 is still seen by the rows after it.
+            At least 0. A row of weight 0 still drives the states of the rows after it.
 
         Returns
         -------
@@ -75,14 +76,15 @@ class SourceEstimator(TimeSeriesEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do. Dates in
-            an index must increase within each sequence; y's index must be X's, or ahead of it by a
-            constant offset; dates among the values are refused.
+            If a parameter or the data is invalid; the message gives the reason and a remedy. Dates
+            in an index must increase within each sequence; the index of y must equal that of X, or
+            be ahead of it by a constant offset; dates among the values are not allowed.
 
         Warns
         -----
         UserWarning
-            If the dates of an index have no frequency: a row is one step, however long.
+            If the dates of an index have no frequency: each row then counts as one step, whatever
+            its length.
         """
         with advising(self._memory_advice()):
             reader = DataReader(self, self._coding())
@@ -101,7 +103,7 @@ class SourceEstimator(TimeSeriesEstimator):
     def _partial_fit(
         self: _Self, X: Any, y: Any, sample_weight: Any, *, new_sequence: bool, **known: Any
     ) -> _Self:
-        """Learn from a chunk; `known` as `TargetCoding.read` takes it."""
+        """Learn from a chunk; `known` is passed to `TargetCoding.read`."""
         with advising(self._memory_advice()):
             first, skips_missing = self._is_new, self._skips_missing()
             reader = DataReader(self, self._coding()) if first else self._reader
@@ -123,27 +125,27 @@ class SourceEstimator(TimeSeriesEstimator):
             model, skips = model.continued(
                 data, starts, readout, options, new_sequence=new_sequence
             )
-            told = None if earlier is None else self._told_of(earlier, readout.settings)
-            doubt = few_rows(model.readout, told, share=equal_share(data.weights, skips))
+            before = None if earlier is None else self._warned_of(earlier, readout.settings)
+            doubt = few_rows(model.readout, before, share=equal_share(data.weights, skips))
             solution = self._solution_of_chunks(model, doubt)
             washout = [model.progress.washout] if first else self.washout_
             self._publish(reader, model, data, washout, solution)
         return self
 
     def _begun(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
-        """Return a model that has learned nothing, for parameters and data that go together."""
+        """Return an untrained model, after the parameters were checked against the data."""
         self._check(reader, data)
         model = self._new_model(reader, data)
         self._check_times(reader, model)
         return model
 
     def _new_readout(self, reader: DataReader, *, partial: bool = False) -> Readout:
-        """Return an empty readout of the kind that the parameters ask for."""
+        """Return an empty readout of the kind that the parameters select."""
         return self._readout_kind()(
             ReadoutSettings(
                 estimator=self.readout,
                 solver=self.solver,
-                alpha=copy.copy(self.alpha),  # solved under perhaps when the user's has changed
+                alpha=copy.copy(self.alpha),  # solved later, when the user's may have changed
                 selection=self.alpha_selection,
                 alpha_per_target=self.alpha_per_target,
                 fit_intercept=self.fit_intercept,
@@ -158,19 +160,19 @@ class SourceEstimator(TimeSeriesEstimator):
         )
 
     def _run_options(self, reader: DataReader, data: TrainingData) -> RunOptions:
-        """Return how rows are run over."""
+        """Return the options of the run over the training rows."""
         names = reader.names_of_columns(data.columns)
         return RunOptions(self.noise, self.n_jobs, self.verbose, reader.sequence_column, names)
 
-    def _told_of(self, earlier: Readout, settings: ReadoutSettings) -> Any:
-        """Return what was to be said of the rows before a chunk; None if nobody has heard it."""
+    def _warned_of(self, earlier: Readout, settings: ReadoutSettings) -> Any:
+        """Return the rows and columns before a chunk; None if a warning of them is pending."""
         unsolved = vars(self).get("_lazy_solution")
-        heard = unsolved is None or unsolved.has_told
-        return earlier.renewed(settings).held_by_rows() if heard else None
+        warned = unsolved is None or unsolved.has_warned
+        return earlier.renewed(settings).held_by_rows() if warned else None
 
     def _solution_of_chunks(self, model: ReadoutModel, doubt: str | None) -> dict[str, Any]:
-        """Return the fitted attributes that chunks lead to, or what makes them when read."""
-        if not model.readout.n_rows:  # all rows were washout, or are forgotten
+        """Return the fitted attributes after a chunk, or a solution that makes them when read."""
+        if not model.readout.n_rows:  # all rows were washout, or have been forgotten
             kept = vars(self).keys() & {"_lazy_solution", *_fitted_by_readouts()}
             return {name: vars(self)[name] for name in kept}
         lazy = model.readout.lazy
@@ -184,8 +186,8 @@ class SourceEstimator(TimeSeriesEstimator):
         washout: Sequence[int],
         solution: Mapping[str, Any],
     ) -> None:
-        """Set all that is fitted, in the place of all that was; until here nothing is set."""
-        # settings are made anew from the parameters in each call; what is kept can be saved
+        """Replace all fitted attributes; before this, a call that fails has changed none."""
+        # each call makes the settings from the parameters; empty ones can be saved
         model.readout.settings = ReadoutSettings()
         fitted = {
             "_reader": reader,
@@ -204,39 +206,40 @@ class SourceEstimator(TimeSeriesEstimator):
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
 
-    # ------------------------------------------------------------------ what is refused
+    # ------------------------------------------------------------------ checks
 
     def _check(self, reader: DataReader, data: TrainingData) -> None:
-        """Refuse parameters that cannot be right: alone, together, or for these data."""
+        """Check the parameters: each alone, together, and for these data."""
         check_parameters(self)
         if self.readout is not None and np.ndim(self.alpha) > 0:
             raise ValueError(
                 "alpha is an array, but readout= replaces the ridge that would choose from "
-                "it. Give a number, or search over the readout's own parameters."
+                "it. Give a number, or search over the parameters of the readout."
             )
         self._check_forgetting()
         if self._chooses_by_loops():
             check_free_runs(self)
 
     def _check_forgetting(self) -> None:
-        """Refuse to forget where rows have no order, or nothing is told to forget them."""
+        """Check that the readout and its rule of selection support `forgetting`."""
         kind = self._readout_kind()
         if check_forgetting("forgetting", self.forgetting) == 1:
             return
         if not kind.forgets:
             raise ValueError(
-                f"forgetting={self.forgetting} is the ridge's; readout={self.readout!r} replaces "
-                "it. Use readout=None, or forgetting=1.0 and a readout that forgets by itself."
+                f"forgetting={self.forgetting} is a parameter of the built-in ridge, which "
+                f"readout={self.readout!r} replaces. Use readout=None, or forgetting=1.0 and a "
+                "readout with a forgetting parameter of its own."
             )
         if is_path(self.alpha) and rule_for(self.alpha_selection, self.forgetting).min_blocks:
             raise ValueError(
-                f"alpha_selection={self.alpha_selection!r} compares parts of the data, of which "
-                f"forgetting={self.forgetting} would leave the last. Use "
+                f"alpha_selection={self.alpha_selection!r} compares parts of the data, and with "
+                f"forgetting={self.forgetting} only the last part would count. Use "
                 'alpha_selection="auto" or "reml", a number as alpha, or forgetting=1.0.'
             )
 
     def _readout_kind(self) -> type[Readout]:
-        """Return what kind of readout the parameters ask for."""
+        """Return the kind of readout that the parameters select."""
         kind = kind_of(self.readout)
         if kind is None:
             raise TypeError(
@@ -245,22 +248,22 @@ class SourceEstimator(TimeSeriesEstimator):
         return kind
 
     def _check_times(self, reader: DataReader, model: ReadoutModel) -> None:
-        """Refuse a column of times that the source of features would take for an input."""
+        """Check that the source of features can use a column of times."""
         if reader.clock is not None and not hasattr(model.source, "clock"):
             raise ValueError(
-                f"time_column={reader.time_column!r} cannot go with {type(self).__name__}, whose "
-                "features are no states that a gap could change. Give the time between rows as a "
-                "column of X."
+                f"time_column={reader.time_column!r} is not supported by {type(self).__name__}, "
+                "whose features have no state that decays between rows. Give the time between rows "
+                "as a column of X."
             )
 
     def _check_chunk(self, readout: Readout, data: TrainingData) -> None:
-        """Refuse a chunk that cannot follow those before, or a readout that cannot go on."""
+        """Check that a chunk can follow the earlier ones, and that the readout can continue."""
         earlier = self._model.readout
         earlier.check_takes_more_rows()
         if type(readout) is not type(earlier):
             raise ValueError(
-                f"readout={self.readout!r} is of another kind than that of earlier calls, and "
-                "would know their rows no more. Use fit, or the readout that partial_fit began "
+                f"readout={self.readout!r} differs in kind from the readout of earlier calls, and "
+                "cannot continue from their rows. Use fit, or the readout that partial_fit began "
                 "with."
             )
         readout.go_on_from(earlier)
@@ -268,7 +271,7 @@ class SourceEstimator(TimeSeriesEstimator):
         self._check_same_outputs(data.targets)
 
     def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Refuse a chunk with another number of outputs than those before."""
+        """Check that a chunk has as many outputs as the earlier ones."""
         n_outputs = targets[0].shape[1]
         if n_outputs != self._model.n_outputs:
             raise ValueError(
@@ -276,24 +279,24 @@ class SourceEstimator(TimeSeriesEstimator):
             )
 
     def _chooses_by_loops(self) -> bool:
-        """Whether the parameters ask for a penalty that is chosen by free runs."""
+        """Whether the penalty is to be chosen by closed-loop runs."""
         path = self.readout is None and is_path(self.alpha)
         return path and rule_for(self.alpha_selection, self.forgetting).in_loops
 
     def _skips_missing(self) -> bool:
-        """Whether rows without a target are left out."""
+        """Whether rows without a target are skipped."""
         how = getattr(self, "missing_targets", "raise")
         return check_choice("missing_targets", how, ("raise", "skip")) == "skip"
 
     def _memory_advice(self) -> str:
-        """Return which parameters to change where memory fails."""
+        """Return a sentence on which parameters to change if memory runs out."""
         sizes = " or ".join(f"{name}={getattr(self, name)}" for name in self._grows_with)
         sizes = sizes or "the number of features"
         if self.readout is not None:
-            return f"Lower {sizes}, or give fewer rows; partial_fit takes some at a time."
+            return f"Lower {sizes}, or give fewer rows; partial_fit takes them in chunks."
         few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
         return (
-            f"Lower {sizes}; or, where rows are few, give a "
+            f"Lower {sizes}; or, if rows are few, give a "
             f"sklearn.linear_model.{few} as readout, which stores n_samples x n_features numbers "
             "and solves for one number per row."
         )
@@ -302,22 +305,22 @@ class SourceEstimator(TimeSeriesEstimator):
 
     @property
     def _is_new(self) -> bool:
-        """Whether nothing has been learned from yet."""
+        """Whether the estimator has seen no data yet."""
         return "_model" not in vars(self)
 
-    if not TYPE_CHECKING:  # or no misspelt attribute would be found any more
+    if not TYPE_CHECKING:  # with it a type checker would accept any misspelt attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Return a fitted attribute that is made when it is first read."""
+            """Return a fitted attribute, solved for when it is first read."""
             unsolved = self.__dict__.get("_lazy_solution")
             if unsolved is not None and name in unsolved.names:
                 made = unsolved.attributes()
                 if name in made:
                     return made[name]
-            return object.__getattribute__(self, name)  # which says in Python's words what is wrong
+            return object.__getattribute__(self, name)  # raises Python's own AttributeError
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled, copied and saved: with every fitted attribute in its place."""
+        """Return the state to be pickled, copied or saved, with all fitted attributes solved."""
         state = dict(super().__getstate__())
         unsolved = state.pop("_lazy_solution", None)
         return state if unsolved is None else state | unsolved.attributes()
@@ -326,13 +329,16 @@ class SourceEstimator(TimeSeriesEstimator):
         return any(name in vars(self) for name in ("_lazy_solution", *_fitted_by_readouts()))
 
     def _check_fitted(self) -> None:
-        if self.__sklearn_is_fitted__():  # scikit-learn's check takes longer than a step
+        if self.__sklearn_is_fitted__():  # scikit-learn's check is slower than a step of a session
             return
         if not self._is_new:
             n, skip = self._model.progress.n_steps, self._model.progress.washout
             why = f"seen only washout rows so far: {n} steps, washout={skip}"
             if n > skip:
-                why = f"learned from none of {n} steps: washout={skip}, others weigh 0 or miss y"
+                why = (
+                    f"learned from none of {n} steps: washout={skip}, and the others have weight 0 "
+                    "or no target"
+                )
             me = type(self).__name__
             raise NotFittedError(f"This {me} has {why}. Call partial_fit with more rows.")
         check_is_fitted(self)
@@ -346,7 +352,7 @@ class SourceEstimator(TimeSeriesEstimator):
     # ------------------------------------------------------------------ using the fitted model
 
     def _shown_model(self) -> ReadoutModel:
-        """Return the model at the state that the fitted attribute has: a user may have set it."""
+        """Return the model with the state in `state_`, which the user may have set."""
         if self.state_ is self._model.state:
             return self._model
         one = copy.copy(self._model)
@@ -365,46 +371,46 @@ class SourceEstimator(TimeSeriesEstimator):
     # ------------------------------------------------------------------ in a session
 
     def _predicts_by(self) -> tuple[Any, Any]:
-        """Return what makes predictions of outputs, and what outputs are: None for the usual."""
+        """Return the decoder of outputs, and the function for the outputs (None: the default)."""
         return self._reader.targets.decode, None
 
     def _session_learner(self) -> FeatureLearner:
         model = self._model
         settings = self._new_readout(self._reader, partial=True).settings
         learner = model.readout.renewed(settings).row_learner(self)
-        # what the session receives is judged by itself, unless all is said
+        # a new record, of the session's rows only; none if a warning was already given
         activity = model.source.activity() if model.activity is not None else None
         return FeatureLearner(learner, model.noise_generator, activity)
 
 
 class SourceRegressor(RegressorMixin, SourceEstimator):
-    """A source of features under a readout that gives numbers, one row for each row of X."""
+    """A readout over a source of features that predicts numbers, one row for each row of X."""
 
     def partial_fit(
         self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
     ) -> _Self:
-        """Go on learning with the next chunk of rows.
+        """Continue learning with the next chunk of rows.
 
-        Any split of the data over calls gives the model of one `fit`, as long as nothing else
-        looks at the data as a whole. What does is the first chunk's: of an echo state network
-        ``washout="auto"`` and ``"measured"``, and the range that ``bias="stable"`` certifies (a
-        warning says where a later one leaves it); of Chebyshev polynomials the range that inputs
-        are scaled by.
+        Any split of the data over calls gives the same model as one `fit`, except for settings
+        that depend on the data as a whole. These are taken from the first chunk: for an echo state
+        network ``washout="auto"`` and ``"measured"``, and the range that ``bias="stable"``
+        certifies (with a warning if a later chunk leaves it); for Chebyshev polynomials the range
+        by which inputs are scaled.
 
-        The rows are added to sums in the call. The ridge's attributes (`coef_`, `intercept_`,
+        The call adds the rows to sums. The attributes of the ridge (`coef_`, `intercept_`,
         `alpha_`, `alpha_scores_`) are solved for when one of them is first read, which `predict`,
-        `forecast`, `reservoir.save` and pickling do as well: under the parameters that the call
-        has seen, and with the errors that `fit` would raise in solving. A `readout` of your own
-        learns in the call.
+        `forecast`, `reservoir.save` and pickling do as well: with the parameters at the time of the
+        call, and with the errors that `fit` would raise in solving. A custom `readout` learns
+        during the call.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. A table goes on where the last call ended; each item of a list is a
-            sequence of its own. All weights of a call may be 0.
+            As in `fit`. A table continues where the last call ended; each item of a list is a
+            separate sequence. All weights of a call may be 0.
         new_sequence : bool, default=False
-            Whether the chunk starts a new sequence: fresh state, fresh washout. With
-            `sequence_column` a new id says so by itself.
+            Whether the chunk starts a new sequence, with a new initial state and washout. With
+            `sequence_column` a new id starts one automatically.
 
         Returns
         -------
@@ -413,8 +419,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         Warns
         -----
         UserWarning
-            If an index tells that a chunk does not begin where the last one ended, and
-            `new_sequence` does not say so.
+            If the index shows that a chunk does not begin where the last one ended, and
+            `new_sequence` is False.
         """
         return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence)
 
@@ -422,33 +428,33 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         return Numbers()
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Run over X and read it out, one row of output per row of X.
+        """Predict one row of outputs for each row of X.
 
-        The estimator is not changed: the same call gives the same answer. An echo state network
-        with ``feedback=True`` runs on its own outputs.
+        The estimator is not changed: the same call gives the same result. An echo state network
+        with ``feedback=True`` runs in closed loop, its outputs fed back.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
         initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the constructor's.
+            By default the parameter of the estimator.
         return_state : bool, default=False
 
         Returns
         -------
         y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
         state : array of the shape of `state_`, or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
 
         Raises
         ------
         ValueError, TypeError
-            If X is refused, as in `fit`.
+            If X is invalid, as in `fit`.
 
         Warns
         -----
         UserWarning
-            If ``initial_state="last"`` and an index tells that X does not begin right after
+            If ``initial_state="last"`` and the index shows that X does not begin right after
             training; the run then starts from "steady".
         """
         predictor, decode = self._predictor(), self._reader.targets.decode
@@ -466,35 +472,36 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     ) -> Any:
         """Forecast by feeding outputs back as inputs.
 
-        Needs an estimator that was trained to predict its own next input: ``y[t] == X[t+1]`` in
-        the first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
-        pairs); further columns are exogenous. Of an echo state network with ``feedback=True`` X is
-        exogenous altogether.
+        The estimator must have been trained to predict its next input: ``y[t] == X[t+1]`` in the
+        first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
+        pairs); further columns are exogenous. For an echo state network with ``feedback=True`` all
+        columns of X are exogenous.
 
         Parameters
         ----------
         n_steps : int
             Rows to forecast.
         context : array of shape (n_context, n_features), optional
-            Rows to listen to first, from where `predict` would start. Row 0 of the
-            forecast is then what `predict` says of the last of them. Without context the forecast
-            goes on from the end of training: row 0 is the step after the last target. The columns
-            of a DataFrame are matched by name, if X had names in fit.
+            Rows that warm the model up first, starting where `predict` would. Row 0 of the
+            forecast is then the prediction of `predict` for the last of them. Without context the
+            forecast continues from the end of training: row 0 is the step after the last target.
+            The columns of a DataFrame are matched by name, if X had names in fit.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-            Exogenous inputs; row k enters with the input that yields row k (with context: row
-            k + 1). Columns as in `context`.
+            Exogenous inputs; row k is used together with the input that yields row k (with context:
+            row k + 1) of the forecast. Columns as in `context`.
         initial_state : str or array, optional
             As in `predict`; without context, by default, the state at the end of training.
         return_state : bool, default=False
         clip : bool, (low, high) or callable, default=False
-            True holds what is fed back in the range of the training targets, widened by its own
-            width on both sides. Of an echo state network with ``bias="stable"`` it is the range
-            that `certificate_` covers: the proof then covers the reservoir in the loop, too, since
-            its state follows from what it was fed. A pair, numbers or arrays of shape
-            (n_outputs,), is a range in y's units. A function of the outputs of a step,
-            (n_outputs,), in y's units returns what is fed back in their place, of the same shape:
-            a threshold, say, or a projection. The rows returned are what the network said, and the
-            loop as a whole may oscillate all the same, as a generator must.
+            True clips the outputs that are fed back to the range of the training targets, widened
+            by its own width on both sides. For an echo state network with ``bias="stable"`` the
+            range is the one that `certificate_` covers: the proof then also covers the reservoir in
+            the loop, since its state depends on its inputs only. A pair (low, high), of numbers or
+            arrays of shape (n_outputs,), is a range in the units of y. A function takes the outputs
+            of a step, of shape (n_outputs,) and in the units of y, and returns the values to feed
+            back instead, of the same shape: a threshold, for instance, or a projection. The rows
+            returned are the outputs before clipping. The loop as a whole may still oscillate, as a
+            signal generator must.
 
         Returns
         -------
@@ -505,18 +512,17 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         Raises
         ------
         ValueError
-            If it was not trained so, shapes or names of columns do not fit, n_steps < 1,
-            or `clip` is no range, or makes of outputs another shape or numbers that are not
-            finite. Inside a pipeline with a scaler use
-            ``reservoir.forecast(pipeline, n_steps)``, which walks it.
+            If the estimator was not trained in this way, shapes or names of columns do not match,
+            n_steps < 1, or `clip` is not a range, or returns another shape or numbers that are not
+            finite. For a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
+            which applies the scaler.
 
         Warns
         -----
         RuntimeWarning
             If a row leaves the range of the training targets (over all calls of partial_fit) by
-            more than ten times its width, or the loop diverges altogether: the rows then repeat
-            the last output before it. The message names the step; nothing after it is to be
-            trusted.
+            more than ten times its width, or the loop diverges; the rows after a divergence repeat
+            the last output before it. The message names the step; later rows are unreliable.
         """
         self._check_fitted()
         rows, state = forecast_network(
@@ -527,14 +533,14 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.
 
-        Rows whose target is NaN are left out where ``missing_targets="skip"``. (scikit-learn's own
-        scorers cannot do so: use `reservoir.model_selection.washout_scorer` there.)
+        With ``missing_targets="skip"`` rows whose target is NaN are skipped. (The scorers of
+        scikit-learn cannot skip them: use `reservoir.model_selection.washout_scorer` instead.)
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Where X has lost its index, as behind a scaler in a pipeline, that of y
-            tells whether the rows follow those of training (``initial_state="last"``).
+            As in `fit`. If X has lost its index, as after a scaler in a pipeline, the index of y
+            shows whether the rows follow those of training (``initial_state="last"``).
 
         Returns
         -------
@@ -543,7 +549,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         Raises
         ------
         ValueError
-            If the index of y does not go with that of X, or no row has a target.
+            If the index of y does not match that of X, or no row has a target.
         """
         return self._score(X, y, sample_weight)
 
@@ -559,29 +565,29 @@ def _(model: SourceRegressor) -> Forecaster:
 
 
 class LazySolution:
-    """What a model's fitted attributes are made of, once, by whoever reads the first of them.
+    """Fitted attributes of a model, solved for once, when the first of them is read.
 
-    An estimator keeps it in the place of the attributes. Reading changes nothing that the
-    estimator holds: what was made stays here.
+    An estimator keeps this object instead of the attributes. Reading does not change the
+    estimator: the solution is cached here.
 
     Parameters
     ----------
     model : ReadoutModel
-        Its readout has the settings that it is to be solved under; shallow copies are kept.
+        Its readout has the settings to solve under; shallow copies are kept.
     doubt : str or None
-        What to warn of when it is solved.
+        The text of a warning to be given when it is solved.
     """
 
     def __init__(self, model: ReadoutModel, doubt: str | None) -> None:
         self._doubt = doubt
         self.names = frozenset(model.readout.fitted)
-        self._model: ReadoutModel | None = _with_readout_of_its_own(model)
+        self._model: ReadoutModel | None = _with_own_readout(model)
         self._made: dict[str, Any] | None = None
         self._lock = threading.RLock()
 
     @property
-    def has_told(self) -> bool:
-        """Whether there is no warning that nobody has seen."""
+    def has_warned(self) -> bool:
+        """Whether no warning is pending."""
         return self._doubt is None or self._made is not None
 
     def attributes(self) -> dict[str, Any]:
@@ -592,23 +598,23 @@ class LazySolution:
         with self._lock:
             if self._made is None:
                 assert self._model is not None
-                # should it fail, the next one who asks gets the same error
-                self._made = _with_readout_of_its_own(self._model).solution(self._doubt)
+                # the model is kept until this succeeds: a second attempt raises the same error
+                self._made = _with_own_readout(self._model).solution(self._doubt)
                 self._model = None
             return self._made
 
 
-def _with_readout_of_its_own(model: ReadoutModel) -> ReadoutModel:
+def _with_own_readout(model: ReadoutModel) -> ReadoutModel:
     """Return a shallow copy of a model, and of its readout."""
     one = copy.copy(model)
     one.readout = copy.copy(model.readout)
     return one
 
 
-#: Fitted attributes that a later fit may lack, beside those of models and readouts.
+#: Fitted attributes that a later fit may lack, in addition to those of models and readouts.
 _FITTED = ("_lazy_solution", "feature_names_in_")
 
 
 def _fitted_by_readouts() -> set[str]:
-    """Return the names of all fitted attributes that readouts make."""
+    """Return the names of the fitted attributes of all readouts."""
     return {name for kind in READOUTS.values() for name in kind.fitted}

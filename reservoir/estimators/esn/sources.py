@@ -1,4 +1,4 @@
-"""From an estimator's parameters to its reservoir, as a source of features under a readout."""
+"""Build the reservoir of an estimator from its parameters, as a source of features."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from reservoir.stability.certified_bias import MARGIN, widened_range
 
 
 def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> ReadoutModel:
-    """Return a readout over the reservoir that an estimator's parameters describe, of no rows.
+    """Return an untrained model over the reservoir that an estimator's parameters describe.
 
-    What cannot be is refused first: units are connected after that, which may take minutes.
+    Parameters are checked first, since connecting the units may take minutes.
     """
     check_reservoir(estimator, reader)
     if isinstance(estimator.n_units, Integral):
@@ -36,16 +36,16 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
     source, certificate = reservoir_source(
         estimator, reader.clock, data.arrays, fed_back, generator
     )
-    # a number, not a generator: older NumPy forgets on copying what a generator would spawn
+    # a number, not a generator: in older NumPy a copied generator loses its spawn count
     seed = int(generator.spawn(1)[0].integers(2**63)) if estimator.noise > 0 else None
     return ReadoutModel(source, data.n_outputs, certificate=certificate, noise_seed=seed)
 
 
 def check_reservoir(estimator: Any, reader: DataReader) -> None:
-    """Refuse parameters of an echo state network that cannot go together."""
+    """Check that the parameters of an echo state network are compatible."""
     if estimator._skips_missing() and estimator.feedback:
         raise ValueError(
-            "missing_targets='skip' cannot go with feedback=True: each target is fed back "
+            "missing_targets='skip' cannot be combined with feedback=True: each target is fed back "
             "into the next step. Fill the missing targets, or use feedback=False."
         )
     if getattr(estimator, "n_lags", 1) > 1:
@@ -55,28 +55,28 @@ def check_reservoir(estimator: Any, reader: DataReader) -> None:
 
 
 def _check_lags(estimator: Any, reader: DataReader) -> None:
-    """Refuse lags of inputs that the readout does not see, or whose age differs."""
+    """Check that the readout receives the lagged inputs, and that rows are evenly spaced."""
     if not estimator.include_input:
         raise ValueError(
-            f"n_lags={estimator.n_lags}: the lags are inputs that the readout sees beside the "
-            "present one, and include_input=False keeps inputs from it. Use "
+            f"n_lags={estimator.n_lags}: the lags are inputs that the readout receives in addition "
+            "to the present one, and include_input=False excludes inputs from it. Use "
             "include_input=True, or n_lags=1."
         )
     if reader.clock is not None:
         raise ValueError(
-            f"time_column={estimator.time_column!r} cannot go with n_lags={estimator.n_lags}: of "
-            "rows at irregular times no lag is of one length. Use n_lags=1, or a regular grid "
-            "without time_column."
+            f"time_column={estimator.time_column!r} cannot be combined with "
+            f"n_lags={estimator.n_lags}: with rows at irregular times a lag has no fixed length. "
+            "Use n_lags=1, or a regular grid without time_column."
         )
 
 
 def _check_timed(estimator: Any) -> None:
-    """Refuse what is not known of steps of several lengths."""
-    what = f"time_column={estimator.time_column!r} cannot go with"
+    """Check that the parameters support steps of different lengths."""
+    what = f"time_column={estimator.time_column!r} cannot be combined with"
     if estimator.feedback:
         raise ValueError(
-            f"{what} feedback=True: outputs are fed back once per row, however long it took. "
-            "Use feedback=False, or a regular grid without time_column."
+            f"{what} feedback=True: outputs are fed back once per row, whatever the length of the "
+            "step. Use feedback=False, or a regular grid without time_column."
         )
     if is_measured(estimator.washout):
         raise ValueError(
@@ -86,10 +86,10 @@ def _check_timed(estimator: Any) -> None:
 
 
 class Ranges(NamedTuple):
-    """What bias="stable" certifies: ranges of the inputs, and of outputs that are fed back.
+    """Ranges that bias="stable" certifies, of the inputs and of outputs that are fed back.
 
     Each is an array of shape (2, n_columns), lower ends first. `steps` are the shortest and the
-    longest step, where rows come at irregular times.
+    longest step, if rows are at irregular times.
     """
 
     inputs: Array
@@ -118,12 +118,12 @@ def ranges_of(
     """Return the ranges of a series and of the targets that are fed back, widened by a margin.
 
     `steps` are the lengths of the steps of each series, if they differ; their range is widened by
-    a tenth of either end.
+    a tenth at either end.
     """
     lengths = None
     if steps is not None:
-        taken = np.concatenate([[1.0], *steps])  # a first step takes 1
-        lengths = float(taken.min() / (1 + MARGIN)), float(taken.max() * (1 + MARGIN))
+        every = np.concatenate([[1.0], *steps])  # the first step has length 1
+        lengths = float(every.min() / (1 + MARGIN)), float(every.max() * (1 + MARGIN))
     outputs = None if targets is None else widened_range(targets)
     return Ranges(widened_range(arrays), outputs, lengths)
 
@@ -135,13 +135,13 @@ def reservoir_source(
     targets: Sequence[Array] | None,
     generator: np.random.Generator,
 ) -> tuple[DrivenReservoir | PastInputs | TimedReservoir, Certificate | None]:
-    """Return the reservoir that an estimator's parameters describe, and what is proved of it.
+    """Return the reservoir that an estimator's parameters describe, and its certificate, if any.
 
     Parameters
     ----------
     estimator : estimator
     clock : Clock or None
-        Tells the steps of rows that come at irregular times.
+        The lengths of steps, if rows are at irregular times.
     rows : sequence of arrays of shape (n_samples, n_features)
     targets : sequence of arrays of shape (n_samples, n_outputs), or None
         None where outputs are not fed back.

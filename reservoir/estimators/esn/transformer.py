@@ -1,4 +1,4 @@
-"""The reservoir alone, as a transformer."""
+"""Reservoir states as features: a transformer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = ["ReservoirTransformer"]
 class ReservoirTransformer(
     Described, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
-    """Turn a series into the states of a reservoir that it drives.
+    """Transform a series into the states of a reservoir that it drives.
 
-    One row of states per row of X. Nothing is learned from the values of X; `fit` builds the
-    reservoir. For several sequences see `ESNRegressor`.
+    One row of states per row of X. `fit` builds the reservoir and learns nothing from the values of
+    X. For several sequences see `ESNRegressor`.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class ReservoirTransformer(
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
     state_ : array of shape (n_units,)
-        The state at the end of the (last) series that fit saw; with ``initial_state="last"``. With
-        a `time_column` (n_units + 1,): then the time of the last row, in steps since the first.
+        The state at the end of the (last) series of fit; with ``initial_state="last"``. With a
+        `time_column` (n_units + 1,): then the time of the last row, in steps since the first.
     time_step_ : float or None
         The gap for which `leak_rate` is given; None without a `time_column`.
     certificate_ : reservoir.stability.Certificate
@@ -82,9 +82,9 @@ class ReservoirTransformer(
     initial_state: Any = shared.but(
         "initial_state",
         default="zeros",
-        text="""Where a run starts. "last": `transform` goes on from the end of the series that fit
-        saw, unless an index tells that X does not follow (see `ESNRegressor`), and `fit_transform`
-        starts from zeros.""",
+        text="""State before the first row. "last": `transform` continues from the end of the series
+        of fit, unless an index shows that X does not follow it (see `ESNRegressor`), and
+        `fit_transform` starts from zeros.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -111,7 +111,7 @@ class ReservoirTransformer(
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Build the reservoir and return the states of the run over X itself.
+        """Build the reservoir, and return its states when driven by X.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class ReservoirTransformer(
         return sequences.restore(self._first_states(sequences))
 
     def transform(self, X: Any) -> Any:
-        """Return the states of the reservoir under X.
+        """Return the states of the reservoir when driven by X.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class ReservoirTransformer(
 
         Returns
         -------
-        array of shape (n_samples, n_units), or the container that X came in
+        array of shape (n_samples, n_units), or sequences in the container of X
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
@@ -142,7 +142,7 @@ class ReservoirTransformer(
         return sequences.restore(self._run(sequences, self._initial_states(sequences, last)))
 
     def _build(self, X: Any) -> Sequences:
-        """Read X, and build the reservoir for its columns."""
+        """Build the reservoir for the columns of X, and return X as sequences."""
         if isinstance(self.initial_state, str):
             check_choice("initial_state", self.initial_state, ("last", "steady", "zeros"))
         reader = DataReader(self)
@@ -166,20 +166,20 @@ class ReservoirTransformer(
         return sequences
 
     def _first_states(self, sequences: Sequences) -> list[Array]:
-        """Run over the series of fit, from zeros where it says "last"; remember its end."""
+        """Run over the series of fit, from zeros for "last", and store the state at its end."""
         starts = self._initial_states(sequences, None)
         parts, clock = self._run(sequences, starts), self._reader.clock
         self.state_ = parts[-1][-1].copy()
         if clock is not None:
             self.state_ = np.append(self.state_, sequences.arrays[-1][-1, clock.place])
         self._progress.continues = len(sequences) == 1
-        # a bias that was searched for a certificate saturates units by design
+        # a bias chosen for its certificate saturates units by design
         if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
             self._watch(sequences, parts, starts)
         return parts
 
     def _watch(self, sequences: Sequences, parts: list[Array], starts: list[Array]) -> None:
-        """Warn if the units are saturated, or grow, behind the washout."""
+        """Warn if the units are saturated, or grow, after the washout."""
         activity = self._source.activity()
         if activity is None:
             return
@@ -198,5 +198,5 @@ class ReservoirTransformer(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        tags.transformer_tags.preserves_dtype = []  # set by the parameter dtype, not by X
         return tags

@@ -1,4 +1,4 @@
-"""Saving to one .npz file that holds no pickle, and loading it."""
+"""Saving estimators to one .npz file without pickles, and loading them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from reservoir.estimators.stream import Stream
 
 __all__ = ["load", "save"]
 
-_VERSION = 2  # 1: estimators held in themselves what a reader and a model hold now
-_WHOLE = (BaseEstimator, Stream)  # what a file may hold
+_VERSION = 2  # in version 1 estimators had the attributes of the reader and the model themselves
+_WHOLE = (BaseEstimator, Stream)  # the objects that a file may contain
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:
-    """Write an estimator, fitted or not, to one file that holds arrays and text only.
+    """Write an estimator, fitted or not, to one file that contains only arrays and text.
 
     Unlike a pickle, the file runs no code when it is read, and it can be read by later versions
     of Python, NumPy and this package.
@@ -39,19 +39,19 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
         ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, one of the
         regressors in `reservoir.readouts`, ESNForecaster, LiquidStateMachine, or a `Stream`
-        Of a session everything but its callback: give that again after `load`.
+        A session is saved without its callback: set it again after `load`.
     file : path
-        Written as it is named; ``.npz`` is customary. The new file takes the place of an old one
-        when it is complete: one that fails leaves the old one as it was.
+        Used as given; the usual extension is ``.npz``. An existing file is replaced only when the
+        new one is complete: if writing fails, the old file is kept.
 
     Raises
     ------
     ValueError
-        If an attribute was changed by hand to what `load` would refuse.
+        If an attribute was changed by hand to a value that `load` would reject.
     TypeError
-        If the model, or one of its parameters, is an object that arrays and text cannot hold (a
-        pipeline, a `readout` of another package, a callable, a scipy.stats distribution). Use
-        joblib or skops there.
+        If the model, or one of its parameters, is an object that cannot be written as arrays and
+        text (a pipeline, a `readout` of another package, a callable, a scipy.stats distribution).
+        Use joblib or skops then.
 
     See Also
     --------
@@ -75,10 +75,10 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     if not is_saved(model) or not isinstance(model, _WHOLE):
         known = sorted(n for n, cls in SAVED.items() if issubclass(cls, _WHOLE))
         raise TypeError(
-            f"save takes {', '.join(known)}; got {name}. Use joblib.dump or "
+            f"save supports {', '.join(known)}; got {name}. Use joblib.dump or "
             "skops.io.dump for pipelines and other estimators."
         )
-    # JSON that names the arrays beside it
+    # JSON that refers to the arrays in the same file
     written = Written({}, {}, {})
     _, params, fitted = encode_estimator(model, written)
     header = {
@@ -92,7 +92,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
 
 
 def load(file: str | PathLike[str]) -> Any:
-    """Read an estimator, or a session, that `save` has written.
+    """Read an estimator or a session that `save` has written.
 
     Parameters
     ----------
@@ -101,15 +101,15 @@ def load(file: str | PathLike[str]) -> Any:
     Returns
     -------
     estimator or Stream
-        It predicts exactly what the saved one did, and `partial_fit` or `learn` goes on where it
-        stopped.
+        Its predictions equal those of the saved one exactly, and `partial_fit` or `learn` continues
+        where the saved one stopped.
 
     Raises
     ------
     ValueError
         If the file was not written by `save`, is damaged, or is of a later version of the format;
-        the message names the file. Objects are made only from fields of the dtypes and shapes that
-        they have, so that a file from elsewhere can do no harm.
+        the message names the file. Objects are made only if all their fields have the right dtypes
+        and shapes, so that a file from an unknown source can do no harm.
 
     See Also
     --------
@@ -127,24 +127,24 @@ def load(file: str | PathLike[str]) -> Any:
     with Path(file).open("rb") as stream:
         if not zipfile.is_zipfile(stream):
             raise ValueError(
-                f"{file} was not written by reservoir.save: it is no .npz file, or cut off."
+                f"{file} was not written by reservoir.save: it is not a .npz file, or truncated."
             )
         try:
             with Archive(stream) as archive:
                 return _read(archive)
         except MemoryError:
             raise
-        except Exception as error:  # damaged bytes fail anywhere, in any way
+        except Exception as error:  # damaged bytes may raise any error anywhere
             raise ValueError(
                 f"{file} was not written by reservoir.save, or is damaged: {_reason(error)}."
             ) from error
 
 
 def _read(archive: Archive) -> Any:
-    """Return what a file holds; whether it can be read, and by whom, comes first."""
+    """Return the object in a file, after checking the format and its version."""
     header = archive.header
     if not isinstance(header, dict) or header.get("format") != "reservoir":
-        raise ValueError("its header does not say so")
+        raise ValueError("its header does not have the format of saved estimators")
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its format version is {version!r}")
@@ -159,6 +159,6 @@ def _read(archive: Archive) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says, with its kind where that is not clear without."""
+    """Return the text of an error, with its type if the text alone may be unclear."""
     text = str(error).rstrip(".")
     return text if isinstance(error, (ValueError, zipfile.BadZipFile)) else f"{error!r}"

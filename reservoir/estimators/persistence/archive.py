@@ -1,4 +1,4 @@
-"""A .npz file of arrays and one text: written whole or not at all, checked before it is read."""
+"""A .npz file of arrays and one text: written atomically, and checked before it is read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ import numpy as np
 from reservoir._typing import Array
 
 _HEADER = "header"
-_STRAY = "allow_pickle.npy"  # which `numpy.savez` before 2.3 made of the argument of that name
-_DEEPEST = 200  # brackets within brackets; files that `save` writes stay far below
-_LONGEST = 2**16  # bytes of an array's own header
-_KINDS = "biufcUSMm"  # of dtypes; no objects, no records
+_STRAY = "allow_pickle.npy"  # an entry that `numpy.savez` before 2.3 made of its argument
+_DEEPEST = 200  # nested brackets; files written by `save` have far fewer
+_LONGEST = 2**16  # bytes of the header of an array
+_KINDS = "biufcUSMm"  # kinds of dtypes: no objects, no records
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def write_archive(file: str | os.PathLike[str], header: str, arrays: dict[str, Array]) -> None:
-    """Write arrays and a text to a file; a file that is there is replaced when all is written.
+    """Write arrays and a text to a file; an existing file is replaced when all is written.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def write_archive(file: str | os.PathLike[str], header: str, arrays: dict[str, A
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of the one at `path` when it is complete."""
+    """Open a temporary file for writing, which replaces the file at `path` when it is complete."""
     if not _is_replaceable(path):
         with path.open("wb") as stream:
             yield stream
@@ -53,11 +53,11 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
     target = Path(os.path.realpath(path))
     mode = None
     if target.exists():
-        with target.open("r+b") as old:  # one that may not be written is not replaced either
+        with target.open("r+b") as old:  # raises an error if the file may not be written
             mode = stat.S_IMODE(os.fstat(old.fileno()).st_mode)
     partial = target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.partial")
     try:
-        # mode "x" gives the permissions that new files get here
+        # mode "x" gives the default permissions of new files
         with partial.open("xb") as stream:
             yield stream
             stream.flush()
@@ -73,11 +73,11 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a new file can take the place of one; pipes and devices are written into.
+    """Whether a file can be replaced by a new one; else it is written in place.
 
-    So is a file in a folder that takes no new ones.
+    Pipes and devices are written in place, and files in a folder without write access.
     """
-    # /dev/stdout may be any file; C:/dev is a folder like others
+    # /dev/stdout may be any file; C:/dev is an ordinary folder
     if path.absolute().as_posix().startswith(("/dev/", "/proc/")):
         return False
     try:
@@ -88,8 +88,8 @@ def _is_replaceable(path: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the new name of a file survive a loss of power, where the system can."""
-    with contextlib.suppress(OSError, AttributeError):  # Windows opens no folders
+    """Flush the folder of a new file to disk, so that its name survives a loss of power."""
+    with contextlib.suppress(OSError, AttributeError):  # Windows cannot open folders
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(number)
@@ -98,7 +98,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Entry(NamedTuple):
-    """An array in the file: where it is, and what its own header says."""
+    """An array in the file: its entry, and the dtype in its header."""
 
     info: zipfile.ZipInfo
     dtype: np.dtype[Any]
@@ -107,8 +107,8 @@ class _Entry(NamedTuple):
 class Archive:
     """A file of arrays and a text, opened for reading.
 
-    Nothing is allocated for what the file does not hold: entries are stored, not compressed,
-    together not larger than the file, and as large as their shape and dtype say.
+    Memory is allocated only for data in the file: entries are stored uncompressed, in total not
+    larger than the file, and their sizes match their shapes and dtypes.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Archive:
     Raises
     ------
     ValueError
-        If the file is no such archive.
+        If the file is not such an archive.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -134,10 +134,10 @@ class Archive:
         if any(info.compress_type != zipfile.ZIP_STORED for info in entries):
             raise ValueError("its entries are compressed")
         if sum(max(info.file_size, info.compress_size) for info in entries) > self.size:
-            raise ValueError("its entries together are larger than the file")
+            raise ValueError("its entries in total are larger than the file")
         self._infos = {info.filename.removesuffix(".npy"): info for info in entries}
         if len(self._infos) < len(entries):
-            raise ValueError("it holds an entry twice")
+            raise ValueError("it contains an entry twice")
         self._entries = {name: self._entry(info) for name, info in self._infos.items()}
         self.header = self._read_header()
 
@@ -174,7 +174,7 @@ class Archive:
         return array.astype(entry.dtype.newbyteorder("="), copy=False)
 
     def _entry(self, info: zipfile.ZipInfo) -> _Entry:
-        """Return an entry whose size is what its shape and dtype say."""
+        """Return an entry, after checking that its size matches its shape and dtype."""
         with self._zip.open(info) as stream:
             version = np.lib.format.read_magic(stream)  # type: ignore[no-untyped-call]
             start = io.BytesIO(stream.read(_LONGEST))
@@ -187,7 +187,7 @@ class Archive:
         if dtype.kind not in _KINDS or dtype.itemsize == 0:
             raise ValueError(f"{info.filename} has dtype {dtype}")
         if info.file_size != length + math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"{info.filename} is not as large as shape {shape} of {dtype}")
+            raise ValueError(f"the size of {info.filename} does not match shape {shape} of {dtype}")
         if any(not 0 <= n <= self.size for n in shape):
             raise ValueError(f"{info.filename} has shape {shape}")
         return _Entry(info, dtype)

@@ -1,4 +1,4 @@
-"""Fitted attributes in files of versions whose estimators had no reader and no model."""
+"""Conversion of files from versions whose estimators had no reader and no model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.series.containers import SeriesContainer
 
-# what each was called in the estimator, and what it is where a file has none
+# field -> its earlier name in the estimator, and its default if a file does not have it
 _OF_READER: dict[str, tuple[str, Any]] = {
     "sequence_column": ("_sequence_column", None),
     "time_column": ("_time_column", None),
@@ -59,9 +59,9 @@ def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dic
     Parameters
     ----------
     cls : type
-        The estimator's.
+        The class of the estimator.
     params, fitted : dict
-        Its parameters and its fitted attributes, by name, as a file has them.
+        Its parameters and its fitted attributes in a file, by name.
     """
     if "_known" in fitted:
         others = {name: part for name, part in fitted.items() if name != "_known"}
@@ -77,8 +77,8 @@ def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dic
     if not issubclass(cls, SourceEstimator):
         return fitted
     reader = _part(DataReader, _OF_READER, fitted, dtype=_dtype_of(fitted))
-    told = {"n_outputs": "n_outputs_", "certificate": "certificate_", "state": "state_"}
-    others = {name: fitted.get(attribute) for name, attribute in told.items()}
+    shared = {"n_outputs": "n_outputs_", "certificate": "certificate_", "state": "state_"}
+    others = {name: fitted.get(attribute) for name, attribute in shared.items()}
     return fitted | {"_reader": reader, "_model": _part(ReadoutModel, _OF_MODEL, fitted, **others)}
 
 
@@ -89,10 +89,11 @@ def _with_network(fitted: dict[str, Any]) -> dict[str, Any]:
     n_symbols = network.n_features if network.coded else None
     reader = _part(DataReader, _OF_READER, fitted, dtype=dtype, n_symbols=n_symbols)
     fitted.pop("_drawn_at_random", None)
-    told = {"state": "state_", "losses": "loss_curve_", "n_iter": "n_iter_"}
-    others = {name: fitted.get(attribute) for name, attribute in told.items()}
-    held = {"network": network, "params": params, "dtype": dtype, "clock": clock, **others}
-    return fitted | {"_reader": reader, "_model": _part(NetworkModel, _OF_NETWORK, fitted, **held)}
+    shared = {"state": "state_", "losses": "loss_curve_", "n_iter": "n_iter_"}
+    others = {name: fitted.get(attribute) for name, attribute in shared.items()}
+    others |= {"network": network, "params": params, "dtype": dtype, "clock": clock}
+    model = _part(NetworkModel, _OF_NETWORK, fitted, **others)
+    return fitted | {"_reader": reader, "_model": model}
 
 
 def _dtype_of(fitted: dict[str, Any]) -> Any:
@@ -102,7 +103,7 @@ def _dtype_of(fitted: dict[str, Any]) -> Any:
 def _part(
     cls: type, names: dict[str, tuple[str, Any]], fitted: dict[str, Any], **others: Any
 ) -> Any:
-    """Return an object made of fitted attributes, which are taken away."""
+    """Return an object made from fitted attributes, which are removed from `fitted`."""
     fields = {name: fitted.pop(old, default) for name, (old, default) in names.items()}
     fields |= others
     check_fields(cls, fields)

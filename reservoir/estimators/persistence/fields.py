@@ -1,4 +1,4 @@
-"""Whether the fields of an object are what `reservoir._saving.saved_fields` says of its class."""
+"""Check the fields of an object against the table in `reservoir._saving.saved_fields`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from reservoir.training.losses import LOSSES, OUTPUTS
 
 _HEAD = re.compile(r"(?:^|;|\n)\s*(\w[\w.?]*(?:\s*,\s*\w[\w.?]*)*)\s*:")
 _NAME = re.compile(r"([\w.]+?)(\?(\w*))?")
-_LABELS = "biufSUmM"  # dtypes that labels may have, beside objects
+_LABELS = "biufSUmM"  # kinds of dtypes of labels, in addition to objects
 _WIDEST = 2**63
 
 
 class _Line(NamedTuple):
-    """What the table says of a field.
+    """Entry of the table for a field.
 
     Attributes
     ----------
     kind : ast.expr
     text : str
-        The kind as it is written.
+        The kind as it is written in the table.
     optional : bool
     partner : str
-        The field without which, and only without which, this one is missing; "" if there is none.
+        A field that is present if and only if this one is; "" if there is none.
     """
 
     kind: ast.expr
@@ -44,31 +44,30 @@ class _Line(NamedTuple):
 
 
 class _Scope(NamedTuple):
-    """The fields of an object, and the sizes that names stand for so far."""
+    """The fields of an object, and the sizes bound to names so far."""
 
     fields: Mapping[str, Any]
     sizes: dict[str, int]
 
     def copy(self) -> _Scope:
-        """Return a scope whose sizes are its own."""
+        """Return a scope with a copy of the sizes."""
         return _Scope(self.fields, dict(self.sizes))
 
 
 def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
-    """Refuse fields that no object of a class has.
+    """Check that fields are those of an object of a class.
 
     Parameters
     ----------
     cls : type
-        What the table does not know, or is not derived from a class that it knows, is not looked
-        at.
+        A class that is not in the table, nor derived from a class in the table, is not checked.
     fields : dict
         Name -> value.
 
     Raises
     ------
     ValueError
-        If a field is missing, is not known, or is not of its kind.
+        If a field is missing, unknown, or not of its kind.
     """
     lines, scope = lines_of(cls), _Scope(fields, {})
     _check_names(cls, fields, lines)
@@ -79,8 +78,8 @@ def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
         value = fields[owner]
         for attribute in attributes:
             value = None if value is None else getattr(value, attribute)
-        nothing = value is None and attributes  # of a part that is not there
-        if not nothing and not _is(line.kind, value, scope):
+        absent = value is None and attributes  # an attribute of an absent part
+        if not absent and not _is(line.kind, value, scope):
             raise ValueError(
                 f"{cls.__name__}.{name} must be {line.text}; it is {_described(value)}."
             )
@@ -88,7 +87,7 @@ def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
 
 @cache
 def lines_of(cls: type) -> dict[str, _Line]:
-    """Return what the table says of the fields of a class and of those it is derived from."""
+    """Return the table's entries for the fields of a class and of its base classes."""
     lines: dict[str, _Line] = {}
     for each in getattr(cls, "__dataclass_fields__", {}).values():
         if group := each.metadata.get("group"):
@@ -100,7 +99,7 @@ def lines_of(cls: type) -> dict[str, _Line]:
 
 @cache
 def _lines_of_name(name: str) -> dict[str, _Line]:
-    """Return what the table says of the fields of a class alone, or of a group of parameters."""
+    """Return the table's entries for a class alone, or for a group of parameters."""
     lines: dict[str, _Line] = {}
     _, *parts = _HEAD.split(FIELDS.get(name, ""))
     for names, text in zip(parts[::2], parts[1::2], strict=True):
@@ -113,17 +112,17 @@ def _lines_of_name(name: str) -> dict[str, _Line]:
 
 
 def _check_names(cls: type, fields: Mapping[str, Any], lines: dict[str, _Line]) -> None:
-    """Refuse fields that are not known, or that are missing; a user's class has what it likes."""
+    """Check for unknown and missing fields; a user's class may have additional ones."""
     for name, line in lines.items():
         if line.partner and (name in fields) != (line.partner in fields):
-            raise ValueError(f"{cls.__name__} has {name} or {line.partner} without the other.")
+            raise ValueError(f"{cls.__name__} has only one of {name} and {line.partner}.")
     if cls.__name__ not in FIELDS:
         return
     of_readouts = {name for readout in READOUTS.values() for name in readout.fitted}
     unknown = fields.keys() - lines.keys() - of_readouts
     if unknown:
         raise ValueError(f"{cls.__name__} has no {min(unknown)}.")
-    # an estimator that has not been fitted has parameters alone
+    # an estimator that has not been fitted has only parameters
     needed = [
         name
         for name, line in lines.items()
@@ -137,7 +136,7 @@ def _check_names(cls: type, fields: Mapping[str, Any], lines: dict[str, _Line]) 
 
 
 def _is(kind: ast.expr, value: Any, scope: _Scope) -> bool:
-    """Whether a value is of a kind; gives sizes their names."""
+    """Whether a value is of a kind; binds new names to sizes."""
     if isinstance(kind, ast.BinOp) and isinstance(kind.op, ast.BitOr):
         return any(_is_with_sizes(each, value, scope) for each in (kind.left, kind.right))
     if isinstance(kind, ast.IfExp):
@@ -159,7 +158,7 @@ def _is(kind: ast.expr, value: Any, scope: _Scope) -> bool:
 
 
 def _is_attribute(arg: ast.expr, value: Any, scope: _Scope) -> bool:
-    """Whether an attribute is the one meant; a name that is new stands for it from here on."""
+    """Whether an attribute matches; a new name is bound to its value."""
     called = isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name)
     if isinstance(arg, ast.BinOp) or (called and arg.func.id in _CALLED):  # type: ignore[union-attr,attr-defined]
         return _is(arg, value, scope)
@@ -169,7 +168,7 @@ def _is_attribute(arg: ast.expr, value: Any, scope: _Scope) -> bool:
 
 
 def _is_with_sizes(kind: ast.expr, value: Any, scope: _Scope) -> bool:
-    """As `_is`, but a kind that the value is not of leaves no size behind."""
+    """As `_is`, but names are bound only if the value is of the kind."""
     tried = scope.copy()
     if not _is(kind, value, tried):
         return False
@@ -274,7 +273,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 def _is_array(
     value: Any, matches: Callable[[np.dtype[Any]], bool], args: list[ast.expr], scope: _Scope
 ) -> bool:
-    """Whether a value is an array of a dtype and shape, without NaN unless `any` stands last."""
+    """Whether a value is an array of a dtype and shape; NaN is allowed if `any` is the last arg."""
     if not isinstance(value, np.ndarray) or not matches(value.dtype):
         return False
     gaps = bool(args) and isinstance(args[-1], ast.Name) and args[-1].id == "any"
@@ -296,7 +295,7 @@ _BOUNDS: dict[str, Callable[[int, int], bool]] = {"least": operator.ge, "most": 
 
 
 def _is_size(arg: ast.expr, size: int, scope: _Scope) -> bool:
-    """Whether a size is the one meant; a name that is new stands for it from here on."""
+    """Whether a size matches; a new name is bound to it."""
     if isinstance(arg, ast.Name) and arg.id not in scope.sizes:
         field = scope.fields.get(arg.id)
         if not _is_int(field):
@@ -309,13 +308,13 @@ def _is_size(arg: ast.expr, size: int, scope: _Scope) -> bool:
 
 
 def _of_dtype(*names: str) -> Callable[[list[ast.expr], Any, _Scope], bool]:
-    """Return the check that a value is an array of one of these dtypes."""
+    """Return a check that a value is an array of one of these dtypes."""
     known = [np.dtype(name) for name in names]
     return lambda args, value, scope: _is_array(value, known.__contains__, args, scope)
 
 
 def _of_kinds(kinds: str) -> Callable[[list[ast.expr], Any, _Scope], bool]:
-    """Return the check that a value is an array whose dtype is of one of these kinds."""
+    """Return a check that a value is an array whose dtype is of one of these kinds."""
     return lambda args, value, scope: _is_array(
         value, lambda dtype: dtype.kind in kinds, [*args, ast.Name("any")], scope
     )
@@ -342,7 +341,7 @@ def _is_csr(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
 
 
 def _is_weights(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
-    """Whether a value holds the weights of a network, of one precision."""
+    """Whether a value is a dict of the weights of a network, all of one dtype."""
     shapes = _value(args[0], scope).shapes()
     if type(value) is not dict or value.keys() != shapes.keys():
         return False
@@ -399,7 +398,7 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     if isinstance(node, ast.IfExp):
         return _value(node.body if _value(node.test, scope) else node.orelse, scope)
     if isinstance(node, ast.BoolOp):
-        return all(_value(each, scope) for each in node.values)  # there is no "or"
+        return all(_value(each, scope) for each in node.values)  # the table only uses "and"
     if isinstance(node, ast.Compare):
         return _value(node.left, scope) == _value(node.comparators[0], scope)
     if isinstance(node, ast.BinOp):
@@ -413,7 +412,7 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
 
 
 def _described(value: Any) -> str:
-    """Return what a value is, in a few words."""
+    """Return a short description of a value, for messages."""
     if isinstance(value, np.ndarray):
         finite = value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
         return f"{value.dtype}{value.shape}" + ("" if finite else " with NaN or infinity")

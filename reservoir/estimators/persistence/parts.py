@@ -1,4 +1,4 @@
-"""Objects as JSON that names the arrays beside it, and back."""
+"""Conversion of objects to JSON that refers to arrays in the same file, and back."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from reservoir.estimators.persistence.earlier_files import with_parts
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.stream import Stream
 
-_EMPTY = 2**24  # entries of a sparse array that nothing in the file stands for
+_EMPTY = 2**24  # allowed size of a sparse array, with zeros, that exceeds the size of the file
 
 
 class Written(NamedTuple):
-    """What a file holds so far: arrays by name, and by identity the numbers of parts and weights.
+    """Arrays to be written, by name, and parts and weights already encoded, by identity.
 
-    With the objects themselves: else their identities may become those of others.
+    The objects are kept with their numbers, since the identity of a deleted object may be reused.
     """
 
     arrays: dict[str, Array]
@@ -38,7 +38,7 @@ class Written(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A file that is read, and the parts and weights made so far."""
+    """A file to read, and the parts and weights decoded so far."""
 
     archive: Archive
     parts: list[Any]
@@ -55,18 +55,18 @@ def is_saved(value: Any) -> bool:
 
 
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an estimator's parameters, and what fit has made; of a session, what it keeps."""
+    """Return the parameters and fitted attributes of an estimator, or {} and those of a session."""
     if isinstance(model, Stream):
         return {}, model.__getstate__()
     params = model.get_params(deep=False)
-    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    state = model.__getstate__()  # as in pickles: with attributes that are solved for when read
     return params, {key: value for key, value in state.items() if key not in params}
 
 
 def _class_named(name: Any) -> Any:
     name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in SAVED:
-        raise ValueError(f"no class {name!r} may be saved; a module of your own is imported first")
+        raise ValueError(f"class {name!r} is unknown; if it is your own, import its module first")
     return SAVED[name]
 
 
@@ -75,7 +75,7 @@ def _make_estimator(parts: list[Any]) -> Any:
     name, params, fitted = parts
     cls = _class_named(name)
     if not issubclass(cls, (BaseEstimator, Stream)):
-        raise ValueError(f"{name} is no estimator")
+        raise ValueError(f"{name} is not an estimator")
     fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
     if cls is Stream:
@@ -91,18 +91,18 @@ def encode_estimator(model: Any, written: Written) -> list[Any]:
     encoded = [
         {key: encode(value, key, written) for key, value in half.items()} for half in _halves(model)
     ]
-    check_fields(type(model), _fields_of(model))  # or `load` would refuse the file
+    check_fields(type(model), _fields_of(model))  # `load` would reject the file
     return [type(model).__name__, *encoded]
 
 
 def decode_estimator(name: str, halves: list[dict[str, Any]], read: Read) -> Any:
-    """Return the estimator or session that JSON stands for."""
+    """Return the estimator or session that JSON represents."""
     decoded = [{key: decode(value, read) for key, value in half.items()} for half in halves]
     return _make_estimator([name, *decoded])
 
 
 def encode(value: Any, name: str, written: Written) -> Any:
-    """Return JSON for a value; what JSON cannot hold goes into `arrays`, under a key."""
+    """Return JSON for a value; arrays are stored in `written.arrays`, under a key."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -111,7 +111,7 @@ def encode(value: Any, name: str, written: Written) -> Any:
         key = f"{len(written.arrays)}:{name}"
         written.arrays[key] = value
         return {"array": key}
-    # an object that stands in several places is written once
+    # an object with several references is written once
     if id(value) in written.parts:
         return {"same": written.parts[id(value)][0]}
     if id(value) in written.weights:
@@ -120,11 +120,11 @@ def encode(value: Any, name: str, written: Written) -> Any:
         if matches(value):
             content = parts(value)
             names = [name] * len(content)
-            if kind == "part":  # its class, then the names and the values of its fields
+            if kind == "part":  # content: its class, then names and values of its fields
                 names[2::2] = [f"{name}.{field}" for field in content[1::2]]
             found = {kind: [encode(*each, written) for each in zip(content, names, strict=True)]}
             if kind in ("part", "estimator"):
-                check_fields(type(value), _fields_of(value))  # or `load` would refuse the file
+                check_fields(type(value), _fields_of(value))  # `load` would reject the file
             if kind == "part":
                 written.parts[id(value)] = len(written.parts), value
             elif _are_weights(value):
@@ -138,7 +138,7 @@ def encode(value: Any, name: str, written: Written) -> Any:
 
 
 def decode(value: Any, read: Read) -> Any:
-    """Return the value that JSON stands for."""
+    """Return the value that JSON represents."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     ((kind, content),) = value.items()
@@ -147,10 +147,10 @@ def decode(value: Any, read: Read) -> Any:
         return array[()] if array.ndim == 0 else array
     if kind in ("same", "same_weights"):
         if type(content) is not int or content < 0:
-            raise ValueError(f"part {content!r} is none")
+            raise ValueError(f"{content!r} is not the number of a part")
         return (read.parts if kind == "same" else read.weights)[content]
     if type(content) is not list:
-        raise ValueError(f"{kind} holds {type(content).__name__}")
+        raise ValueError(f"{kind} contains {type(content).__name__}")
     made = _KINDS[kind][2]([decode(part, read) for part in content])
     if kind == "csr" and _is_empty(made, read.archive.size):
         raise ValueError(f"a sparse array has shape {made.shape} and {made.nnz} entries")
@@ -169,15 +169,15 @@ def _are_weights(value: Any) -> bool:
 
 
 def check_names(value: Any, archive: Archive) -> None:
-    """Refuse JSON that does not name each array of a file once."""
+    """Check that JSON refers to each array of a file exactly once."""
     named = Counter(_array_names(value))
     for name, times in named.items():
         if name not in archive.names:
-            raise ValueError(f"it names the array {name!r}, which it does not hold")
+            raise ValueError(f"it refers to the array {name!r}, which it does not contain")
         if times > 1:
-            raise ValueError(f"it names the array {name!r} {times} times")
+            raise ValueError(f"it refers to the array {name!r} {times} times")
     for name in archive.names - named.keys():
-        raise ValueError(f"it holds the array {name!r}, which nothing names")
+        raise ValueError(f"it contains the array {name!r}, which is not used")
 
 
 def _array_names(value: Any) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _array_names(value: Any) -> Iterator[str]:
 
 
 def _is_empty(matrix: Any, size: int) -> bool:
-    """Whether a sparse array would take memory that a file of this size does not stand for."""
+    """Whether a sparse array would need far more memory than the size of its file."""
     n_rows, n_columns = matrix.shape
     return n_columns > max(size, n_rows) and n_rows * n_columns > _EMPTY
 
@@ -241,13 +241,13 @@ def _make_csr(parts: list[Any]) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any]:
-    """Return the fields of an object that make it again."""
+    """Return the fields from which an object can be rebuilt."""
     if isinstance(value, (BaseEstimator, Stream)):
         params, fitted = _halves(value)
         return params | fitted
     if hasattr(value, "__setstate__"):
         fields = value.__getstate__()
-    elif dataclasses.is_dataclass(value):  # what it has worked out meanwhile is not needed
+    elif dataclasses.is_dataclass(value):  # cached values are not needed
         fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
     else:
         fields = vars(value)
@@ -257,11 +257,11 @@ def _fields_of(value: Any) -> dict[str, Any]:
 def _make_part(parts: list[Any]) -> Any:
     cls = _class_named(parts[0])
     if issubclass(cls, (BaseEstimator, Stream)):
-        raise ValueError(f"{parts[0]} is no part of an estimator")
+        raise ValueError(f"{parts[0]} is not a part of an estimator")
     fields = dict(zip(parts[1::2], parts[2::2], strict=True))
     check_fields(cls, fields)
     if hasattr(cls, "__dataclass_fields__"):
-        return cls(**fields)  # whose constructor checks what kernels and products rely on
+        return cls(**fields)  # the constructor checks what kernels and products rely on
     part = cls.__new__(cls)
     if hasattr(part, "__setstate__"):
         part.__setstate__(fields)
@@ -274,7 +274,7 @@ def _flat_fields(value: Any) -> list[Any]:
     return [type(value).__name__, *itertools.chain(*_fields_of(value).items())]
 
 
-#: kind -> (is it one?, its parts, the value from its parts)
+#: kind -> (whether a value is of it, the parts of a value, the value from its parts)
 _KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "list": (lambda v: type(v) is list, list, list),
     "tuple": (lambda v: type(v) is tuple, list, tuple),

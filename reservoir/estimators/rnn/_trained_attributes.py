@@ -1,28 +1,29 @@
-"""What the docstrings of trained networks share beside parameters."""
+"""Fitted attributes in the docstrings of trained networks."""
 
 FITTED = """
 params_ : dict of arrays
-    The weights: "W_in", "W", "bias", "coef", "intercept" (and those of the cell's own); gates stand
-    one below the other. Of a cell made of cells "0.W" is the first one's, "1.W" the next one's.
+    The weights: "W_in", "W", "bias", "coef", "intercept" (and further weights of the cell); the
+    rows of gates are stacked. For a composite cell "0.W" belongs to the first part, "1.W" to the
+    next.
 network_ : reservoir.training.bptt.Network
-    The cell, and what stands around it.
+    The architecture: the cell, inputs, outputs and loss.
 init_ : str or None
-    Where training started: `init`, or what "auto" came to; None where that was an estimator.
+    The start of training: `init`, or the start chosen by "auto"; None if it was an estimator.
 loss_curve_ : list of floats, one more than epochs done
     The training loss, penalties on weights included: at the start, and after each epoch.
     `partial_fit` adds one entry per call and sequence.
 validation_loss_curve_ : list of floats, one more than epochs done
-    With `early_stopping`: the loss on what was held out.
+    With `early_stopping`: the loss on held-out data.
 best_loss_ : float
-    After `fit`, and likewise `best_epoch_`. The smallest loss, of validation if there is any;
-    `params_` are the weights that had it.
+    After `fit` only: the smallest loss, on held-out data if there are any; `params_` are the
+    weights of that loss.
 best_epoch_ : int
-    Where that was; 0 is the start.
+    After `fit` only: the epoch of that loss; 0 is the start.
 n_iter_ : int
     Epochs done, or calls of `partial_fit`.
 reservoir_ : reservoir.dynamics.Reservoir
     The recurrent layer of the cells "rnn" and "leaky", for `reservoir.stability`; with a
-    `time_column` at steps of one length.
+    `time_column` for steps of length 1.
 state_ : array of shape (state_size,)
     The state at the end of training (of its last sequence).
 time_step_ : float or None

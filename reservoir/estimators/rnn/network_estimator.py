@@ -1,4 +1,4 @@
-"""Estimators whose weights are all trained: the shell that users see."""
+"""Base class of the estimators whose weights are all trained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.network_model import (
     NetworkModel,
     NetworkPredictor,
-    check_forward,
+    raise_not_causal,
 )
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
@@ -57,26 +57,26 @@ _Self = TypeVar("_Self", bound="NetworkEstimator")
 class NetworkEstimator(TimeSeriesEstimator):
     """A recurrent network whose weights are all trained. Subclasses list their parameters.
 
-    What is fitted is held by two objects: `_reader`, how X and y are read, and `_model`, the
-    network with its weights. All else is published from these, once, when everything is made.
+    The fitted state is in two objects: `_reader` reads X and y, and `_model` is the network with
+    its weights. All fitted attributes are set from these two, at the end of a successful call.
     """
 
     _reader: DataReader
     _model: NetworkModel
-    refit_readout = False  # a parameter of those for numbers
+    refit_readout = False  # a parameter of the regressor
 
     @abstractmethod
     def _coding(self) -> TargetCoding:
-        """Return how targets are read."""
+        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
-        """Return a model that has learned nothing: under which output and loss, each class says."""
+        """Return an untrained model, with the output and the loss of the class."""
 
     # ------------------------------------------------------------------ learning
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
-        """Start the network, and train it.
+        """Initialise the network, and train it.
 
         Parameters
         ----------
@@ -84,8 +84,8 @@ class NetworkEstimator(TimeSeriesEstimator):
             Two rows at least.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
             Numbers; for a classifier labels, (n_samples,). With ``target="last"`` one row, or one
-            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs). For a table that
-            tells its sequences apart it may be repeated for each row of the sequence.
+            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs). For a table with
+            ids of sequences it may be repeated for each row of the sequence.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
             At least 0. A row of weight 0 still drives the network. With ``target="last"``:
             (n_sequences,).
@@ -97,20 +97,20 @@ class NetworkEstimator(TimeSeriesEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do. Dates in
-            an index must increase within each sequence; y's index must be X's, or ahead of it by a
-            constant offset; dates among the values are refused.
+            If a parameter or the data is invalid; the message gives the reason and a remedy. Dates
+            in an index must increase within each sequence; the index of y must equal that of X, or
+            be ahead of it by a constant offset; dates among the values are not allowed.
 
         Warns
         -----
         ConvergenceWarning
             If training diverged (the message names the epoch), or did not improve on a random
-            start; the best weights seen are kept.
+            start; the best weights found are kept.
         UserWarning
-            If the dates of an index have no frequency: a row is one step, however long. If X is so
-            large that it holds most units at their bounds, or that an update of the weights by
-            `learning_rate_init` moves their sums by more than .5: starts from data scale their
-            weights by X, random ones do not, and gradient steps do not either.
+            If the dates of an index have no frequency: each row then counts as one step, whatever
+            its length. If X is so large that it saturates most units, or that an update of the
+            weights by `learning_rate_init` changes their sums by more than .5: starts from data
+            scale the weights by X, but random starts and gradient steps do not.
         """
         with advising(self._memory_advice()):
             reader = self._new_reader()
@@ -140,7 +140,7 @@ class NetworkEstimator(TimeSeriesEstimator):
     def _trained(
         self, model: NetworkModel, data: TrainingData, task: Task, done: Training
     ) -> NetworkModel:
-        """Return a model with the weights of a run, that stands behind all rows."""
+        """Return a model with the weights of a training run, positioned after all rows."""
         one = model.copy()
         one.params, one.losses, one.n_iter = done.params, list(done.losses), done.n_epochs
         targets = None if self.target == "last" else data.targets  # type: ignore[attr-defined]
@@ -151,7 +151,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         return one
 
     def _partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool, **known: Any) -> _Self:
-        """Learn online from a chunk; `known` as `TargetCoding.read` takes it."""
+        """Learn online from a chunk; `known` is passed to `TargetCoding.read`."""
         with advising(self._memory_advice()):
             first, skips_missing = self._is_new, self._skips_missing()
             reader = self._new_reader() if first else self._reader
@@ -173,21 +173,21 @@ class NetworkEstimator(TimeSeriesEstimator):
     def _begun(
         self, reader: DataReader, data: TrainingData, given: tuple[Any, Any]
     ) -> tuple[NetworkModel, dict[str, Any]]:
-        """Return a model with the weights that learning online starts from, and what says so."""
+        """Return a model with the initial weights of online learning, and its fitted attributes."""
         self._check(reader, data)
         model, name = started_online(self, self._new_model(reader, data), data, given)
         return model, {"init_": name, "washout_": _int64([model.progress.washout])}
 
     def _new_reader(self) -> DataReader:
-        """Return how X and y are read, by the parameters."""
-        check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
+        """Return a reader of X and y for the parameters."""
+        check_choice("target", self.target, ("step", "last"))  # the coding of y depends on it
         check_timed(self)
         return DataReader(self, self._coding())
 
     def _publish(
         self, reader: DataReader, model: NetworkModel, data: TrainingData, **fitted: Any
     ) -> None:
-        """Set all that is fitted; until here nothing is set."""
+        """Set all fitted attributes; before this, a call that fails has changed none."""
         clock = reader.clock
         fitted |= {
             "_reader": reader,
@@ -198,13 +198,13 @@ class NetworkEstimator(TimeSeriesEstimator):
         }
         if reader.targets.classes is not None:
             fitted["classes_"] = reader.targets.classes
-        if "best_loss_" in fitted:  # of an earlier fit, not of chunks behind it
+        if "best_loss_" in fitted:  # a new fit; later chunks keep the curve of the fit
             self.__dict__.pop("validation_loss_curve_", None)
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(fitted)
 
     def _adopt(self: _Self, network: Network, params: Params, *, one_dimensional: bool) -> _Self:
-        """Stand as after a fit that had these weights for a result and saw no data."""
+        """Set the estimator to the state after a fit with these weights, without any data."""
         dtype = params["coef"].dtype
         reader = DataReader(self, self._coding())
         reader.dtype, reader.targets.one_dimensional = dtype.name, one_dimensional
@@ -219,26 +219,26 @@ class NetworkEstimator(TimeSeriesEstimator):
         self.init_: str | None = None
         return self
 
-    # ------------------------------------------------------------------ what is refused
+    # ------------------------------------------------------------------ checks
 
     def _check(self, reader: DataReader, data: TrainingData) -> None:
-        """Refuse parameters that cannot be right, alone or together."""
+        """Check the parameters, each alone and together."""
         check_together(self)
 
     def _skips_missing(self) -> bool:
-        """Whether rows without a target are left out."""
+        """Whether rows without a target are skipped."""
         check_choice("target", self.target, ("step", "last"))
         how = check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
         if how == "skip" and self.target == "last":
             raise ValueError(
-                "missing_targets='skip' skips rows of y that stand for a step; with "
-                "target='last' each stands for a sequence. Use missing_targets='raise', and leave "
-                "sequences without a target out of X and y."
+                "missing_targets='skip' skips rows of y that belong to a step; with "
+                "target='last' each belongs to a sequence. Use missing_targets='raise', and omit "
+                "sequences without a target from X and y."
             )
         return how == "skip"
 
     def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Refuse a chunk with another number of outputs than those before."""
+        """Check that a chunk has as many outputs as the earlier ones."""
         n_outputs = targets[0].shape[1]
         if n_outputs != self._model.n_outputs:
             raise ValueError(
@@ -249,36 +249,36 @@ class NetworkEstimator(TimeSeriesEstimator):
         _require_causal(self.cell, self._model, what)
 
     def _memory_advice(self) -> str:
-        """Return which parameters to change where memory fails."""
+        """Return a sentence on which parameters to change if memory runs out."""
         return (
-            f"Lower n_units={self.n_units}, with whose square weights grow; batch_size, or the "
-            'lengths of sequences, whose states training keeps; or use dtype="float32".'
+            f"Lower n_units={self.n_units} (weights grow with its square), batch_size or the "
+            'lengths of sequences (training keeps their states), or use dtype="float32".'
         )
 
     # ------------------------------------------------------------------ using the fitted network
 
     @property
     def _is_new(self) -> bool:
-        """Whether nothing has been learned from yet."""
+        """Whether the estimator has seen no data yet."""
         return "_model" not in vars(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return not self._is_new
 
     def _check_fitted(self) -> None:
-        if self._is_new:  # scikit-learn's check takes longer than a step
+        if self._is_new:  # scikit-learn's check is slower than a step of a session
             check_is_fitted(self)
 
     @property
     def reservoir_(self) -> Reservoir:
-        """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
+        """The recurrent layer with its present weights, for `reservoir.stability`."""
         self._check_fitted()
         return self._shown_model().reservoir()
 
     def _shown_model(self) -> NetworkModel:
-        """Return the model with weights and state as the fitted attributes have them.
+        """Return the model with the weights and the state in the fitted attributes.
 
-        A user may have set these.
+        The user may have set these.
         """
         model = self._model
         if self.params_ is model.params and self.state_ is model.state:
@@ -293,7 +293,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         return NetworkPredictor(self)
 
     def _predicts_by(self) -> tuple[Any, Any]:
-        """Return what makes predictions of outputs, and what outputs are: None for the usual."""
+        """Return the decoder of outputs, and None: outputs are the default ones."""
         return self._reader.targets.decode, None
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
@@ -304,7 +304,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         return NetworkLearner.of(self)
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
-        """Return what the readout sees of the recurrent layer.
+        """Return the states of the recurrent layer that the readout receives.
 
         Parameters
         ----------
@@ -314,8 +314,8 @@ class NetworkEstimator(TimeSeriesEstimator):
 
         Returns
         -------
-        array of shape (n_samples, width), or the container that X came in
-            The width is n_units, where the cell does not show more: see ``network_.cell.width``.
+        array of shape (n_samples, width), or sequences in the container of X
+            The width is n_units, or more for some cells: see ``network_.cell.width``.
         """
         predictor = self._predictor()
         sequences = predictor.read(X)
@@ -327,10 +327,10 @@ class NetworkEstimator(TimeSeriesEstimator):
 
 
 def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
-    """Refuse what a network cannot do whose states depend on rows to come."""
+    """Raise if the states of a network depend on later rows."""
     if not model.network.cell.causal:
-        remedy = 'Use a cell without one, such as cell="lstm"; predict takes whole recordings'
-        check_forward(cell, f"{what} needs states that rows to come do not change", remedy)
+        remedy = 'Use a cell without one, such as cell="lstm"; predict accepts whole recordings'
+        raise_not_causal(cell, f"{what} needs states that do not depend on later rows", remedy)
 
 
 def _int64(numbers: list[int]) -> Array:
@@ -338,7 +338,7 @@ def _int64(numbers: list[int]) -> Array:
 
 
 def _results_of(done: Training) -> dict[str, Any]:
-    """Return the fitted attributes that say how a run went."""
+    """Return the fitted attributes that describe a training run."""
     found: dict[str, Any] = {
         "best_loss_": done.criterion[done.best_epoch],
         "best_epoch_": done.best_epoch,
@@ -362,7 +362,7 @@ def _description_of(model: Any) -> dict[str, str]:
     }
     loss = model.network_.loss
     if hasattr(model, "best_loss_"):
-        which = "of the rows held out" if model.early_stopping else "of training"
+        which = "of held-out rows" if model.early_stopping else "of training"
         at = f"epoch {model.best_epoch_}" if model.best_epoch_ else "the start"
         found["Loss"] = f"{model.best_loss_:.3g} ({loss}, {which}), at {at}"
     elif model.loss_curve_:

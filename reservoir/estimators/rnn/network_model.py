@@ -1,7 +1,7 @@
-"""The model beneath a trained network: its weights, where it stands in its data, how it is run.
+"""The model of a trained network: its weights, its position in the data, and runs.
 
-A `NetworkModel` learns: it is replaced, never changed, so that a call that fails leaves the old
-one. A `NetworkPredictor` runs it over rows, and on its own outputs.
+A `NetworkModel` learns: it is replaced, never changed, so that a call that fails keeps the old
+one. A `NetworkPredictor` runs it over rows, and in closed loop.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ from reservoir.training.online import OnlineLearner
 from reservoir.training.params import Params
 from reservoir.training.trainer import Data
 
-_BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
+_BLOCK_STEPS = 2048  # steps run at a time, so that a long series needs little memory
 BATCH_SIZE = 32
 Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, washout left
 
 
 @saved
 class NetworkModel:
-    """A network, its weights, and where it stands in its data.
+    """A network, its weights, and its position in the data.
 
     Parameters
     ----------
     network : Network
     progress : Progress
     dtype : {"float64", "float32"}
-        Of weights and outputs.
+        The dtype of weights and outputs.
     control : Control, optional
-        What holds gradients, in training and online.
+        Control of gradients, in training and online.
     clock : Clock, optional
-        Tells the steps of rows that come at irregular times.
+        The lengths of steps, if rows are at irregular times.
 
     Attributes
     ----------
     params : dict of arrays
     state : array of shape (state_size,), or None
-        Behind the last row.
+        The state after the last row.
     losses : list of float
         The loss at the start and after each epoch, or of each chunk.
     n_iter : int
         Epochs done, or calls of partial_fit.
     online : OnlineLearner or None
-        Goes on row by row from the weights; None before the first row is learned so.
+        Continues row by row from the weights; None before online learning begins.
     recent : tuple or None
-        The last rows of a fit that an online learner looks back to.
+        The last rows of a fit, for an online learner that uses them.
     engine : {"auto", "numpy", "numba"}
-        Who loops over time: large jobs in training decide for the small ones after them.
+        Engine of the loop over time; a large training run also determines it for later runs.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class NetworkModel:
 
     @property
     def n_outputs(self) -> int:
-        """Outputs of a step."""
+        """Number of outputs of a step."""
         return self.network.n_outputs
 
     @property
@@ -104,14 +104,14 @@ class NetworkModel:
         }
 
     def copy(self) -> NetworkModel:
-        """Return a model that goes on learning by itself."""
+        """Return a model that learns independently of this one."""
         one = copy.copy(self)
         one.progress, one.losses = self.progress.draft(), list(self.losses)
         one.online = copy.deepcopy(self.online)
         return one
 
     def copy_for_session(self) -> NetworkModel:
-        """Return a copy for a session, whose learner is held by the session itself."""
+        """Return a copy without a learner, for a session, which has its own."""
         one = copy.copy(self)
         one.progress, one.losses, one.online = self.progress.draft(), list(self.losses), None
         return one
@@ -121,9 +121,9 @@ class NetworkModel:
     def initial_states(
         self, spec: Any, sequences: Sequences, last: Array | None = None, *, trained: bool = False
     ) -> list[Array]:
-        """Return the state before each sequence; `last` is what "last" stands for, if anything.
+        """Return the state before each sequence; `last` is the state for "last", if any.
 
-        "steady" takes weights that are `trained`; in training it is zeros.
+        "steady" uses the weights if they are `trained`; in training it is zeros.
         """
         cell, params = self.network.cell, self.params if trained else None
         fresh = None
@@ -135,7 +135,7 @@ class NetworkModel:
         return self.progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
 
     def require_later(self, arrays: Sequence[Array], states: Sequence[Array]) -> None:
-        """Refuse sequences of rows to go on from states that do not lie before them."""
+        """Check that rows are later than the states from which they continue."""
         if self.clock is not None:
             for rows, state in zip(arrays, states, strict=True):
                 self.clock.require_later(rows[0, self.clock.place], state[-1])
@@ -156,15 +156,15 @@ class NetworkModel:
                         self.network, self.params, chunk.inputs, state, chunk.lengths
                     )
                 parts.append(rows)
-            played = np.concatenate(parts)
+            padded = np.concatenate(parts)
             for k, i in enumerate(index):
-                outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
+                outputs[i] = np.ascontiguousarray(padded[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
         _check_finite("output", outputs, sequences.numbers)
         return outputs, ends
 
     def states(self, sequences: Sequences, starts: Sequence[Array]) -> list[Array]:
-        """Return what the readout sees of the recurrent layer under each sequence."""
+        """Return the states that the readout receives, for each sequence."""
         self.require_later(sequences.arrays, starts)
         with np.errstate(over="ignore", invalid="ignore"):
             traces = [
@@ -176,11 +176,11 @@ class NetworkModel:
         return states
 
     def reservoir(self) -> Reservoir:
-        """Return the recurrent layer with its weights as they are; refuse cells that are none."""
+        """Return the recurrent layer with its present weights; raise for other kinds of cells."""
         cell = self.network.cell.at_even_steps().as_simple()
         if cell is None:
             name = type(self.network.cell).__name__
-            raise AttributeError(f"{name} is no reservoir: cells 'rnn' and 'leaky' are.")
+            raise AttributeError(f"{name} is not a reservoir: the cells 'rnn' and 'leaky' are.")
         return cell.reservoir(self.params)
 
 
@@ -197,7 +197,7 @@ class NetworkPredictor(Predictor):
         super().__init__(estimator)
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
-        """Return the state before each sequence; None asks for the estimator's own."""
+        """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
         if not self.model.network.cell.causal:
             check_start(self.estimator.cell, spec, self.end)
@@ -214,11 +214,11 @@ class NetworkPredictor(Predictor):
         return self.model.run(sequences, starts)
 
     def check_can_loop(self) -> None:
-        """Refuse a network whose outputs cannot be its next inputs."""
+        """Check that the outputs of the network can be fed back as its next inputs."""
         self.estimator._check_loop()
 
     def readout(self) -> Any:
-        """Return what closes a loop: (coef, intercept), or a function of the features."""
+        """Return the readout of a loop: (coef, intercept), or a function of the features."""
         params, output = self.model.params, self.model.network.output
         coef, intercept = params["coef"], params["intercept"]
         if output == "identity":
@@ -226,7 +226,7 @@ class NetworkPredictor(Predictor):
         return lambda features: apply_output(coef @ features + intercept, output)
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
-        """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
+        """Run in closed loop, as `run_closed_loop`; the caller warns of a loop that diverged."""
         network, params = self.model.network, self.model.params
         if network.cell.as_simple() is None:
             return run_gated_loop(network, params, readout, n_steps, **options)
@@ -247,33 +247,36 @@ class NetworkPredictor(Predictor):
         *,
         anew: bool = True,
     ) -> list[Array]:
-        """Return the state before each place, (sequence, row), of a run as in training."""
+        """Return the state before each (sequence, row).
+
+        By default runs start as in training, otherwise as in `predict`.
+        """
         spec = self.estimator.initial_state
         if anew and isinstance(spec, str) and spec == "last":
             spec = "zeros"
 
-        def listen(i: int, begin: int, end: int, state: Array) -> Array:
+        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
             rows = Sequences((sequences.arrays[i][begin:end],), "table")
             return self.listen(rows, state)[1][0]
 
         starts = self.starts(spec if anew else None, sequences)
-        return states_before(places, starts, listen)
+        return states_before(places, starts, warm_up)
 
 
 def check_start(cell: Any, spec: Any, last: Array | None) -> None:
-    """Refuse any start but zeros, for cells that read rows to come.
+    """Raise if a run does not start from zeros, for cells whose states depend on later rows.
 
-    "last" is zeros where `last`, a run to go on from, is None.
+    "last" means zeros if `last`, the state to continue from, is None.
     """
     if isinstance(spec, str) and (spec == "zeros" or (spec == "last" and last is None)):
         return
-    said = repr(spec) if isinstance(spec, str) else "an array"
-    what = f"initial_state={said} goes on from a state that rows before it have led to"
-    check_forward(cell, what, 'Set initial_state="zeros"')
+    given = repr(spec) if isinstance(spec, str) else "an array"
+    what = f"initial_state={given} continues from a state that earlier rows have led to"
+    raise_not_causal(cell, what, 'Set initial_state="zeros"')
 
 
-def check_forward(cell: Any, what: str, remedy: str) -> None:
-    """Refuse what a cell cannot do whose states depend on rows to come."""
+def raise_not_causal(cell: Any, what: str, remedy: str) -> None:
+    """Raise an error about a cell whose states depend on later rows."""
     raise ValueError(
         f"{what}, and cell={cell!r} has a part that reads rows from the end of a recording back "
         f"to its start. {remedy}."
@@ -281,13 +284,13 @@ def check_forward(cell: Any, what: str, remedy: str) -> None:
 
 
 def _check_finite(name: str, parts: list[Array], numbers: Sequence[int] | None = None) -> None:
-    """Refuse outputs or states that are not finite, by the row of the first."""
+    """Check that outputs or states are finite; the error names the first row that is not."""
     for i, rows in enumerate(parts):
         if not np.isfinite(rows).all():
             row = int(np.argmin(np.isfinite(rows).all(axis=1)))
             number = i if numbers is None else numbers[i]
             where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {number}"
             raise ValueError(
-                f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
-                "what the network was trained on. Check that row, or scale the data."
+                f"The {name} of {where} overflows {rows.dtype}: its input is far outside the "
+                "range that the network was trained on. Check that row, or scale the data."
             )

@@ -1,4 +1,4 @@
-"""Learning row by row: the learner, the rows that it looks back to, the first chunk, sessions."""
+"""Online learning of trained networks: the first chunk, later chunks, and sessions."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from reservoir.training.trainer import Data
 
 
 def check_online(estimator: Any, name: str) -> None:
-    """Refuse, on behalf of a method, what cannot be learned row by row."""
+    """Check that an estimator can learn row by row; `name` is the method that needs it."""
     if estimator.target == "last":
         raise ValueError(
             f"{name} learns step by step, from a target at every step; target='last' needs fit."
         )
     if name_of_solver(estimator.solver) in WHOLE:
         raise ValueError(
-            f"{name} goes through the data once; solver={estimator.solver!r} needs all of it. "
-            "Use solver='adam', or fit."
+            f"{name} makes one pass over the data; solver={estimator.solver!r} needs all data at "
+            "once. Use solver='adam', or fit."
         )
 
 
 def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
-    """Return what learns row by row from the weights as they are."""
+    """Return an online learner that starts from the present weights."""
     return OnlineLearner(
         model.network,
         model.params,
@@ -67,7 +67,7 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
 def started_online(
     estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
 ) -> tuple[NetworkModel, str | None]:
-    """Return a new model with the weights that it starts from, and the name of that start.
+    """Return a model with initial weights, and the name of the start.
 
     `given` is the first chunk as the user gave it.
     """
@@ -91,7 +91,7 @@ def started_online(
 
 
 def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: str | None) -> Data:
-    """Return what learning online starts from."""
+    """Return the first chunk as data for the initial weights."""
     washout, lengths = model.progress.washout, data.sequences.lengths
     rows = [(np.arange(n) >= washout).astype(np.float64) for n in lengths]
     known = known_rows(data.targets)
@@ -108,11 +108,11 @@ def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: s
 def learned_online(
     estimator: Any, model: NetworkModel, data: TrainingData, *, new_sequence: bool
 ) -> NetworkModel:
-    """Return a model after the rows of a chunk."""
+    """Return the model after a chunk."""
     one = model.copy()
     if one.online is None:
         one.online = new_learner(estimator, one)
-    # where the first sequence goes on, so do state and washout; the others start anew
+    # if the first sequence continues, so do its state and washout; the others are new
     progress, sequences = one.progress, data.sequences
     starts = one.initial_states(estimator.initial_state, sequences)
     continues = progress.enter(sequences, new_sequence)
@@ -138,7 +138,7 @@ def learn_sequence(
     skip: int,
     start: Array | None,
 ) -> float:
-    """Go through rows, from a state or from where the sequence stands; return the loss."""
+    """Learn from rows, and return the loss; without `start` the last sequence continues."""
     if start is not None:
         online.restart(start)
     elif not online.running:  # after fit: the learner has not run yet
@@ -151,12 +151,12 @@ def learn_sequence(
 
 @saved
 class NetworkLearner(SessionLearner):
-    """Learns all weights in a session, by the online learner of partial_fit.
+    """Learner of all weights in a session, by the online learner of partial_fit.
 
     Parameters
     ----------
     online : OnlineLearner
-        This learner's own.
+        Not shared with an estimator.
     """
 
     def __init__(self, online: OnlineLearner) -> None:
@@ -164,7 +164,7 @@ class NetworkLearner(SessionLearner):
 
     @classmethod
     def of(cls, estimator: Any) -> NetworkLearner:
-        """Return what goes on from a fitted network."""
+        """Return a learner that continues from a fitted network."""
         check_online(estimator, "session.learn")
         model: NetworkModel = estimator._shown_model()
         online = model.online
@@ -181,11 +181,12 @@ class NetworkLearner(SessionLearner):
         skip: int,
         follows: bool,
     ) -> Array:
-        """Go through the rows."""
+        """Learn from rows."""
         if weights is not None:
             raise TypeError(
-                f"{type(estimator).__name__} does not take sample_weight in session.learn: its "
-                "online learner weighs all rows alike. Leave it out, or use an echo state network."
+                f"{type(estimator).__name__} does not support sample_weight in session.learn: its "
+                "online learner gives all rows the same weight. Omit it, or use an echo state "
+                "network."
             )
         model: NetworkModel = estimator._shown_model()
         check_values([rows], [targets], model.network, model.dtype)
@@ -204,12 +205,12 @@ class NetworkLearner(SessionLearner):
             "Echo state networks with the built-in ridge do."
         )
 
-    def finish(self, estimator: Any, *, stands: bool) -> None:
-        """Set the learner, too; where rows wait for their targets, it goes on behind them."""
+    def finish(self, estimator: Any, *, complete: bool) -> None:
+        """Set the weights and the learner, which continues after rows that wait for targets."""
         self.settle(estimator)
         model: NetworkModel = copy.copy(estimator._model)
         model.losses, model.online = list(model.losses), copy.deepcopy(self.online)
         model.state = estimator.state_
-        if not stands:
+        if not complete:
             model.online.restart(np.array(estimator.state_))
         estimator._model, estimator.loss_curve_ = model, model.losses

@@ -45,7 +45,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for labels.
 
     One label per time step or, with ``target="last"``, one per sequence. The network, its start and
-    its training are those of `RNNRegressor`, under a softmax.
+    its training are as in `RNNRegressor`, with a softmax output.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
 
     Notes
     -----
-    For one label per sequence try `ESNSequenceClassifier` first. It looks at all steps, where
-    ``target="last"`` reads the last state and must learn to keep what came before. On
-    `reservoir.datasets.gestures` it is right on 99 % after 160 sequences and on 100 % after 1600,
-    learned in .2 and 3.6 seconds; 50 units with ``cell="gru"`` and ``learning_rate_init=0.01`` on
-    65 % and 99 %, in 17 and 48 seconds, and with ``cell="rnn"`` they remain at chance. So a
-    trained network may be worth its time from a thousand sequences on; compare the two.
+    For one label per sequence try `ESNSequenceClassifier` first. It uses the states of all steps,
+    whereas ``target="last"`` uses the last state and must learn to keep the earlier steps in it. On
+    `reservoir.datasets.gestures` its accuracy is 99 % after 160 sequences and 100 % after 1600,
+    learned in .2 and 3.6 seconds; 50 units with ``cell="gru"`` and ``learning_rate_init=0.01``
+    reach 65 % and 99 %, in 17 and 48 seconds, and with ``cell="rnn"`` they remain at chance. A
+    trained network may therefore be worth the time from a thousand sequences on; compare the two.
 
     Examples
     --------
@@ -90,8 +90,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     loss: str = shared.but(
         "loss",
         kind='{"auto", "cross_entropy", "hinge"}',
-        text="""What training lowers. "auto" is the cross-entropy of the softmax; the hinge takes
-        each class against the rest.""",
+        text="""Loss minimised in training. "auto" is the cross-entropy of the softmax; "hinge" is
+        one against the rest for each class.""",
     )
     init: Any = shared.init
     solver: Any = shared.solver
@@ -141,7 +141,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         X, y
             As in `fit`.
         classes : array of shape (n_classes,), optional
-            All labels that will ever come; needed in the first call unless its y has them all.
+            All labels, including those of later calls; required in the first call unless its y
+            contains them all.
         new_sequence : bool, default=False
 
         Returns
@@ -150,8 +151,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         """
         if self.class_weight is not None:
             raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
-                "one chunk at a time. Use fit, or class_weight=None."
+                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
+                "receives one chunk at a time. Use fit, or class_weight=None."
             )
         return self._partial_fit(X, y, new_sequence=new_sequence, classes=classes)
 
@@ -166,7 +167,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             before = np.asarray(self.classes_)
             if not np.array_equal(before, classes):
                 raise ValueError(
-                    f"warm_start=True goes on with the classes {before.tolist()}; y holds "
+                    f"warm_start=True continues with the classes {before.tolist()}; y contains "
                     f"{classes.tolist()}. Use warm_start=False."
                 )
         super()._check(reader, data)
@@ -178,14 +179,14 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         ----------
         X : array of shape (n_samples, n_features), or sequences
         initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the constructor's.
+            By default the parameter of the estimator.
         return_state : bool, default=False
 
         Returns
         -------
         labels : array of shape (n_samples,), or sequences
         state : array of shape (state_size,), or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
 
         Warns
         -----
@@ -197,20 +198,22 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             self._check_steps("return_state=True")
         return predictor.predict(X, initial_state, decode, return_state=return_state)
 
-    def _say(self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False) -> Any:
-        """Return what `decode` makes of the outputs, a column for each class."""
+    def _decoded(
+        self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False
+    ) -> Any:
+        """Return the outputs after `decode`, with a column for each class."""
         predictor, names = self._predictor(), np.asarray(self.classes_).tolist()
         return predictor.predict(X, initial_state, decode, names=names, return_state=return_state)
 
     def _probabilities_by(self) -> tuple[Any, Any]:
-        """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
+        """Return a function from outputs to probabilities, and None for the default outputs."""
         return _rows_that_sum_to_one, None
 
     @available_if(_has_probabilities)
     def predict_proba(
         self, X: Any, *, initial_state: Any = None, return_state: bool = False
     ) -> Any:
-        """Return the probabilities of the classes, as the network has learned them.
+        """Return the probabilities of the classes.
 
         Parameters
         ----------
@@ -220,14 +223,14 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes), or sequences
-            With ``target="last"`` (n_sequences, n_classes). Not offered with ``loss="hinge"``.
+            With ``target="last"`` (n_sequences, n_classes). Not available with ``loss="hinge"``.
         state : array of shape (state_size,), or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
         """
         self._check_fitted()
         if return_state:
             self._check_steps("return_state=True")
-        return self._say(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
+        return self._decoded(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
 
     @available_if(_has_probabilities)
     def sample(
@@ -241,29 +244,30 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         initial_state: Any = None,
         return_state: bool = False,
     ) -> Any:
-        """Draw the symbols that follow, each from its probabilities given those before.
+        """Draw the symbols that follow, each conditional on the symbols before it.
 
-        For a network that was trained to tell the next symbol: row t of X is symbol t, one-hot,
-        with a column for each class in the order of `classes_`, or with `n_symbols` its place
-        there; ``y[t]`` is symbol t + 1. What is drawn is the next input [1]_.
+        The network must have been trained to predict the next symbol: row t of X is symbol t,
+        one-hot, with a column for each class in the order of `classes_`, or with `n_symbols` its
+        index there; ``y[t]`` is symbol t + 1. Each drawn symbol is the next input [1]_.
 
         Parameters
         ----------
         n : int
             Symbols to draw.
         context : array of shape (n_context,) or (n_context, n_features), optional
-            What is read first: labels, or rows as X in fit. Without it the walk goes on from the
-            end of training.
+            Symbols to read first: labels, or rows as X in fit. Without it the walk continues from
+            the end of training.
         temperature : float, at least 0, default=1.0
-            Draws from ``p ** (1 / temperature)``, scaled to sum to 1: below 1 the likely symbols
-            become likelier, 0 takes the likeliest.
+            Symbols are drawn from ``p ** (1 / temperature)``, scaled to sum to 1: below 1 likely
+            symbols become more likely, and 0 always takes the most likely one.
         allowed : array of shape (n_classes,) or (n_classes, n_classes), or sparse matrix, optional
-            Which symbols may be drawn, not 0 where they may; or an adjacency matrix, whose row is
-            the last symbol, so that a walk stays on a graph. The others have probability 0.
+            Mask of the symbols that may be drawn, not 0 where allowed; or an adjacency matrix,
+            whose rows are the last symbols, so that a walk stays on a graph. The other symbols
+            have probability 0.
         random_state : int, Generator, RandomState or None
             Seed of the draws.
         initial_state : {"last", "zeros", "steady"} or array, optional
-            The state before the context; by default the constructor's.
+            The state before the context; by default the parameter of the estimator.
         return_state : bool, default=False
 
         Returns
@@ -271,15 +275,15 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         symbols : array of shape (n,)
             Of the dtype of `classes_`.
         state : array of shape (state_size,)
-            Before the last of them, so that ``sample(n, context=symbols[-1:],
-            initial_state=state)`` goes on. Only if `return_state`.
+            The state before the last symbol, so that ``sample(n, context=symbols[-1:],
+            initial_state=state)`` continues the walk. Only if `return_state`.
 
         Raises
         ------
         ValueError, TypeError
-            If X in fit did not hold the symbols or y what followed them; if `context` holds what is
-            no symbol; if `allowed` has another shape, or lets nothing follow a symbol that may come
-            up. Not offered with ``loss="hinge"``.
+            If X in fit did not contain the symbols, or y the symbols that followed; if `context`
+            contains anything but symbols; if `allowed` has another shape, or allows nothing after
+            a symbol that may be drawn. Not available with ``loss="hinge"``.
 
         References
         ----------
@@ -288,7 +292,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
 
         Examples
         --------
-        A network learns to write "hello " without end:
+        A network learns to write "hello " endlessly:
 
         >>> import numpy as np
         >>> from reservoir import RNNClassifier
@@ -320,19 +324,19 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         return (symbols, state) if return_state else symbols
 
     def _row_of(self, symbol: int) -> Array:
-        """Return the input that stands for a class."""
+        """Return the input row of a class."""
         return row_of_symbol(symbol, self._model.network, self._model.dtype)
 
     @property
     def forecast(self) -> Any:
-        """Not offered: probabilities are no next input. `sample` draws the symbols that follow."""
+        """Not available: labels cannot be fed back. `sample` draws the symbols that follow."""
         raise AttributeError(
-            "RNNClassifier has no forecast: it says labels, and forecasts feed numbers back as "
-            "inputs. Where the inputs are symbols, its method sample draws those that follow."
+            "RNNClassifier has no forecast: it predicts labels, and forecasts feed numbers back as "
+            "inputs. If the inputs are symbols, its method sample draws the symbols that follow."
         )
 
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
-        """Return the scores of the classes: log probabilities, or with the hinge its margins.
+        """Return the scores of the classes: log probabilities, or margins with ``loss="hinge"``.
 
         Parameters
         ----------
@@ -350,7 +354,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._say(X, initial_state, scores)
+        return self._decoded(X, initial_state, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.
@@ -358,7 +362,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
 
         Returns
         -------

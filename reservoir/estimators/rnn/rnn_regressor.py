@@ -1,4 +1,4 @@
-"""Fully trained recurrent networks with scikit-learn's interface."""
+"""Recurrent networks trained on numbers, with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
     ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)`` or an LSTM or a GRU, and
     ``y[t] = output(coef [h[t]; u[t]] + intercept)``. Training starts from a least-squares solution,
-    goes on by back-propagation through time, and ends with the best weights seen, the start among
-    them.
+    continues by back-propagation through time, and keeps the best weights found, including the
+    start.
 
     Rows of X are time steps, in order; sequences are given as to `ESNRegressor`.
 
@@ -52,7 +52,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
     See Also
     --------
-    ESNRegressor : Only the readout is learned; `ESNRegressor.to_rnn` goes on from there.
+    ESNRegressor : Only the readout is learned; `ESNRegressor.to_rnn` makes an RNNRegressor of it.
     RNNClassifier : Labels instead of numbers.
 
     References
@@ -110,49 +110,51 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     output: str = parameter(
         "identity",
         '{"identity", "tanh", "logistic", "softmax"}',
-        """What stands behind the readout. Targets outside its range are refused.""",
+        """Function applied to the readout. Targets outside its range raise an error.""",
     )
     refit_readout: bool = parameter(
         True,
         "bool",
-        """Whether to solve for the readout by ridge regression after each epoch, and to keep that
-        where it lowers the loss. For squared errors behind "identity", "tanh" or "logistic".""",
+        """Whether to solve for the readout by ridge regression after each epoch, and to keep the
+        solution if it lowers the loss. For squared errors with `output` "identity", "tanh" or
+        "logistic".""",
         check_switch,
     )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
-        """Learn online from the next rows, once through.
+        """Learn online from the next rows, in one pass.
 
-        How is a matter of `online`. The first call starts the network from its rows by `init`;
-        after `fit` learning goes on from the trained weights. With ``online="least_squares"`` it
-        then looks back to the last rows of `fit`, and keeps the trained weights until others have
-        predicted new rows better.
+        `online` selects the learning rule. The first call makes the initial weights from its rows
+        by `init`; after `fit` learning continues from the trained weights. With
+        ``online="least_squares"`` it then also uses the last rows of `fit`, and keeps the trained
+        weights until new ones have predicted new rows better.
 
         Parameters
         ----------
         X, y
-            As in `fit`. A table goes on where the last call ended; each item of a list is a
-            sequence of its own.
+            As in `fit`. A table continues where the last call ended; each item of a list is a
+            separate sequence.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence.
 
         Returns
         -------
         self
-            ``loss_curve_`` has one entry more per sequence of the chunk: the loss of the
-            predictions that were made before their targets were learned from.
+            ``loss_curve_`` has one more entry per sequence of the chunk: the loss of the
+            predictions made before their targets were learned.
 
         Raises
         ------
         ValueError, TypeError
-            As `fit`; and where ``target="last"`` or ``solver="lbfgs"``.
+            As in `fit`; and with ``target="last"`` or a solver that uses all data at once, such as
+            ``solver="lbfgs"``.
 
         Warns
         -----
         UserWarning
-            If an index tells that a chunk does not begin where the last one ended, and
-            `new_sequence` does not say so. If X of a first call, of ten rows or more, is too large
-            for the weights or for `learning_rate_init`, as in `fit`.
+            If the index shows that a chunk does not begin where the last one ended, and
+            `new_sequence` is False. If X of the first call, of ten rows or more, is too large for
+            the weights or for `learning_rate_init`, as in `fit`.
         """
         return self._partial_fit(X, y, new_sequence=new_sequence)
 
@@ -163,22 +165,22 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         return new_model(self, reader, data, self.output, resolve_loss(self.output, self.loss))
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Return one row of output per row of X, or per sequence with ``target="last"``.
+        """Predict one row of outputs per row of X, or per sequence with ``target="last"``.
 
-        The estimator is not changed: the same call gives the same answer.
+        The estimator is not changed: the same call gives the same result.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
         initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the constructor's.
+            By default the parameter of the estimator.
         return_state : bool, default=False
 
         Returns
         -------
         y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
         state : array of shape (state_size,), or one row per sequence
-            Where the run ended; only if `return_state`.
+            The state at the end of the run; only if `return_state`.
 
         Warns
         -----
@@ -207,17 +209,19 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         n_steps : int
             Rows to forecast.
         context : array of shape (n_context, n_features), optional
-            Rows that the network listens to first; row 0 of the forecast is then what `predict`
-            says of the last of them. Without context the forecast goes on from the end of training.
-            Columns of DataFrames, here and in `exog`, are matched by name, if X had names in fit.
+            Rows that warm the network up first; row 0 of the forecast is then the prediction of
+            `predict` for the last of them. Without context the forecast continues from the end of
+            training. Columns of DataFrames, here and in `exog`, are matched by name, if X had names
+            in fit.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         initial_state : str or array, optional
         return_state : bool, default=False
         clip : bool, (low, high) or callable, default=False
-            True holds what is fed back in the range of the training targets, widened by its own
-            width on both sides; a pair is a range in y's units; a function of the outputs of a
-            step, (n_outputs,), in these units returns what is fed back in their place, of the same
-            shape: a threshold, say. The rows returned are what the network said.
+            True clips the outputs that are fed back to the range of the training targets, widened
+            by its own width on both sides. A pair is a range in the units of y. A function takes
+            the outputs of a step, of shape (n_outputs,) and in the units of y, and returns the
+            values to feed back instead, of the same shape: a threshold, for instance. The rows
+            returned are the outputs before clipping.
 
         Returns
         -------
@@ -228,15 +232,15 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Raises
         ------
         ValueError
-            If the network was not trained to predict its own next input, its outputs are the
-            probabilities of ``output="softmax"``, shapes do not fit, n_steps < 1, or `clip` is no
-            range, or makes of outputs another shape or numbers that are not finite.
+            If the network was not trained to predict its next input, its outputs are the
+            probabilities of ``output="softmax"``, shapes do not match, n_steps < 1, or `clip` is
+            not a range, or returns another shape or numbers that are not finite.
 
         Warns
         -----
         RuntimeWarning
             If a row leaves the range of the training targets by more than ten times its width, or
-            the loop diverges altogether; the message names the step.
+            the loop diverges; the message names the step.
         """
         self._check_fitted()
         rows, state = forecast_network(
@@ -245,7 +249,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         return (rows, state) if return_state else rows
 
     def _check_loop(self) -> None:
-        """Refuse a network whose outputs cannot be its next inputs."""
+        """Check that the outputs of the network can be fed back as its next inputs."""
         self._check_steps("forecast")
         if self._model.clock is not None:
             self._model.clock.check_can_loop()
@@ -256,28 +260,28 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         network = self._model.network
         if network.coded:
             raise ValueError(
-                f"forecast feeds outputs back as inputs, and with n_symbols={self.n_symbols} these "
-                "are symbols, which outputs are not. RNNClassifier, trained on the symbols as "
-                "labels, draws them by its method sample."
+                "forecast feeds outputs back as inputs, and with "
+                f"n_symbols={self.n_symbols} inputs are symbols, but outputs are not. "
+                "RNNClassifier, trained on the symbols as labels, draws them by its method sample."
             )
         if network.output == "softmax":
             raise ValueError(
-                'forecast feeds outputs back as inputs, and those of output="softmax" are '
-                "probabilities, where the inputs were symbols: the loop would blur them, step by "
+                'forecast feeds outputs back as inputs, and the outputs of output="softmax" are '
+                "probabilities, whereas the inputs were symbols: the loop would blur them, step by "
                 "step. RNNClassifier, trained on the symbols as labels, draws them by its method "
-                "sample. With this network draw them yourself, row by row, and hand over the state "
+                "sample. With this network draw them yourself, row by row, and pass the state on "
                 "(initial_state and return_state of predict)."
             )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.
 
-        Rows whose target is NaN are left out where ``missing_targets="skip"``.
+        With ``missing_targets="skip"`` rows whose target is NaN are skipped.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
 
         Returns
         -------
@@ -291,15 +295,16 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Returns
         -------
         torch.nn.Module
-            Batch first, in the network's dtype: (batch, time, n_features) to (batch, time,
-            n_outputs), from state 0, output function included.
+            Maps (batch, time, n_features) to (batch, time, n_outputs), in the dtype of the network,
+            from a state of zeros; includes the output function.
 
         Raises
         ------
         ImportError
             If torch is not installed.
         ValueError
-            If torch has no such cell: leaks, peepholes, activations other than tanh and relu.
+            If torch does not have the cell: with leaks, peepholes, or activations other than tanh
+            and relu.
 
         See Also
         --------
@@ -315,15 +320,15 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Parameters
         ----------
         module : torch.nn.Module
-            What `to_torch` made, or a module that holds one layer of RNN, LSTM or GRU and one
-            Linear.
+            The result of `to_torch`, or a module that contains one layer of RNN, LSTM or GRU and
+            one Linear.
         **params
-            Parameters of the estimator that say how training would go on.
+            Parameters of the estimator for further training.
 
         Returns
         -------
         RNNRegressor
-            With ``warm_start=True``, so that `fit` goes on from these weights.
+            With ``warm_start=True``, so that `fit` continues from these weights.
         """
         network, weights = from_torch(module)
         cell = network.cell
@@ -351,7 +356,7 @@ def _(model: RNNRegressor) -> Forecaster:
 
 
 def _name_of(cell: Cell) -> Any:
-    """Return the name that a cell goes by, whatever its activation; itself if it has none."""
+    """Return the name of a cell, whatever its activation; the cell itself if it has no name."""
     options = {"activation": getattr(cell, "activation", "tanh")}
     for name, make in CELLS.items():
         taken = {key: options[key] for key in options if key in signature(make).parameters}
@@ -361,10 +366,10 @@ def _name_of(cell: Cell) -> Any:
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
-    """Return a fitted echo state network as a network that can be trained, with equal outputs."""
+    """Return a trainable network with the outputs of a fitted echo state network."""
     if not hasattr(esn, "coef_"):
         raise ValueError(
-            f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
+            f"readout={esn.readout!r} cannot be trained by gradients: use the built-in readout."
         )
     # the same cell and parameters, training from the fitted weights
     network, reader = network_of(esn), esn._reader
@@ -387,7 +392,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         random_state=esn.random_state,
     )
     rnn = rnn._adopt(network, weights_of(esn), one_dimensional=reader.targets.one_dimensional)
-    # where the network stands in its data goes with it
+    # the position in the training data, so that predict and partial_fit continue from it
     names = ("n_features_in_", "feature_names_in_", "state_", "washout_", "time_step_")
     for name in (*names, "_sklearn_output_config"):
         if hasattr(esn, name):

@@ -1,4 +1,4 @@
-"""From an estimator's parameters to a network, and the weights that its training starts from."""
+"""Make the network of an estimator's parameters, and the initial weights of its training."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._progress import Progress
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
-from reservoir.estimators.rnn.network_model import NetworkModel, check_forward, check_start
+from reservoir.estimators.rnn.network_model import NetworkModel, check_start, raise_not_causal
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
@@ -39,7 +39,7 @@ from reservoir.training.params import Params
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
-# What a cell does, and what it declares of that.
+# Methods that define the steps of a cell, and methods that describe these steps.
 _STEPS = ("weights", "forward", "backward")
 _DECLARED = (
     "layer",
@@ -55,7 +55,7 @@ _DECLARED = (
 def new_model(
     estimator: Any, reader: DataReader, data: TrainingData, output: str, loss: str
 ) -> NetworkModel:
-    """Return a model that has learned nothing, of the network that an estimator's parameters name.
+    """Return an untrained model of the network that an estimator's parameters describe.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def new_model(
     reader : DataReader
     data : TrainingData
     output, loss : str
-        The function behind the readout, and what training lowers.
+        The function applied to the readout, and the loss of training.
     """
     control = read_control(estimator.gradient_control)
     network = Network(
@@ -87,7 +87,7 @@ def new_model(
 
 
 def model_of(network: Network, reader: DataReader, control: Control | None) -> NetworkModel:
-    """Return a model of a network that has seen no rows."""
+    """Return an untrained model of a network."""
     targets = reader.targets
     compares = not targets.per_sequence and (targets.classes is not None or not network.coded)
     progress = Progress(network.n_outputs, compares=compares, coded=network.coded)
@@ -96,10 +96,10 @@ def model_of(network: Network, reader: DataReader, control: Control | None) -> N
 
 
 def check_together(estimator: Any) -> None:
-    """Refuse parameters of a trained network that cannot be right, alone or together."""
+    """Check the parameters of a trained network, each alone and together."""
     check_parameters(estimator)
     _check_symbols(estimator)
-    # solvers that take all data at once refuse what is for steps or penalties
+    # solvers that use all data at once do not support truncation, and some no penalties
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
@@ -115,54 +115,56 @@ def check_together(estimator: Any) -> None:
                 )
     if solver == "hessian_free" and estimator.gradient_control:
         raise ValueError(
-            f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' does not know "
+            f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' cannot use "
             "its curvature. Use 0, or solver='lbfgs' or 'adam'."
         )
-    # a washout must leave targets to learn from
+    # targets must remain after the washout
     if isinstance(estimator.washout, str):
         if estimator.washout == "measured":
             raise ValueError(
-                'washout="measured" is for reservoirs, whose weights stay: give an integer or '
+                'washout="measured" is for reservoirs, whose weights are fixed: give an integer or '
                 '"auto".'
             )
         check_choice("washout", estimator.washout, ("auto",))
     elif estimator.target == "last" and estimator.washout:
         raise ValueError(
-            f"washout={estimator.washout} leaves out rows at the start, and target='last' has a "
+            f"washout={estimator.washout} excludes rows at the start, but target='last' has a "
             'target at the end only: give 0 or "auto".'
         )
 
 
 def _check_symbols(estimator: Any) -> None:
-    """Refuse what does not go with symbols as inputs."""
+    """Check that the parameters support symbols as inputs."""
     if estimator.n_symbols is None:
         return
     if estimator.include_input:
         raise ValueError(
-            f"include_input=True does not go with n_symbols={estimator.n_symbols}: the readout "
-            "takes numbers. Use include_input=False, or one-hot columns."
+            "include_input=True cannot be combined with "
+            f"n_symbols={estimator.n_symbols}: the readout needs numbers. Use include_input=False, "
+            "or one-hot columns."
         )
 
 
 def check_timed(estimator: Any) -> None:
-    """Refuse times with a network whose steps do not heed them, or whose rows have no room."""
+    """Check that a network with a `time_column` uses the times, and that X can contain them."""
     if estimator.time_column is None:
         return
     what = f"time_column={estimator.time_column!r}"
     if not isinstance(estimator.cell, str) or estimator.cell != "leaky":
         raise ValueError(
-            f"{what} scales the leak of cell='leaky', and cell={estimator.cell!r} is another. Use "
+            f"{what} scales the leak of cell='leaky', but the cell is cell={estimator.cell!r}. Use "
             "cell='leaky', or give the time between rows as a column of X."
         )
     if estimator.n_symbols is not None:
         raise ValueError(
-            f"{what} cannot go with n_symbols={estimator.n_symbols}, which reads X as one column, "
-            "the numbers of symbols. Use n_symbols=None and one-hot columns beside the times."
+            f"{what} cannot be combined with n_symbols={estimator.n_symbols}, which reads X as one "
+            "column, the numbers of symbols. Use n_symbols=None and one-hot columns next to the "
+            "times."
         )
 
 
 def read_control(value: Any) -> Control | None:
-    """Return what `gradient_control` asks for: a weight, or all of it."""
+    """Return the control that `gradient_control` gives, as a weight or as an object."""
     if isinstance(value, Control):
         return None if value.idle else value
     weight = check_number("gradient_control", value, low=0.0)
@@ -170,7 +172,7 @@ def read_control(value: Any) -> Control | None:
 
 
 def make_cell(estimator: Any, clock: Clock | None) -> Cell:
-    """Return the cell that an estimator's parameters name; a clock has its steps timed."""
+    """Return the cell that an estimator's parameters describe; with a clock its steps are timed."""
     cell = estimator.cell
     if isinstance(cell, Cell):
         return _of_size(_untimed(_checked(cell, cell)), estimator)
@@ -179,7 +181,7 @@ def make_cell(estimator: Any, clock: Clock | None) -> Cell:
         check_choice("cell", name, CELLS)
     rates = check_numbers("leak_rate", estimator.leak_rate)
     leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
-    SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
+    SimpleCell(estimator.n_units, leak_rate=leak)  # checks the rate, even if it is not used
     given = {
         "activation": registered_name(get_activation(estimator.activation)),
         "leak_rate": leak,
@@ -191,8 +193,9 @@ def make_cell(estimator: Any, clock: Clock | None) -> Cell:
             name for name, make in CELLS.items() if "activation" in signature(make).parameters
         ]
         raise ValueError(
-            f"activation={given['activation']!r} goes with cell={', '.join(map(repr, with_one))}; "
-            f"cell={cell!r} has functions of its own. Leave activation='tanh'."
+            f"activation={given['activation']!r} is used by cell="
+            f"{', '.join(map(repr, with_one))}; cell={cell!r} has fixed functions. Leave "
+            "activation='tanh'."
         )
 
     def named(name: str) -> Cell:
@@ -204,7 +207,7 @@ def make_cell(estimator: Any, clock: Clock | None) -> Cell:
 
 
 def _timed(cell: Cell, clock: Clock | None) -> Cell:
-    """Return a leaky cell under a clock; without one the cell itself."""
+    """Return a leaky cell with a clock; without a clock the cell itself."""
     if clock is None:
         return cell
     simple = cell.as_simple()
@@ -217,21 +220,21 @@ def _timed(cell: Cell, clock: Clock | None) -> Cell:
 
 
 def _untimed(cell: Cell) -> Cell:
-    """Refuse a cell that wants times of an estimator that has not been told of any."""
+    """Check that a cell given as an object does not need times, and return it."""
     if cell.at_even_steps() is not cell:
         raise ValueError(
-            f"cell={cell!r} reads steps; an estimator makes them of the column of X that "
-            "time_column names. Use cell='leaky' and time_column=, with activation and leak_rate "
-            "as parameters."
+            f"cell={cell!r} reads the lengths of steps; an estimator makes it from the column of X "
+            "that time_column names. Use cell='leaky' and time_column=, with activation and "
+            "leak_rate as parameters."
         )
     return cell
 
 
 def _checked(cell: Any, name: Any) -> Cell:
-    """Refuse what is no cell, or would be taken for one that it is not."""
+    """Check that an object is a cell whose descriptions match its steps, and return it."""
     if not isinstance(cell, Cell):
         raise TypeError(
-            f"{name!r} of CELLS makes {cell!r}, which is no cell: derive it from "
+            f"{name!r} of CELLS makes {cell!r}, which is not a cell: derive it from "
             "reservoir.training.cells.Cell."
         )
     _check_declarations(type(cell))
@@ -239,7 +242,7 @@ def _checked(cell: Any, name: Any) -> Cell:
 
 
 def _of_size(cell: Cell, estimator: Any) -> Cell:
-    """Refuse a cell that is not as large as the estimator says."""
+    """Check that a cell has `n_units` units and reads symbols, if there are any; return it."""
     if cell.n_units != estimator.n_units:
         raise ValueError(
             f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
@@ -248,75 +251,75 @@ def _of_size(cell: Cell, estimator: Any) -> Cell:
     if estimator.n_symbols is not None and not cell.reads_codes:
         raise ValueError(
             f"n_symbols={estimator.n_symbols}: {type(cell).__name__} does not read the numbers of "
-            "symbols; nor does any with input_shortcuts or dropout. Give one-hot columns and "
+            "symbols; nor does any cell with input_shortcuts or dropout. Give one-hot columns and "
             "n_symbols=None, or another cell, such as 'lstm'."
         )
     return cell
 
 
 def _check_declarations(kind: type[Cell]) -> None:
-    """Refuse a class that changes how a cell steps, and keeps what that cell says of itself."""
+    """Check that a class that overrides the steps of a cell also overrides their descriptions."""
     for step in _STEPS:
-        steps = _definer(kind, step)
+        stepping = _definer(kind, step)
         for name in _DECLARED:
-            says = _definer(kind, name)
-            if says is not Cell and not issubclass(says, steps):
+            declaring = _definer(kind, name)
+            if declaring is not Cell and not issubclass(declaring, stepping):
                 raise TypeError(
-                    f"cell={kind.__name__} is a {says.__name__} with a {step!r} of its own; "
-                    f"forecasts and starts would take it for a {says.__name__}. Derive it from "
-                    f"reservoir.training.cells.Cell, or define {name!r}, too."
+                    f"cell={kind.__name__} is a {declaring.__name__} that overrides {step!r}; "
+                    f"forecasts and starts would treat it as a {declaring.__name__}. Derive it "
+                    f"from reservoir.training.cells.Cell, or define {name!r}, too."
                 )
 
 
 def _definer(kind: type[Cell], name: str) -> type:
-    """Return the class that a method comes from."""
+    """Return the class that defines a method."""
     return next(cls for cls in kind.__mro__ if name in vars(cls))
 
 
 def registered_name(activation: Activation) -> str:
-    """Return the name that a trained network finds an activation by."""
+    """Return the name by which a trained network looks an activation up."""
     if ACTIVATIONS.get(activation.name) is not activation:
         registered = f"reservoir.activations.ACTIVATIONS[{activation.name!r}] = activation"
         raise ValueError(
             f"activation={activation.name!r} is another function in reservoir.activations."
-            "ACTIVATIONS, or none, and trained networks look it up there by its name. Register it "
-            f"first, under a name that is free: {code(registered)}."
+            "ACTIVATIONS, or missing there, where trained networks look it up by its name. "
+            f"Register it first, under an unused name: {code(registered)}."
         )
     return activation.name
 
 
 def resolve_init(estimator: Any, cell: Cell) -> Any:
-    """Return where training starts, if nothing is tried: "auto" is what measures best."""
+    """Return the start of training, without trials: "auto" is the best one in measurements."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
-    # starts from data do not know every cell
+    # starts from data do not support every cell
     return "orthogonal" if cell.layer() is None else "least_squares"
 
 
 def name_of_start(estimator: Any, cell: Cell) -> str | None:
-    """Return the name of where training starts; None where that is an estimator."""
+    """Return the name of the start of training; None if it is an estimator."""
     init = resolve_init(estimator, cell)
     return init if isinstance(init, str) else None
 
 
 def check_recordings(estimator: Any, network: Network, sequences: Sequences) -> None:
-    """Refuse settings that cut recordings, or carry states on, before such a network is trained."""
+    """Check, for a network that is not causal, that recordings are whole and start from zeros."""
     if network.cell.causal:
         return
     if not isinstance(estimator.truncation, (str, type(None))):
-        what = f"truncation={estimator.truncation} cuts rows to come off"
-        check_forward(estimator.cell, what, 'Use truncation="auto", whole sequences')
+        what = f"truncation={estimator.truncation} cuts off later rows"
+        raise_not_causal(estimator.cell, what, 'Use truncation="auto", whole sequences')
     last = None if len(sequences) > 1 else sequences.arrays[0]
     check_start(estimator.cell, estimator.initial_state, last)
 
 
 def check_same(network: Network, before: Network) -> None:
-    """Refuse to go on, in a warm start, with another network."""
+    """Check that a warm start continues with the same network."""
     for name in ("cell", "n_features", "n_outputs", "include_input"):
         ours, theirs = getattr(network, name), getattr(before, name)
         if ours != theirs:
             raise ValueError(
-                f"warm_start=True goes on with the network of the last fit, which had "
+                f"warm_start=True continues with the network of the last fit, which had "
                 f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
             )
 
@@ -331,10 +334,10 @@ def starting_weights(
     step: float | None,
     generator: np.random.Generator,
 ) -> Params:
-    """Return the weights that training starts from.
+    """Return the initial weights of training.
 
-    X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
-    sequences to learn from, and `step` is the gap for which leaks are given, with times.
+    X and y are as the user gave them, for an `init` estimator that is not fitted yet; `data`
+    contains the sequences to learn from; with times, `step` is the gap for which leaks are given.
     """
     init = resolve_init(estimator, network.cell)
     if not isinstance(init, str):
@@ -358,12 +361,13 @@ def starting_weights(
 
 
 def rows_per_step(cell: Cell) -> int:
-    """Return how many numbers come out of a step's recurrent products: gates times units."""
+    """Return the number of rows in the recurrent products of a step: gates times units."""
     weights = cell.at_even_steps().weights(1).values()
     return sum(w.shape[0] for w in weights if w.role == "recurrent") or cell.width
 
 
-_SAID_BY = {
+#: Property of a network -> the parameters that determine it.
+_SET_BY = {
     "cell": "n_units, activation, leak_rate (cell='leaky') and time_column",
     "include_input": "include_input",
     "n_features": "columns of X, and n_symbols if one has it",
@@ -378,19 +382,20 @@ def _fitted(init: Any, X: Any, y: Any) -> Any:
 
 
 def _check_steps(given: Any, time_step: float | None) -> None:
-    """Refuse weights that were learned where a step is another length of time."""
+    """Check that given weights were learned with the same length of a step."""
     theirs = getattr(given, "time_step_", None)
-    if theirs is None or time_step is None:  # one of them knows no times: another cell
+    if theirs is None or time_step is None:  # one has no times; then the cells differ as well
         return
     if not np.isclose(theirs, time_step, rtol=1e-6):
         raise ValueError(
             f"init={type(given).__name__} has time_step_={theirs:g}, this network {time_step:g}: "
-            "the same leak would fade in another time. Give both the same time_step, a number."
+            "the same leak would mean another time constant. Give both the same time_step, a "
+            "number."
         )
 
 
 def _weights_of(model: Any, network: Network) -> Params:
-    """Return the weights of a fitted network of either kind, if they fit this one."""
+    """Return the weights of a fitted network of either kind, after checking that they match."""
     if hasattr(model, "params_"):
         given, params = model.network_, dict(model.params_)
     elif hasattr(model, "reservoir_") and hasattr(model, "coef_"):
@@ -401,10 +406,10 @@ def _weights_of(model: Any, network: Network) -> Params:
                 params[name] = np.concatenate([-params[name], params[name]])
     else:
         raise TypeError(
-            f"init={type(model).__name__} is no fitted echo state or recurrent network with the "
+            f"init={type(model).__name__} is not a fitted echo state or recurrent network with the "
             "built-in readout."
         )
-    # the same network in all but its weights
+    # the networks may differ in their weights only
     for name in ("cell", "n_features", "n_outputs", "include_input"):
         ours, theirs = getattr(network, name), getattr(given, name)
         same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
@@ -412,13 +417,13 @@ def _weights_of(model: Any, network: Network) -> Params:
             to_rnn = "; its method to_rnn makes such a network" if hasattr(model, "to_rnn") else ""
             raise ValueError(
                 f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
-                f"both the same {_SAID_BY.get(name, 'data')}{to_rnn}."
+                f"both the same {_SET_BY.get(name, 'data')}{to_rnn}."
             )
     return params
 
 
 def _same_cell(ours: Cell, theirs: Cell) -> bool:
-    """Compare cells; leaks to the precision that a float32 network keeps them in."""
+    """Whether cells are equal, with leaks compared at the precision of a float32 network."""
     one, other = ours.at_even_steps().as_simple(), theirs.at_even_steps().as_simple()
     if one is None or other is None:
         return ours == theirs
@@ -430,7 +435,7 @@ def _same_cell(ours: Cell, theirs: Cell) -> bool:
 
 
 def network_of(esn: Any) -> Network:
-    """Return an echo state network as a network that can be trained."""
+    """Return the trainable network that corresponds to an echo state network."""
     reservoir, source = esn.reservoir_, esn._model.source
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
@@ -438,12 +443,12 @@ def network_of(esn: Any) -> Network:
     if augment is not None:
         raise ValueError(
             f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
-            "readout sees states and inputs alone. Use augment=None."
+            "readout receives states and inputs only. Use augment=None."
         )
     if source.n_past:
         raise ValueError(
             f"A network with n_lags={source.n_lags} cannot be trained as a recurrent network, "
-            "whose readout sees the present input alone. Use n_lags=1."
+            "whose readout receives the present input only. Use n_lags=1."
         )
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
@@ -458,7 +463,7 @@ def network_of(esn: Any) -> Network:
 
 
 def weights_of(esn: Any) -> Params:
-    """Return the weights of an echo state network by the names of a trained one."""
+    """Return the weights of an echo state network, by their names in a trained network."""
     return {
         **SimpleCell.params_of(esn.reservoir_),
         "coef": np.array(np.atleast_2d(esn.coef_)),
@@ -470,7 +475,7 @@ def weights_of(esn: Any) -> Params:
 
 
 def known_rows(targets: Sequence[Array]) -> list[Array] | None:
-    """Return which rows of each sequence have all their targets; None if every row has."""
+    """Return a mask of the rows with all targets, for each sequence; None if all rows have them."""
     known: list[Array] = []
     for values in targets:
         missing = np.isnan(values).reshape(len(values), -1)
@@ -479,9 +484,10 @@ def known_rows(targets: Sequence[Array]) -> list[Array] | None:
 
 
 def filled(targets: list[Array], known: list[Array] | None) -> list[Array]:
-    """Return targets without NaN: a row that misses one holds the first row that misses none.
+    """Return targets without NaN: rows with a missing target are replaced by a complete row.
 
-    So what is refused of the others is not refused of these. Nothing is learned from them.
+    The first complete row passes all checks that the others pass. Nothing is learned from the
+    replaced rows.
     """
     if known is None:
         return targets
@@ -495,7 +501,7 @@ def filled(targets: list[Array], known: list[Array] | None) -> list[Array]:
 def check_values(
     inputs: Sequence[Array], targets: list[Array], network: Network, dtype: Any
 ) -> None:
-    """Refuse values that a network of a dtype cannot take; missing targets are none."""
+    """Check that a network of a dtype supports the values; missing targets are ignored."""
     known = known_rows(targets)
     values = filled(targets, known)
     if known is None or any(rows.any() for rows in known):
@@ -504,14 +510,14 @@ def check_values(
 
 
 def _check_squares(inputs: Sequence[Array], targets: Sequence[Array], dtype: Any) -> None:
-    """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
-    for name, parts, held, remedy in (
+    """Check that squares do not overflow: of inputs in float64, of targets in `dtype`."""
+    for name, parts, squared_in, remedy in (
         ("X", inputs, np.dtype(np.float64), "StandardScaler"),
         ("y", targets, np.dtype(dtype), "TransformedTargetRegressor"),
     ):
         largest = max(float(np.abs(part).max()) for part in parts)
-        if largest > 1e-3 * float(np.finfo(held).max) ** 0.5:
+        if largest > 1e-3 * float(np.finfo(squared_in).max) ** 0.5:
             raise ValueError(
-                f"{name} reaches {largest:.3g}, and its squares overflow {held}. Scale {name} "
-                f"({remedy})."
+                f"{name} reaches {largest:.3g}, and its squares overflow {squared_in}. "
+                f"Scale {name} ({remedy})."
             )

@@ -1,17 +1,17 @@
-"""Trials of starts: some epochs for one target per sequence, and closed loops where there are any.
+"""Trials of starts: some epochs for one target per sequence, and closed loops if there are any.
 
-For one target per sequence no rule says which start suits. A reservoir under a ridge readout knows
-patients and speakers before any gradient; what decides long before the end of a sequence is learned
-from random weights, or not at all. So where ``init="auto"`` meets ``target="last"``, each start is
-trained for a while on three quarters of the sequences, the last quarter says which is ahead, and it
-goes on from there, with all of them. Random weights are taken unless another start is clearly
-ahead: a start that has learned its three quarters by heart is ahead of nothing, and what random
-weights stand on for some epochs is often a plateau, not the end.
+With one target per sequence no rule predicts which start is best. A reservoir with a ridge readout
+distinguishes patients and speakers before any gradient step, whereas events long before the end of
+a sequence are learned only from random weights, if at all. With ``init="auto"`` and
+``target="last"`` each start is therefore trained for some epochs on three quarters of the
+sequences, compared on the last quarter, and the best one is trained further, with all sequences.
+Random weights are taken unless another start is clearly better: a start may fit noise in its three
+quarters, and the loss of random weights is often on a plateau for some epochs.
 
-A one-step error says little of a loop: a readout may be right along the training data and send the
-state away as soon as it is a little off. So where a network is trained to predict its own next
-input, its start and what training makes of it are tried: loops begin at several places of the data
-and at its end, where `forecast` begins.
+The error of one step indicates little about a closed loop: a readout may be accurate along the
+training data, and let the state diverge after a small deviation. For a network that is trained to
+predict its next input, both the start and the trained weights are therefore tested in closed loop,
+from several origins in the data and from its end, where `forecast` begins.
 """
 
 from __future__ import annotations
@@ -45,39 +45,39 @@ from reservoir.training.starts import STARTS
 from reservoir.training.trainer import Data, Training, data_loss, refit_readout
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
-BASE = "orthogonal"  # what is taken unless another is clearly ahead
-_BY_CHANCE = 0.025  # how often noise is ahead
-_HELD = 0.25  # of the sequences
-_FEWEST = 12  # sequences: fewer say nothing
-_PART, _LEAST = 8, 10  # epochs of a trial: an eighth of all, ten at least, if there are so many
-_PLACES = 7  # within the data, and one more at its end
-_STEPS = 500  # of a loop; of a short series three quarters, so that a trend stays in the leeway
-_SCORED = 100  # steps of a loop that are compared with what followed
+BASE = "orthogonal"  # the start that is taken unless another is clearly better
+_BY_CHANCE = 0.025  # significance level of the t test
+_HELD_OUT = 0.25  # of the sequences
+_FEWEST = 12  # sequences: fewer are not conclusive
+_PART, _LEAST = 8, 10  # epochs of a trial: an eighth of `max_iter`, at least ten if it allows
+_ORIGINS = 7  # within the data, and one more at its end
+_STEPS = 500  # of a loop; 3/4 of a short series, so that a trend does not exceed the leeway
+_SCORED = 100  # steps of a loop that are compared with the true values
 _ENOUGH = 8  # steps of a loop, at least
-_LEEWAY = 1.0  # widths of the training range that a loop may leave it by
-_DRAWS = 3  # networks more that are drawn where the first one is lost
-_TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, where no draw will do
-_DEARER = 1.25  # times the error of lost loops that those which stay instead may have
+_LEEWAY = 1.0  # widths of the training range by which a loop may leave it
+_DRAWS = 3  # further networks that are drawn if loops of the first one are lost
+_TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, if all draws lose loops
+_DEARER = 1.25  # largest error of stable loops, relative to the error of the lost ones
 _BLOCK_STEPS = 2048
 
 
 class Start:
-    """The weights that a training run starts from.
+    """Initial weights of a training run.
 
     Attributes
     ----------
     name : str or None
-        What `init` came to; None for an estimator.
+        Name of the start, as in `init`; None for an estimator.
     params : dict of arrays
     drawn : bool
-        Whether they are random.
+        Whether the weights are random.
     """
 
     def __init__(self, name: str | None, params: Params, *, drawn: bool, trial: Any = None) -> None:
         self.name, self.params, self.drawn, self._trial = name, params, drawn, trial
 
     def settle(self, done: Training) -> None:
-        """Go back to these weights where training has lost closed loops that they keep."""
+        """Return to these weights if training has lost closed loops that were stable with them."""
         if self._trial is not None:
             self._trial.settle(done, self.params)
 
@@ -89,7 +89,7 @@ def first_weights(
     given: tuple[Any, Any],
     generator: np.random.Generator,
 ) -> Start:
-    """Return where a training run starts: of several starts, where they are tried, the best.
+    """Return the start of a training run: the best of several, if a trial is needed.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def first_weights(
 
 
 def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
-    """Say whether starts are to be compared: nobody has named one, and there is what to compare."""
+    """Whether starts are compared: `init` is "auto", and there are enough sequences."""
     named = not isinstance(estimator.init, str) or estimator.init != "auto"
     if named or estimator.target != "last" or not estimator.max_iter:
         return False
@@ -133,34 +133,35 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
 def best_start(
     estimator: Any, network: Network, data: Data, generator: np.random.Generator
 ) -> tuple[str, Params] | None:
-    """Return the start that is to be trained, and its weights after some epochs.
+    """Return the name of the best start, and its weights after some epochs.
 
-    None if weights of 0 leave no sequences to learn from, or to compare by.
+    None if too few sequences with a positive weight remain to learn from, or to compare with.
     """
-    kept, held = (data.picked(index) for index in _parted(estimator, data, generator))
-    held = held.picked(_counted(held))
-    if len(_counted(kept)) < 2 or len(held) < 2:
+    kept, held_out = (data.picked(index) for index in _parted(estimator, data, generator))
+    held_out = held_out.picked(_counted(held_out))
+    if len(_counted(kept)) < 2 or len(held_out) < 2:
         return None
     short = copy(estimator)
     short.max_iter = min(estimator.max_iter, max(_LEAST, estimator.max_iter // _PART))
-    short.n_iter_no_change = short.max_iter + 1  # some epochs on a plateau say nothing
+    short.n_iter_no_change = short.max_iter + 1  # no early stopping: a plateau may end later
     short.verbose = False
     trained, losses = {}, {}
     for name, spawned in zip(CANDIDATES, generator.spawn(len(CANDIDATES)), strict=True):
         short.init = name
         params = starting_weights(short, network, None, None, kept, step=None, generator=spawned)
-        done = run_training(short, network, params, kept, held, spawned)
-        trained[name], losses[name] = done.params, _losses(network, done.params, held)
+        done = run_training(short, network, params, kept, held_out, spawned)
+        trained[name], losses[name] = done.params, _losses(network, done.params, held_out)
         if estimator.verbose:
             say(
                 f"Trial of init={name!r}: loss {done.criterion[done.best_epoch]:.6g} of held-out "
                 f"sequences in epoch {done.best_epoch}"
             )
-    weights = np.ones(len(held)) if held.weights is None else np.ravel(list(held.weights))
-    ahead = [name for name in CANDIDATES if _is_ahead(losses[name], losses[BASE], weights)]
-    best = min(ahead, key=lambda name: weights @ losses[name], default=BASE)
+    given = held_out.weights
+    weights = np.ones(len(held_out)) if given is None else np.ravel(list(given))
+    better = [name for name in CANDIDATES if _is_better(losses[name], losses[BASE], weights)]
+    best = min(better, key=lambda name: weights @ losses[name], default=BASE)
     if estimator.verbose:
-        say(f"Training goes on from init={best!r}")
+        say(f"Training continues from init={best!r}")
     return best, trained[best]
 
 
@@ -171,37 +172,40 @@ def _losses(network: Network, params: Params, data: Data) -> Array:
         return np.array([data_loss(network, params, one) for one in each])
 
 
-def _is_ahead(losses: Array, of: Array, weights: Array) -> bool:
-    """Say whether losses are clearly the lower ones, by a paired t test."""
+def _is_better(losses: Array, base: Array, weights: Array) -> bool:
+    """Whether losses are significantly lower than those of the base, by a paired t test."""
     if not np.isfinite(losses).all():
         return False
-    if not np.isfinite(of).all():
+    if not np.isfinite(base).all():
         return True
-    gains, shares = of - losses, weights / weights.sum()
-    mean, largest = float(shares @ gains), float(shares @ shares)
-    if largest == 1:  # a single sequence
+    gains, shares = base - losses, weights / weights.sum()
+    mean, squares = float(shares @ gains), float(shares @ shares)
+    if squares == 1:  # a single sequence
         return False
-    # of a mean with unequal weights; with equal ones the variance over n
-    variance = largest / (1 - largest) * float(shares @ (gains - mean) ** 2)
-    return mean > stats.t.isf(_BY_CHANCE, 1 / largest - 1) * np.sqrt(variance)
+    # variance of a weighted mean, with 1 / squares effective sequences; with equal weights the
+    # sample variance over n
+    variance = squares / (1 - squares) * float(shares @ (gains - mean) ** 2)
+    return mean > stats.t.isf(_BY_CHANCE, 1 / squares - 1) * np.sqrt(variance)
 
 
 def _parted(estimator: Any, data: Data, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Draw which sequences are learned from and which are held out; of labels a share of each."""
+    """Draw sequences to learn from and held-out ones, stratified by label if possible."""
     n, labels = len(data), None
     if is_classifier(estimator):
         coded, codes, counts = np.unique(
             np.stack(list(data.targets)), axis=0, return_inverse=True, return_counts=True
         )
-        if counts.min() > 1 and len(coded) <= _HELD * n:
+        if counts.min() > 1 and len(coded) <= _HELD_OUT * n:
             labels = codes.ravel()
     seed = int(generator.integers(2**31))
-    kept, held = train_test_split(np.arange(n), test_size=_HELD, stratify=labels, random_state=seed)
-    return np.sort(kept), np.sort(held)
+    kept, held_out = train_test_split(
+        np.arange(n), test_size=_HELD_OUT, stratify=labels, random_state=seed
+    )
+    return np.sort(kept), np.sort(held_out)
 
 
 def _counted(data: Data) -> Array:
-    """Return which sequences have a weight."""
+    """Return the numbers of the sequences with a positive weight."""
     if data.weights is None:
         return np.arange(len(data))
     return np.flatnonzero([np.any(np.asarray(weight) > 0) for weight in data.weights])
@@ -211,12 +215,12 @@ def _counted(data: Data) -> Array:
 
 
 def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
-    """Return how to try an estimator's loop; None if it has none, or was told where to start."""
+    """Return the trial of an estimator's closed loops; None if it has none, or `init` is given."""
     network = model.network
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
     if resolve_init(estimator, network.cell) not in STARTS:
-        return None  # nothing is known at a random start
+        return None  # the readout of a random start has not been fitted
     if estimator.target == "last" or is_classifier(estimator) or network.output == "softmax":
         return None
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
@@ -228,15 +232,15 @@ def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
     if pairing.problem is not None:
         return None
     trial = Trial(network, Data(inputs, targets, starts=np.stack(task.starts)))
-    return trial if trial.places else None
+    return trial if trial.origins else None
 
 
 def _followed(
     inputs: Sequence[Array], targets: Sequence[Array], known: list[Array] | None
 ) -> tuple[list[Array], list[Array]]:
-    """Return sequences whose missing targets are the next inputs, which targets are known to be.
+    """Return sequences whose missing targets are filled with the next inputs.
 
-    A last row without a target has no next input, and is left out.
+    A last row without a target has no next input, and is dropped.
     """
     if known is None:
         return list(inputs), list(targets)
@@ -250,59 +254,60 @@ def _followed(
 
 
 class Trial:
-    """Loops on own outputs, from the same places for all weights.
+    """Closed loops, from the same origins for all weights.
 
     Parameters
     ----------
     network : Network
     data : Data
-        The sequences, with ``y[t] == X[t+1]`` in the first columns of X; what is behind them in X
-        is exogenous, and ends the loops with the data.
+        The sequences, with ``y[t] == X[t+1]`` in the first columns of X; further columns of X are
+        exogenous, and the loops then end with the data.
     """
 
     def __init__(self, network: Network, data: Data) -> None:
         self.network, self.data = network, data
         q = network.n_outputs
         self.driven = network.n_features > q
-        self.yardstick = Baseline.of(data.targets)
-        self.n_steps, self.places = self._find_places()
+        self.baseline = Baseline.of(data.targets)
+        self.n_steps, self.origins = self._find_origins()
         self.n_scored = min(self.n_steps, _SCORED)
 
-    def _find_places(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return how long loops are, and where they begin: a sequence, and a row of it."""
+    def _find_origins(self) -> tuple[int, list[tuple[int, int]]]:
+        """Return the number of steps of loops, and their origins: (sequence, row)."""
         lengths = np.array([len(X) for X in self.data.inputs])
         known = min(_STEPS if self.driven else _SCORED, int(lengths.max()) // 4)
         first = np.minimum(100, lengths // 10)
         rooms = np.maximum(lengths - known - first + 1, 0)
         if known < _ENOUGH:
             return 0, []
+        # evenly spaced over all rows of all sequences from which a loop can be scored
         ends = np.cumsum(rooms)
-        places = []
-        for pick in np.unique(np.linspace(0, ends[-1] - 1, _PLACES).astype(int)):
+        origins = []
+        for pick in np.unique(np.linspace(0, ends[-1] - 1, _ORIGINS).astype(int)):
             i = int(np.searchsorted(ends, pick, side="right"))
-            places.append((i, int(first[i] + pick - (ends[i] - rooms[i]))))
+            origins.append((i, int(first[i] + pick - (ends[i] - rooms[i]))))
         if self.driven:
-            return known, places
+            return known, origins
         return min(_STEPS, 3 * int(lengths.max()) // 4), [
-            *places,
+            *origins,
             (len(lengths) - 1, int(lengths[-1])),
         ]
 
-    def verdict(self, params: Params) -> LoopScore:
-        """Run the loops."""
+    def score(self, params: Params) -> LoopScore:
+        """Run the loops, and return their score."""
         with np.errstate(over="ignore", invalid="ignore"):
             states = self._teacher_forced_state(params)
             with using("numpy"):  # one step at a time: nothing for kernels
                 rows = self._run(params, states)
             targets = self.data.targets
-            followed = [targets[i][t : t + self.n_scored] for i, t in self.places]
-            return score_loops(rows, followed, self.yardstick, leeway=_LEEWAY)
+            followed = [targets[i][t : t + self.n_scored] for i, t in self.origins]
+            return score_loops(rows, followed, self.baseline, leeway=_LEEWAY)
 
     def _teacher_forced_state(self, params: Params) -> Array:
-        """Return the state before each place, the data played up to there."""
+        """Return the state before each origin, of a teacher-forced run up to there."""
         states: list[Array] = []
         at, row, state = -1, 0, np.empty(0)
-        for i, t in self.places:
+        for i, t in self.origins:
             if i != at:
                 starts = self.data.starts
                 size = self.network.cell.state_size
@@ -326,9 +331,9 @@ class Trial:
             return outputs[0], state
 
         def exog(k: int) -> Array:
-            return np.stack([inputs[i][t + k, q:] for i, t in self.places])
+            return np.stack([inputs[i][t + k, q:] for i, t in self.origins])
 
-        first = np.stack([self._row(i, t) for i, t in self.places]).astype(inputs[0].dtype)
+        first = np.stack([self._row(i, t) for i, t in self.origins]).astype(inputs[0].dtype)
         driven = exog if self.driven else None
         return run_loops(advance, first, state, self.n_steps, q, driven)
 
@@ -337,18 +342,20 @@ class Trial:
         return X[t] if t < len(X) else np.asarray(self.data.targets[i][-1])
 
     def safest(self, params: Params, draw: Callable[[], Params], data: Data) -> Params:
-        """Return a start whose loops stay: these weights, others, or a smaller readout.
+        """Return a start with stable loops: these weights, other draws, or a smaller readout.
 
-        Weights whose loops all stay are returned as they are.
+        The given weights are returned if none of their loops is lost.
         """
-        best, starts = (self.verdict(params), params), [params]
+        best, starts = (self.score(params), params), [params]
         while best[0].n_lost and len(starts) <= _DRAWS:
             starts.append(draw())
             best = self._better(best, starts[-1])
         for tau in _TAUS:
             if not best[0].n_lost:
                 break
-            limit = _DEARER * best[0].error  # a series may have to leave its range: do not hold it
+            # the series itself may leave its range (a trend): a readout that prevents this is less
+            # accurate, and not taken
+            limit = _DEARER * best[0].error
             for start in starts:
                 smaller = refit_readout(self.network, start, data, tau=tau)
                 best = self._better(best, smaller, limit)
@@ -357,16 +364,16 @@ class Trial:
     def _better(
         self, best: tuple[LoopScore, Params], params: Params, limit: float = np.inf
     ) -> tuple[LoopScore, Params]:
-        verdict = self.verdict(params)
-        return (verdict, params) if verdict < best[0] and verdict.error <= limit else best
+        score = self.score(params)
+        return (score, params) if score < best[0] and score.error <= limit else best
 
     def settle(self, done: Training, start: Params) -> None:
-        """Go back to the start where training has lost loops, and they were as accurate there."""
+        """Return to the start if training has lost loops that were about as accurate before."""
         if not done.best_epoch:
             return
-        trained = self.verdict(done.params)
+        trained = self.score(done.params)
         if not trained.n_lost:
             return
-        before = self.verdict(start)
+        before = self.score(start)
         if before < trained and before.error <= _DEARER * trained.error:
             done.params, done.best_epoch = start, 0

@@ -1,4 +1,4 @@
-"""What `RNNClassifier.sample` is given: the symbols read first, and what may follow what."""
+"""Arguments of `RNNClassifier.sample`: the symbols to read first, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences, code
 
 _FEEDS_BACK = (
-    "sample feeds each symbol that it draws back as the next input, so X must hold the symbols "
-    "one-hot, a column for each class in the order of classes_, or with n_symbols their places "
+    "sample feeds each symbol that it draws back as the next input, so X must contain the symbols "
+    "one-hot, a column for each class in the order of classes_, or with n_symbols their indices "
     "there, and y[t] must be the symbol of X[t+1]. "
 )
 
 
 class Beginning(NamedTuple):
-    """Where a walk begins: the last symbol that is known, and the state before it."""
+    """Start of a walk: the last known symbol, and the state before it."""
 
     symbol: int
     state: Array
 
 
 def check_alphabet(classifier: Any) -> None:
-    """Refuse a network whose classes are not the symbols that it reads."""
+    """Check that the classes of a network are the symbols that it reads."""
     if classifier.target != "step" or classifier._reader.targets.per_sequence:
         raise ValueError('sample needs a label at every step; this network has target="last".')
     if classifier._model.clock is not None:
@@ -37,8 +37,8 @@ def check_alphabet(classifier: Any) -> None:
         pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
         raise ValueError(
             f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), and there are "
-            f"{n_classes} classes. Of an array of symbols make {code(pairs)}, then fit; one that y "
-            "does not hold is a class, too: name all of them as classes in partial_fit."
+            f"{n_classes} classes. From an array of symbols make {code(pairs)}, then fit; if y "
+            "does not contain all of them, name them all as classes in partial_fit."
         )
     problem = classifier._model.progress.pairing.problem
     if problem is not None:
@@ -46,7 +46,7 @@ def check_alphabet(classifier: Any) -> None:
 
 
 def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
-    """Run over the context, all but its last symbol; without one go on from the end of training."""
+    """Run over all but the last symbol of the context, or continue from the end of training."""
     if context is None:
         return _end_of_training(classifier, initial_state)
     sequences = _read_context(classifier, context)
@@ -64,8 +64,8 @@ def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
     progress = classifier._model.progress
     if not progress.continues:
         raise ValueError(
-            "After training on several sequences there is no one state to go on from: sample needs "
-            "context=, the symbols to read first."
+            "After training on several sequences there is no single state to continue from: sample "
+            "needs context=, the symbols to read first."
         )
     if np.isnan(progress.last_output).any():
         raise ValueError(
@@ -79,7 +79,7 @@ def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
 
 
 def _read_context(classifier: Any, context: Any) -> Sequences:
-    """Return the rows of a context: of symbols, or as X in fit."""
+    """Return the rows of a context, given as symbols or as X in fit."""
     if isinstance(context, str):
         raise TypeError(
             f"context={context!r} is one text: give its symbols one by one, "
@@ -92,12 +92,12 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
         return sequences
     symbols = np.asarray(context)
     if not len(symbols):
-        raise ValueError("context holds no symbol: give one at least, or context=None.")
+        raise ValueError("context contains no symbol: give at least one, or context=None.")
     classes = classifier.classes_
     known = np.isin(symbols, classes)
     if not known.all():
         raise ValueError(
-            f"context holds {symbols[~known].tolist()[0]!r}, which is not among the classes "
+            f"context contains {symbols[~known].tolist()[0]!r}, which is not among the classes "
             f"{_shown(classes)}."
         )
     places = np.searchsorted(classes, symbols)
@@ -105,7 +105,7 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
 
 
 def row_of_symbol(symbol: int, network: Any, dtype: Any) -> Array:
-    """Return the row of X that stands for a symbol: its number, or one column that is 1."""
+    """Return the row of X for a symbol: its number, or one-hot."""
     if network.coded:
         return np.array([symbol], dtype=dtype)
     row = np.zeros(network.n_features, dtype)
@@ -114,21 +114,21 @@ def row_of_symbol(symbol: int, network: Any, dtype: Any) -> Array:
 
 
 def _symbols_of(rows: Array, *, coded: bool) -> Array:
-    """Return which symbol each row of a context stands for."""
+    """Return the symbol of each row of a context."""
     if coded:
         return rows[:, 0].astype(int)
     one_hot = ((rows == 0) | (rows == 1)).all(axis=1) & (rows.sum(axis=1) == 1)
     if not one_hot.all():
         row = int(np.argmin(one_hot))
         raise ValueError(
-            f"Row {row} of context is no symbol: one column of it must be 1, the others 0. "
+            f"Row {row} of context is not a symbol: one column of it must be 1, the others 0. "
             f"{_FEEDS_BACK}"
         )
     return rows.argmax(axis=1)
 
 
 def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Array | None]:
-    """Return a function of the last symbol: which may follow; None where all may."""
+    """Return a function from the last symbol to the symbols that may follow; None means all."""
     if allowed is None:
         return lambda symbol: None
     n = len(classes)
@@ -137,16 +137,16 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
         table = allowed.toarray() if sparse.issparse(allowed) else np.asarray(allowed)
     if table.shape not in ((n,), (n, n)) or table.dtype.kind not in "biuf":
         raise ValueError(
-            f"allowed must be a mask of shape ({n},), a place for each class in the order of "
+            f"allowed must be a mask of shape ({n},), an entry for each class in the order of "
             f"classes_, or an adjacency matrix of shape ({n}, {n}), whose rows are the last "
             f"symbols; got {table.dtype} of shape {table.shape}."
         )
     if table.ndim == 1:
         mask = np.flatnonzero(_as_mask(table))
         if not len(mask):
-            raise ValueError("allowed lets no symbol through: one at least must be True.")
+            raise ValueError("allowed excludes all symbols: at least one must be True.")
         return lambda symbol: mask
-    if sparse.issparse(table):  # a copy: it may share its arrays with others
+    if sparse.issparse(table):  # a copy, since it is changed below
         _as_mask(table.tocsr().data)
         matrix = sparse.csr_array(table, copy=True)
     else:
@@ -160,22 +160,22 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
 
 def _as_mask(values: Array) -> Array:
     if not np.isfinite(values).all():
-        raise ValueError("allowed contains NaN or infinity; give True or 1 where a symbol may be.")
+        raise ValueError("allowed contains NaN or infinity; give True or 1 for allowed symbols.")
     return values != 0
 
 
 def _check_no_dead_ends(matrix: Any, classes: Array, first: int) -> None:
-    """Refuse a symbol behind which nothing is allowed, if a walk may come to it."""
+    """Check that no symbol that a walk can reach has no allowed successor."""
     met = csgraph.breadth_first_order(matrix, first, return_predecessors=False)
     stuck = np.sort(met[np.diff(matrix.indptr)[met] == 0])
     if len(stuck):
         raise ValueError(
-            f"allowed lets nothing follow the symbol {classes[stuck].tolist()[0]!r} (row "
-            f"{stuck[0]}), which may come up. Allow one there, itself for instance, or take it "
-            "out of the other rows."
+            f"allowed excludes all symbols after {classes[stuck].tolist()[0]!r} (row "
+            f"{stuck[0]}), which may be drawn. Allow one in that row, for instance the symbol "
+            "itself, or exclude the symbol in the other rows."
         )
 
 
 def _shown(classes: Array) -> str:
     names = ", ".join(map(repr, classes[:10].tolist()))
-    return f"[{names}]" if len(classes) <= 10 else f"[{names}, ... {len(classes)} in all]"
+    return f"[{names}]" if len(classes) <= 10 else f"[{names}, ... {len(classes)} in total]"

@@ -1,4 +1,4 @@
-"""A training run: what to learn from, where it starts, with which solver, and what to say of it."""
+"""A training run: its data, initial states and solver, and the warnings about its result."""
 
 from __future__ import annotations
 
@@ -32,39 +32,40 @@ from reservoir.training.schedules import get_schedule
 from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.trainer import Data, Training, train
 
-TRUNCATION = 50  # steps of one update, where the targets come at every step
-#: Solvers that take all data at once; of the settings each takes those that it names.
+TRUNCATION = 50  # steps of one update, with a target at every step
+#: Solvers that use all data at once; each receives the settings that its signature names.
 _WHOLE: dict[str, Callable[..., Training]] = {
     "lbfgs": train_lbfgs,
     "least_squares": train_least_squares,
     "hessian_free": train_hessian_free,
 }
-_STARTING_RUNS = 20  # of a least-squares start, about
-_FLAT = 3.0  # a sum beyond which tanh has a slope below .01
-_MOST = 0.5  # of the sums; outliers take fewer
-_LONGEST = 0.5  # what a step may move the sum of a bounded unit by
-_LOOKED_AT = 1000  # rows in all, at most
-_FEWEST_ROWS = 10  # rows: fewer say nothing
-_BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # move each weight by about the rate
+_STARTING_RUNS = 20  # cost of a least-squares start, about, in runs over the data
+_FLAT = 3.0  # sums beyond which the slope of tanh is below .01
+_MOST = 0.5  # largest share of saturated sums; outliers saturate fewer
+_LONGEST = 0.5  # largest change by one update of the sum of a bounded unit
+_INSPECTED = 1000  # rows in total, at most
+_FEWEST_ROWS = 10  # rows: fewer are not conclusive
+_BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # change each weight by about the rate
 _REMEDY = "Scale X (StandardScaler in a pipeline, within PerStep for sequences)"
 
 
 class Task(NamedTuple):
-    """The data that a network learns, and the held-out data that stop its training.
+    """The data that a network learns from, and the held-out data that stop its training.
 
     Attributes
     ----------
     learned : Data
     validation : Data or None
     sequences : Sequences
-        All of them, those held out too.
+        All sequences, including held-out ones.
     targets : list of arrays
-        Without NaN: `known` says which rows have one; None if all have.
+        Targets, with missing ones filled.
     known : list of arrays or None
+        Mask of the rows that have a target; None if all have one.
     weights : list of arrays or None
-        0 where a target is missing.
+        Weights of rows, 0 where a target is missing.
     skips : list of int
-        Rows of each sequence that are washout.
+        Washout of each sequence.
     starts : list of arrays
         The state before each sequence.
     """
@@ -82,7 +83,7 @@ class Task(NamedTuple):
 def training_task(
     estimator: Any, model: NetworkModel, data: TrainingData, generator: np.random.Generator
 ) -> Task:
-    """Return what a network is to learn: washout, missing targets and held-out rows apart."""
+    """Return the training data, with washout, missing targets and held-out rows separated."""
     sequences, known = data.sequences, known_rows(data.targets)
     weights, targets = weights_of_known(data.weights, known), filled(data.targets, known)
     skips = washout_lengths(estimator, sequences.lengths)
@@ -94,7 +95,7 @@ def training_task(
 
 
 def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
-    """Return how many rows at the start of each sequence have no part in the loss."""
+    """Return the number of rows at the start of each sequence that the loss excludes."""
     several = len(lengths) > 1 and isinstance(estimator.washout, str)  # each starts from zeros
     if several or estimator.target == "last":
         return [0] * len(lengths)
@@ -120,7 +121,7 @@ def _split(
     dtype: str,
     generator: np.random.Generator,
 ) -> tuple[Data, Data | None]:
-    """Return what to learn from, and what to stop by."""
+    """Return the data to learn from, and the held-out data for early stopping, if any."""
     last = estimator.target == "last"
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
@@ -129,25 +130,25 @@ def _split(
     if not estimator.early_stopping:
         require_targets(rows)
         return whole, None
-    # of several sequences some are held out, of a single one its end
+    # hold out some of several sequences, or the end of a single one
     if len(inputs) > 1:
         labels = None
-        if last and is_classifier(estimator):  # one-hot; -1 for what does not count
+        if last and is_classifier(estimator):  # one-hot; -1 for sequences of weight 0
             counts = np.array([(row > 0).any() for row in rows])
             labels = np.where(counts, np.stack(targets).argmax(axis=1), -1)
-        kept, out = _drawn_apart(len(inputs), share, generator, labels)
+        kept, held_out = _draw_held_out(len(inputs), share, generator, labels)
         require_targets([rows[i] for i in kept])
-        require_targets([rows[i] for i in out], "stop by")
-        return whole.picked(kept), whole.picked(out)
+        require_targets([rows[i] for i in held_out], "validate on")
+        return whole.picked(kept), whole.picked(held_out)
     if last:
         raise ValueError(
-            "early_stopping needs at least two sequences where target='last'; X holds one."
+            "early_stopping needs at least two sequences with target='last'; X contains one."
         )
     cut = len(inputs[0]) - max(1, round(share * len(inputs[0])))
     head, tail = rows[0][:cut].copy(), rows[0].copy()
-    tail[:cut] = 0
+    tail[:cut] = 0  # validation runs over the head too, so that its states are warmed up
     require_targets([head])
-    require_targets([tail], "stop by")
+    require_targets([tail], "validate on")
     begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last, whole.dtype)
     return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype)
 
@@ -155,7 +156,7 @@ def _split(
 def _weights_of_rows(
     inputs: list[Array], weights: list[Array] | None, skips: list[int], last: bool
 ) -> list[Array]:
-    """Return how much each target counts: 1 at most, 0 in the washout."""
+    """Return the weight of each target in the loss: 1 at most, 0 in the washout."""
     rows = [np.ones(1 if last else len(X)) for X in inputs]
     if weights is not None:
         largest = max(float(w.max(initial=0.0)) for w in weights) or 1.0
@@ -165,33 +166,33 @@ def _weights_of_rows(
     return rows
 
 
-def _drawn_apart(
+def _draw_held_out(
     n: int, share: float, generator: np.random.Generator, labels: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return which of n sequences are learned from, and which are held out.
+    """Draw the numbers of the sequences, out of n, to learn from, and of those to hold out.
 
-    With labels (codes; -1 for sequences that do not count) the last sequence of a class is not held
-    out as long as there is another one to hold out in its place.
+    With labels (codes; -1 for sequences of weight 0) the last sequence of a class is held out only
+    if no other sequence is left to hold out.
     """
-    n_held, order = max(1, round(share * n)), generator.permutation(n)
-    if n_held >= n:
+    n_held_out, order = max(1, round(share * n)), generator.permutation(n)
+    if n_held_out >= n:
         raise ValueError(
             f"validation_fraction={share} leaves none of {n} sequences to learn from. Lower it."
         )
     if labels is not None:
-        left = Counter(labels.tolist())
+        remaining = Counter(labels.tolist())
         last_ones = []
         for i in order:
-            last_ones.append(labels[i] >= 0 and left[labels[i]] == 1)
-            left[labels[i]] -= 1
+            last_ones.append(labels[i] >= 0 and remaining[labels[i]] == 1)
+            remaining[labels[i]] -= 1
         order = order[np.argsort(last_ones, kind="stable")]
-    return np.sort(order[n_held:]), np.sort(order[:n_held])
+    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
 def require_targets(rows: list[Array], what: str = "fit") -> None:
-    """Refuse data of which no row counts."""
+    """Check that at least one row has a positive weight."""
     if not any((row > 0).any() for row in rows):
-        raise ValueError(f"No rows to {what}: every row has weight 0 or lies in the washout.")
+        raise ValueError(f"No rows to {what}: every row has weight 0 or is in the washout.")
 
 
 def run_training(
@@ -202,7 +203,7 @@ def run_training(
     validation: Data | None,
     generator: np.random.Generator,
 ) -> Training:
-    """Train as the estimator's parameters say."""
+    """Train the network with the solver and the settings of the estimator."""
     size = size_of_batch(estimator)
     options: dict[str, Any] = {
         "max_iter": estimator.max_iter,
@@ -217,7 +218,7 @@ def run_training(
         "random_state": generator,
         "report": partial(_show, total=estimator.max_iter) if estimator.verbose else None,
     }
-    # solvers that take all data at once have no steps to size
+    # solvers that use all data at once have no learning rate, and name the settings they use
     solver = name_of_solver(estimator.solver)
     if solver in _WHOLE:
         solve = _WHOLE[solver]
@@ -226,7 +227,7 @@ def run_training(
         known = signature(solve).parameters
         used = {name: value for name, value in options.items() if name in known}
         return solve(network, params, data, **used)
-    # schedules count epochs, optimizers updates
+    # schedules count epochs, but optimizers updates: find the number of updates in an epoch
     truncation = steps_of_update(estimator) if network.cell.causal else None
     n_updates = sum(
         -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
@@ -248,7 +249,7 @@ def run_training(
 
 
 def engine_for_training(estimator: Any, network: Network, data: Data) -> str:
-    """Choose who loops over time, by how long all of the training would take NumPy."""
+    """Choose the engine of the loop over time, by the estimated training time in NumPy."""
     size = min(size_of_batch(estimator), len(data))
     n_steps = sum(len(X) for X in data.inputs) / size
     seconds = numpy_seconds((1, size, rows_per_step(network.cell)))
@@ -256,7 +257,7 @@ def engine_for_training(estimator: Any, network: Network, data: Data) -> str:
 
 
 def size_of_batch(estimator: Any) -> int:
-    """Return how many sequences are played side by side."""
+    """Return the number of sequences that are run in parallel."""
     return BATCH_SIZE if estimator.batch_size == "auto" else estimator.batch_size
 
 
@@ -269,7 +270,7 @@ def steps_of_update(estimator: Any) -> int | None:
 
 
 def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
-    """Return the rows that `partial_fit` looks back to after `fit`; None if it does not.
+    """Return the last rows of `fit`, for a `partial_fit` that uses them; None if it does not.
 
     Targets of rows of weight 0 are NaN.
     """
@@ -285,21 +286,21 @@ def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
 
 
 def check_loss_finite(done: Training) -> None:
-    """Refuse a run whose loss was never finite."""
+    """Check that the loss of a run was finite in at least one epoch."""
     if not np.isfinite(done.criterion[done.best_epoch]):
         raise ValueError(
-            "The loss overflows from the start on. Scale X and y, or use a bounded activation "
+            "The loss overflows already at the start. Scale X and y, or use a bounded activation "
             'such as "tanh".'
         )
 
 
 def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: bool) -> bool:
-    """Say what went wrong, if something did; return whether it was said.
+    """Warn if training failed, and return whether a warning was given.
 
-    `drawn` says whether the weights were random at the start.
+    `drawn` states whether the initial weights were random.
     """
     loss = done.criterion[done.best_epoch]
-    # the worst first: at most one is said
+    # in the order of severity, since at most one warning is given
     if done.trouble:
         text = (
             f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
@@ -317,9 +318,9 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
         )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
-            f"max_iter=0 leaves the weights as they were drawn, which know nothing: starts from "
-            f"data do not know {type(network.cell).__name__}. Set max_iter above 0, or "
-            "give init= a fitted network."
+            "max_iter=0 keeps the random initial weights, which have learned nothing: starts from "
+            f"data do not support {type(network.cell).__name__}. Set max_iter above 0, or give "
+            "init= a fitted network."
         )
     else:
         return False
@@ -343,35 +344,37 @@ def _show(done: Training, *, total: int) -> None:
 
 
 def rate_of(estimator: Any) -> float:
-    """Return how far an update moves each weight of a network, about; 0 where none can tell."""
+    """Return the approximate change of each weight in an update; 0 if the solver has no bound."""
     return estimator.learning_rate_init if estimator.solver in _BY_RATE else 0.0
 
 
 def warn_of_large_inputs(
     network: Network, params: Params, data: Data, *, rate: float = 0.0
 ) -> bool:
-    """Say so where inputs are too large for the weights, or for the steps; return whether it was.
+    """Warn if inputs are too large for the weights or the updates; return whether it was done.
 
-    Sums that are flat are beyond learning; steps that move them from one end to the other find
-    nothing between.
+    Saturated units hardly learn, and updates that take a unit from one bound to the other miss the
+    values between.
     """
     if network.coded or not _bounded(network.cell):
-        return False  # scaling is no help
+        return False  # scaling would not help
     rows = _some_rows(network.cell, data)
     with np.errstate(over="ignore"):
         if len(rows) < _FEWEST_ROWS or np.sqrt(np.mean(rows**2, axis=0)).max() <= _FLAT:
-            return False  # of order 1
-        share = _share_of_flat(network, params, rows)
+            return False  # inputs are of order 1
+        share = _saturated_share(network, params, rows)
         move = rate * float(np.median(np.linalg.norm(rows, axis=1)))
     if share > _MOST:
         text = (
-            f"X is too large for this network: its columns alone take {share:.0%} of the units' "
-            f"sums beyond {_FLAT:g}, where tanh and gates are flat and hardly learn. {_REMEDY}."
+            f"X is too large for this network: its columns alone drive {share:.0%} of the sums of "
+            f"units beyond {_FLAT:g}, where tanh and gates are saturated and hardly learn. "
+            f"{_REMEDY}."
         )
     elif move > _LONGEST:
         text = (
-            f"X is too large for learning_rate_init={rate:g}: an update moves the sums of units "
-            f"by up to {move:.2g}, where {_LONGEST:g} is much. {_REMEDY}, or lower the rate."
+            f"X is too large for learning_rate_init={rate:g}: an update changes the sums of units "
+            f"by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower the "
+            "rate."
         )
     else:
         return False
@@ -379,29 +382,29 @@ def warn_of_large_inputs(
     return True
 
 
-def _share_of_flat(network: Network, params: Params, rows: Array) -> float:
-    """Return the share of sums ``W_in u + bias`` that are flat."""
-    sums = [rows @ W_in.T + bias for W_in, bias in _readers(network, params)]
+def _saturated_share(network: Network, params: Params, rows: Array) -> float:
+    """Return the share of sums ``W_in u + bias`` that saturate units."""
+    sums = [rows @ W_in.T + bias for W_in, bias in _input_weights(network, params)]
     return float(np.mean(np.abs(np.hstack(sums)) > _FLAT)) if sums else 0.0
 
 
 def _some_rows(cell: Cell, data: Data) -> Array:
-    """Draw rows of sequences; evenly spaced ones may all be of the same hour of the day."""
+    """Draw rows at random: evenly spaced ones could all be of the same hour of the day."""
     rng = np.random.default_rng(0)
-    some = rng.permutation(len(data))[:_LOOKED_AT]
-    each = _LOOKED_AT // len(some)
+    some = rng.permutation(len(data))[:_INSPECTED]
+    each = _INSPECTED // len(some)
     inputs = (data.inputs[i] for i in some)
     rows = [X[np.sort(rng.permutation(len(X))[:each])] for X in inputs]
     return cell.channels(np.concatenate(rows)).astype(np.float64)
 
 
-def _readers(network: Network, params: Params) -> list[tuple[Array, Any]]:
-    """Return the weights that read the inputs, each with the bias that may take their mean away."""
+def _input_weights(network: Network, params: Params) -> list[tuple[Array, Any]]:
+    """Return the input weights, each with the bias that may cancel the mean of inputs."""
     cell, n = network.cell, network.n_features
     layer = cell.layer()
     if layer is not None:
         return [(params[layer.inputs][layer.rows], params[layer.bias][layer.rows])]
-    # those with a column more where the inputs have one; it is behind those of states
+    # weights with one more column if the inputs have one more; those columns come last
     wider, found = cell.weights(n + 1), []
     for name, weight in cell.weights(n).items():
         if weight.role == "input" and weight.shape[1:] != wider[name].shape[1:]:
@@ -410,7 +413,7 @@ def _readers(network: Network, params: Params) -> list[tuple[Array, Any]]:
 
 
 def _bounded(cell: Cell) -> bool:
-    """Say whether units have bounds, as gates have; those of some activations do not."""
+    """Whether units are bounded, as gates are; with some activations they are not."""
     parts = getattr(cell, "cells", None)
     if parts is not None:
         return all(_bounded(part) for part in parts)

@@ -663,7 +663,7 @@ def test_partial_fit_goes_on_with_the_readout_it_began_with():
     for first, second in ((None, SGDRegressor()), (SGDRegressor(random_state=0), None)):
         esn = ESNRegressor(20, readout=first, random_state=0).partial_fit(X[:200], y[:200])
         before = esn.predict(X[200:])
-        with pytest.raises(ValueError, match="is of another kind than that of earlier calls"):
+        with pytest.raises(ValueError, match="differs in kind from the readout of earlier calls"):
             esn.set_params(readout=second).partial_fit(X[200:], y[200:])
         assert np.array_equal(esn.predict(X[200:]), before)
         assert np.isfinite(esn.fit(X, y).predict(X)).all()

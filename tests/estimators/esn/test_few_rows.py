@@ -88,7 +88,7 @@ def test_what_is_forgotten_too_fast_is_told_if_it_matters(noise, is_told, global
     options = {"leak_rate": 1.0, "alpha": 1e-6, "forgetting": 0.995}
     options["random_state"] = global_random_seed
     messages = told(lambda: ESNRegressor(200, **options).fit(X[:1000], y[:1000]))
-    found = ["remembers some 200 rows for 202 columns" in each for each in messages]
+    found = ["remembers about 200 rows for 202 columns" in each for each in messages]
     assert found == [True] * is_told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

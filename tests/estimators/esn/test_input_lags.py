@@ -249,7 +249,7 @@ def test_bad_values_are_refused(name, value, error, match):
             {"include_input": False},
             "n_lags=3: the lags are inputs.*include_input=True, or n_lags=1",
         ),
-        ({"time_column": 1, "leak_rate": 0.5}, "time_column=1 cannot go with n_lags=3"),
+        ({"time_column": 1, "leak_rate": 0.5}, "time_column=1 cannot be combined with n_lags=3"),
         ({"n_lags": 201}, "n_lags=201 and skip=2 use 400 rows before.*n_samples=400"),
     ],
 )

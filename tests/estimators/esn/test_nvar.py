@@ -426,7 +426,7 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
     assert np.abs(bare.predict(inputs) - targets)[1:].max() < 0.01
     with pytest.raises(ValueError, match=r"y, with 3 columns, must continue .* which has 1"):
         NVARRegressor(increments=True).fit(inputs[:, :1], targets)
-    with pytest.raises(ValueError, match="increments=True is the ridge's"):
+    with pytest.raises(ValueError, match="increments=True is a parameter of the built-in ridge"):
         NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
 
 

@@ -381,7 +381,7 @@ class TestDivergence:
 
     def test_clip_is_advised_where_it_was_not_used(self, esn):
         with pytest.warns(
-            RuntimeWarning, match="clip=True in forecast holds what is fed back near"
+            RuntimeWarning, match="clip=True in forecast keeps the fed-back outputs near"
         ):
             esn.forecast(300)
         # what is fed back stays in the bounds; the outputs themselves go far beyond them

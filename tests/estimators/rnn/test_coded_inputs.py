@@ -332,11 +332,11 @@ def test_refusals():
             coded.partial_fit(bad, y)
     with pytest.raises(ValueError, match="sequence 1 of X"):
         coded.fit([codes[:50, None], codes[50:, None] + 3], [y[:50], y[50:]])
-    with pytest.raises(ValueError, match="include_input=True does not go with n_symbols=5"):
+    with pytest.raises(ValueError, match="include_input=True cannot be combined with n_symbols=5"):
         RNNRegressor(4, n_symbols=5, include_input=True).fit(codes[:, None], y)
     with pytest.raises(ValueError, match="dtype float32 does not tell so many"):
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
-    with pytest.raises(ValueError, match=r"n_symbols=5 these are symbols.*RNNClassifier"):
+    with pytest.raises(ValueError, match=r"n_symbols=5 inputs are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)
 
 

@@ -139,9 +139,9 @@ def test_what_cannot_be_skipped():
     with pytest.raises(ValueError, match="No rows to fit"):
         make(missing_targets="skip").fit(X, np.full_like(y, np.nan))
     tail = np.where(np.arange(200)[:, None] < 180, y, np.nan)
-    with pytest.raises(ValueError, match="No rows to stop by"):
+    with pytest.raises(ValueError, match="No rows to validate on"):
         make(missing_targets="skip", early_stopping=True).fit(X, tail)
-    with pytest.raises(ValueError, match="target='last' each stands for a sequence"):
+    with pytest.raises(ValueError, match="target='last' each belongs to a sequence"):
         make(missing_targets="skip", target="last").fit([X[:50], X[50:]], y[:2])
     with pytest.raises(ValueError, match="Omit that sequence from X and y"):
         make(target="last").fit([X[:50], X[50:]], np.array([1.0, np.nan]))
@@ -252,7 +252,7 @@ def test_minus_one_is_a_label_and_other_refusals():
         classifier(missing_targets="skip").fit(X, np.where(known, y, np.inf))
     with pytest.raises(ValueError, match="nothing to score"):
         clf.score(X, np.full(len(X), None))
-    with pytest.raises(ValueError, match="target='last' each stands for a sequence"):
+    with pytest.raises(ValueError, match="target='last' each belongs to a sequence"):
         classifier(missing_targets="skip", target="last").fit([X[:50], X[50:]], [0, 1])
     late = np.where(known, y, np.nan)
     late[-1] = np.nan

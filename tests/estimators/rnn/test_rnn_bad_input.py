@@ -30,7 +30,7 @@ PARAMETERS = [
     ({"cell": "elman"}, ValueError, "Known: 'gated_feedback', 'gru', 'leaky', 'lstm'"),
     ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, the estimator n_units=5"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
-    ({"cell": "gru", "activation": "relu"}, ValueError, "goes with cell='rnn', 'leaky', 'scrn'"),
+    ({"cell": "gru", "activation": "relu"}, ValueError, "is used by cell='rnn', 'leaky', 'scrn'"),
     ({"cell": "leaky", "leak_rate": 0.0}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),
@@ -189,7 +189,7 @@ def test_weights():
     with pytest.raises(ValueError, match="inconsistent"):
         make().fit(X, y, sample_weight=np.ones(59))
     inside = np.append(np.ones(20), np.zeros(40))
-    with pytest.raises(ValueError, match="weight 0 or lies in the washout"):
+    with pytest.raises(ValueError, match="weight 0 or is in the washout"):
         make(washout=20).fit(X, y, sample_weight=inside)
     for dtype in ("float32", "float64"):
         rows = [make(dtype=dtype, init="esn").fit(X, y, np.full(60, w)).predict(X)
@@ -211,7 +211,7 @@ def test_before_and_after_fit():
         rnn.predict(X[:, :1])
     with pytest.raises(ValueError, match=r"shape \(5,\).*got shape \(2, 5\)"):
         rnn.predict(X, initial_state=np.zeros((2, 5)))
-    with pytest.raises(AttributeError, match="LSTMCell is no reservoir"):
+    with pytest.raises(AttributeError, match="LSTMCell is not a reservoir"):
         _ = make(cell="lstm").fit(X, y).reservoir_
     assert rnn.reservoir_.n_units == 5
 
@@ -295,7 +295,7 @@ def test_inputs_that_overflow_after_training():
 def test_a_loss_that_overflows_from_the_start():
     rnn = make(activation="identity", init="spectral", n_units=20)
     long = np.random.default_rng(0).normal(size=(9000, 1))
-    with pytest.raises(ValueError, match="overflows from the start on"):
+    with pytest.raises(ValueError, match="overflows already at the start"):
         rnn.fit(long, long[:, 0])
     assert not hasattr(rnn, "params_")
 

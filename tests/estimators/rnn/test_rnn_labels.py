@@ -152,10 +152,10 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
 def test_what_does_not_count_is_nothing_to_learn_from():
     rng, labels = np.random.default_rng(0), np.array([1, -1, *np.zeros(18, dtype=int)])
     for _ in range(100):
-        kept, out = training_run._drawn_apart(20, 0.3, rng, labels)
+        kept, out = training_run._draw_held_out(20, 0.3, rng, labels)
         assert 0 in kept
         np.testing.assert_array_equal(np.sort(np.concatenate([kept, out])), np.arange(20))
-    kept, out = training_run._drawn_apart(3, 0.4, rng, np.arange(3))  # none to spare
+    kept, out = training_run._draw_held_out(3, 0.4, rng, np.arange(3))  # none to spare
     assert (len(kept), len(out)) == (2, 1)
 
 
@@ -294,7 +294,7 @@ def test_labels_that_are_refused():
     with pytest.raises(ValueError, match="class_weight"):
         make(RNNClassifier, class_weight="equal").fit(X, y)
     clf = make(RNNClassifier, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"goes on with the classes \['down', 'flat', 'up'\]"):
+    with pytest.raises(ValueError, match=r"continues with the classes \['down', 'flat', 'up'\]"):
         clf.fit(X, np.where(y == "flat", "level", y))
     assert clf.classes_.tolist() == ["down", "flat", "up"]
 

@@ -90,11 +90,11 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
 def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
     network, data, params = problem(cell, n_sequences, exog)
     trial = Trial(network, data)
-    assert len(trial.places) == (7 if exog else 8)
+    assert len(trial.origins) == (7 if exog else 8)
     states = trial._teacher_forced_state(params)
     rows = trial._run(params, states)
-    for k in (0, 3, len(trial.places) - 1):
-        i, t = trial.places[k]
+    for k in (0, 3, len(trial.origins) - 1):
+        i, t = trial.origins[k]
         whole, Y_end = data.inputs[i], data.targets[i][-1:]
         state = predict(network, params, whole[:t, None])[1]
         np.testing.assert_allclose(states[k], state[0], atol=1e-12)
@@ -108,13 +108,13 @@ def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
 def test_lost_loops_are_counted_and_errors_measured():
     network, data, params = problem()
     trial = Trial(network, data)
-    n_lost, error = trial.verdict(params)
+    n_lost, error = trial.score(params)
     assert n_lost == 0
     assert error < 0.01
     away = {**params, "coef": 3 * params["coef"]}
-    assert trial.verdict(away) > (4, 0.1)
+    assert trial.score(away) > (4, 0.1)
     broken = {**params, "coef": np.nan * params["coef"]}
-    assert trial.verdict(broken) == (8, 1.5)
+    assert trial.score(broken) == (8, 1.5)
 
 
 def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
@@ -129,7 +129,7 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     assert trial.safest(away, lambda: params, data) is params
     readout = trial.safest(away, lambda: away, data)  # no draw will do: its readout is solved for
     np.testing.assert_array_equal(readout["W"], params["W"])
-    assert trial.verdict(readout).n_lost == 0
+    assert trial.score(readout).n_lost == 0
 
 
 @pytest.mark.fast_cases(3)
@@ -148,7 +148,7 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
     other = dict(params)
     trial = Trial(network, data)
     verdicts = {id(other): LoopScore(*trained), id(params): LoopScore(*begun)}
-    monkeypatch.setattr(trial, "verdict", lambda weights: verdicts[id(weights)])
+    monkeypatch.setattr(trial, "score", lambda weights: verdicts[id(weights)])
     done = Training(other, [1.0, 0.5, 0.2], best_epoch=2)
     trial.settle(done, params)
     assert done.params is (params if undone else other)
@@ -172,7 +172,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
     def fail(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr(Trial, "verdict", fail)
+    monkeypatch.setattr(Trial, "score", fail)
     short = SERIES[:300]
     labels = (short[1:, 0] > 0.9).astype(int)
     lagged = np.roll(short, 3, axis=0)
@@ -199,9 +199,9 @@ def test_a_start_whose_loops_stay_is_the_one_of_before():
         rnn = RNNRegressor(20, max_iter=0, random_state=seed).fit(X[:500], Y[:500])
         drawn = clone(rnn).set_params(init="least_squares").fit(X[:500], Y[:500])
         trial = Trial(rnn.network_, Data([X[:500]], [Y[:500]], starts=np.zeros((1, 20))))
-        if trial.verdict(drawn.params_).n_lost == 0:
+        if trial.score(drawn.params_).n_lost == 0:
             same(rnn.params_, drawn.params_)
             kept += 1
         else:
-            assert trial.verdict(rnn.params_) < trial.verdict(drawn.params_)
+            assert trial.score(rnn.params_) < trial.score(drawn.params_)
     assert kept >= 1

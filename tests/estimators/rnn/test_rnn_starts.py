@@ -199,7 +199,7 @@ def test_a_measured_washout_becomes_a_number():
     "params, message",
     [
         ({"feedback": True}, "feedback=True cannot be trained"),
-        ({"readout": Ridge()}, "readout=Ridge.*use the built-in one"),
+        ({"readout": Ridge()}, "readout=Ridge.*use the built-in readout"),
     ],
 )
 def test_esns_that_cannot_be_trained(params, message):
@@ -269,7 +269,7 @@ def test_what_is_no_network():
     X, y = series()
     with pytest.raises(NotFittedError):
         make(init=FrozenEstimator(ESNRegressor(12))).fit(X, y)
-    with pytest.raises(TypeError, match="init=Ridge is no fitted"):
+    with pytest.raises(TypeError, match="init=Ridge is not a fitted"):
         make(init=Ridge()).fit(X, y)
     with pytest.raises(
         TypeError, match=r"init=3 must be a name \(auto, esn, least_squares, .*orthogonal"

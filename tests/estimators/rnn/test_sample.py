@@ -215,14 +215,14 @@ def test_what_cannot_be_drawn(clf):
         ({"temperature": np.nan}, "temperature=nan"),
         ({"context": ["q"]}, "'q', which is not among the classes"),
         ({"context": []}, "no symbol"),
-        ({"context": np.full((2, 3), 0.5)}, "Row 0 of context is no symbol"),
+        ({"context": np.full((2, 3), 0.5)}, "Row 0 of context is not a symbol"),
         ({"context": [one_hot(["x"]), one_hot(["y"])]}, "one sequence; got 2"),
         ({"allowed": [1, 1]}, r"mask of shape \(3,\)"),
         ({"allowed": np.ones((2, 3))}, r"shape \(3, 3\)"),
         ({"allowed": ["x", "y", "z"]}, "mask"),
         ({"allowed": [1.0, np.nan, 0.0]}, "NaN"),
-        ({"allowed": [0, 0, 0]}, "no symbol through"),
-        ({"allowed": [[0, 1, 0], [0, 0, 0], [1, 1, 1]]}, "nothing follow the symbol 'y' .row 1"),
+        ({"allowed": [0, 0, 0]}, "excludes all symbols:"),
+        ({"allowed": [[0, 1, 0], [0, 0, 0], [1, 1, 1]]}, "excludes all symbols after 'y' .row 1"),
     ]
     for params, match in refused:
         with pytest.raises(ValueError, match=match):
@@ -234,7 +234,7 @@ def test_what_cannot_be_drawn(clf):
     assert set(clf.sample(20, context=["x"], allowed=island, random_state=0)) == {"x", "y"}
     alone = [[1, 0, 0], [0, 0, 1], [0, 0, 0]]  # nothing leads from x to y, from where z comes
     assert set(clf.sample(20, context=["x"], allowed=alone, random_state=0)) == {"x"}
-    with pytest.raises(ValueError, match="nothing follow the symbol 'z'"):
+    with pytest.raises(ValueError, match="excludes all symbols after 'z'"):
         clf.sample(20, context=["z"], allowed=island)
 
 

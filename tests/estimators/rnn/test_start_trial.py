@@ -86,12 +86,12 @@ def test_clearly_ahead_is_a_paired_t_test():
         quantile = t.isf(0.025, n - 1)
         for gain, ahead in ((0.99 * quantile * error, False), (1.01 * quantile * error, True)):
             losses = of - gain + noise
-            assert start_trials._is_ahead(losses, of, np.ones(n)) == ahead
-            assert start_trials._is_ahead(losses, of, np.full(n, 0.3)) == ahead
+            assert start_trials._is_better(losses, of, np.ones(n)) == ahead
+            assert start_trials._is_better(losses, of, np.full(n, 0.3)) == ahead
             # sequences of weight 0 say nothing
             more = [np.append(array, 99.0) for array in (losses, of, np.ones(n))]
             more[2][-1] = 0.0
-            assert start_trials._is_ahead(*more) == ahead
+            assert start_trials._is_better(*more) == ahead
     # of noise one in forty are ahead, however few there are; about so many whatever the weights
     for weights, most in (
         (np.ones(3), 0.035),
@@ -101,10 +101,10 @@ def test_clearly_ahead_is_a_paired_t_test():
     ):
         n = len(weights)
         draws = rng.normal(size=(2000, n))
-        found = [start_trials._is_ahead(noise, np.zeros(n), weights) for noise in draws]
+        found = [start_trials._is_better(noise, np.zeros(n), weights) for noise in draws]
         assert np.mean(found) < most
-    assert not start_trials._is_ahead(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
-    assert start_trials._is_ahead(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
+    assert not start_trials._is_better(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
+    assert start_trials._is_better(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
 
 
 def test_losses_by_sequence_are_those_of_the_whole():
@@ -159,7 +159,7 @@ def test_the_trial_says_what_it_found(caplog):
     lines = [line for line in caplog.messages if "Trial" in line]
     losses = {line.split("'")[1]: float(line.split("loss ")[1].split()[0]) for line in lines}
     assert tuple(losses) == CANDIDATES
-    assert f"goes on from init={rnn.init_!r}" in caplog.text
+    assert f"continues from init={rnn.init_!r}" in caplog.text
 
 
 @pytest.mark.fast_cases(2)
