@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,20 +14,26 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Clock,
     Sequences,
+    caller_level,
     check_count,
     check_enough_rows,
     check_leak_below_one,
+    check_numbers,
     code,
     container_of,
+    continued,
+    ending_of,
     read_series,
     read_weights,
+    steps_between,
     with_gaps,
 )
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._parameters import check_time_step
-from reservoir.estimators._predict_output import asks_for_pandas, in_frames, in_one_frame
-from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.parameters import check_time_step, read_dtype
+from reservoir.estimators.targets import TargetCoding
 from reservoir.training.codes import valid_codes
+
+CONFIG = "_sklearn_output_config"  # as scikit-learn calls it, whose clone copies it
 
 
 class Columns(NamedTuple):
@@ -251,17 +258,6 @@ class DataReader:
         return None if ids is None else int(ids) % columns.n_features_in
 
 
-def read_dtype(dtype: Any) -> Any:
-    """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        resolved = None
-    if resolved not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
-    return resolved
-
-
 def names_of(y: Any) -> list[Any] | None:
     """Return the names of the columns of y, or of its first sequence; None if there are none."""
     if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype == object):
@@ -315,3 +311,130 @@ def _check_codes(sequences: Sequences, n_symbols: int) -> None:
                 f"{n_symbols - 1}; row {row} holds {rows[row, 0]:g}. Number them among all that "
                 f"there are: {code(numbered)}."
             )
+
+
+def asks_for_pandas(estimator: Any) -> bool:
+    """Whether an estimator is to return Series and DataFrames."""
+    return getattr(estimator, CONFIG, {}).get("predict") == "pandas"
+
+
+def require_pandas() -> Any:
+    """Return pandas, or say how to get it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            'predict="pandas" of set_output needs pandas: pip install pandas. Without it use '
+            'predict="default".'
+        ) from error
+    return pandas
+
+
+def framed(rows: Array, index: Any, names: Sequence[Any] | None) -> Any:
+    """Return rows as a Series or a DataFrame; names count if there is one for each column."""
+    pd = require_pandas()
+    n_names = 0 if names is None else len(names)
+    if rows.ndim == 1:
+        return pd.Series(rows, index=index, name=names[0] if names and n_names == 1 else None)
+    columns = list(names) if names is not None and n_names == rows.shape[1] else None
+    return pd.DataFrame(rows, index=index, columns=columns)
+
+
+def in_frames(values: Any, X: Any, sequences: Sequences, names: Sequence[Any] | None) -> Any:
+    """Return arrays in the container that X came in as Series or DataFrames."""
+    if sequences.container == "array":
+        return values
+    if sequences.container == "table":
+        return framed(values, _index(X), names)
+    frames = [framed(rows, _index(item), names) for rows, item in zip(values, X, strict=True)]
+    return sequences.restore(frames)
+
+
+def in_one_frame(
+    rows: Array, X: Any, sequences: Sequences, names: Sequence[Any] | None, id_name: Any
+) -> Any:
+    """Return one row per sequence as a Series or a DataFrame; the ids of the sequences lead."""
+    index = None
+    if sequences.ids is not None:
+        index = require_pandas().Index(list(sequences.ids))
+        levels = getattr(_index(X), "names", [None])[:-1]
+        index.names = levels or [id_name if isinstance(id_name, str) else None]
+    return framed(rows, index, names)
+
+
+def _index(table: Any) -> Any:
+    """Return the index of a pandas table; None for others."""
+    return table.index if hasattr(table, "iloc") else None
+
+
+def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
+    """Return the rows of a forecast as they are asked for; `index` is their index."""
+    if not asks_for_pandas(estimator):
+        return rows
+    return framed(rows, index, estimator._reader.target_names)
+
+
+def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:
+    """Return the index of a forecast; None if arrays are asked for, or where nothing is known.
+
+    Parameters
+    ----------
+    estimator : estimator
+    network : Forecaster
+        The same as far as forecasts ask for it. If its outputs come back through feedback weights,
+        y has the stamps of X's own rows, unless its index says that it is ahead; if not, y is X one
+        step later.
+    n_steps : int
+    context : table or None
+        What the forecast goes on from, if not the rows of training.
+    """
+    if not asks_for_pandas(estimator):
+        return None
+    of_X, of_y = network.progress.ended
+    if context is not None:
+        while isinstance(context, (list, tuple)) and len(context) == 1:
+            context = context[0]
+        end = ending_of(context, of_X)
+        ahead = 1
+        if network.feeds_back:
+            ahead = 0 if of_X is None or of_y is None else steps_between(of_X, of_y)
+        return None if end is None else continued(end, n_steps, skip=ahead - 1)
+    # behind the last target, by its own stamp, or else two steps behind the last row of X
+    counted = of_X is None or (of_X.plain and of_y is not None and not of_y.plain)
+    if of_y is not None and (network.feeds_back or counted):
+        return continued(of_y, n_steps)
+    return None if of_X is None else continued(of_X, n_steps, skip=0 if network.feeds_back else 1)
+
+
+def timed_starts(
+    clock: Clock, spec: Any, sequences: Sequences, last: Array | None, n_units: int
+) -> Any:
+    """Return where runs start, as `Progress.starts` takes it, with the time before each run.
+
+    "last" is "steady" where the rows do not come after the state, and a warning says so.
+    """
+    firsts = np.array([rows[0, clock.place] for rows in sequences.arrays])
+    if isinstance(spec, str):
+        if spec == "last" and last is not None and len(firsts) == 1 and firsts[0] <= last[-1]:
+            _warn_of_earlier_rows(clock, firsts[0], last[-1])
+            return "steady"
+        if spec != "zeros":
+            return spec
+        spec = np.zeros(n_units)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != n_units:
+        return spec
+    states = np.broadcast_to(states, (len(firsts), n_units))
+    return np.column_stack([states, firsts - 1])
+
+
+def _warn_of_earlier_rows(clock: Clock, first: float, last: float) -> None:
+    """Say that a run does not go on from the state at the end of training."""
+    begin, end = (f"{clock.time_at(steps):.12g}" for steps in (first, last))
+    warnings.warn(
+        'initial_state="last" goes on from the end of training, but X begins at time '
+        f"{begin}, and training ended at {end}. This run starts from the steady state of its first "
+        'row instead. Give initial_state="steady" or "zeros" to start anew without this warning.',
+        UserWarning,
+        stacklevel=caller_level(),
+    )

@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from reservoir import ESNRegressor
 from reservoir._validation import Sequences
-from reservoir.estimators._target_coding import Labels, Numbers
+from reservoir.estimators.targets import Labels, Numbers
 
 OWNER = ESNRegressor()  # whose messages they are
 TWO = Sequences((np.zeros((3, 1)), np.zeros((2, 1))), "list")

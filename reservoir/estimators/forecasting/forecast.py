@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
-from reservoir.estimators._predict_output import framed_forecast, index_of_forecast
-from reservoir.estimators._progress import warn_of_leaving
-from reservoir.estimators.forecasting._chain import Chain, walk
-from reservoir.estimators.forecasting._closing import bounds_of, through_inputs, through_weights
-from reservoir.estimators.forecasting._column_layout import Layout
+from reservoir.estimators.forecasting.closing import bounds_of, through_inputs, through_weights
+from reservoir.estimators.forecasting.pipeline import Chain, Layout, walk
+from reservoir.estimators.progress import warn_of_leaving
+from reservoir.estimators.reading import framed_forecast, index_of_forecast
 
 __all__ = ["forecast"]
 

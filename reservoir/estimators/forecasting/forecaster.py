@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, code
-from reservoir.estimators._progress import Progress
+from reservoir.estimators.progress import Progress
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 

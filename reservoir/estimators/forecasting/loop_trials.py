@@ -9,10 +9,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
-from reservoir.estimators.forecasting._chain import walk
-from reservoir.estimators.forecasting._closing import Bounds, bounds_of, folded, row_by_row
-from reservoir.estimators.forecasting._column_layout import Layout
-from reservoir.estimators.forecasting._column_names import in_order_of_fit
+from reservoir.estimators.forecasting.closing import Bounds, bounds_of, folded, row_by_row
+from reservoir.estimators.forecasting.pipeline import Layout, in_order_of_fit, walk
 
 _PENALTY = "alpha"  # the parameter that `Forecaster.readout_path` is about
 

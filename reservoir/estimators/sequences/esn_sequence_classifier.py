@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.estimators._parameters import LabelParameters, documented
-from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.sequences._cases import UniqueSequences
-from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.parameters import documented
+from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
+from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout, UniqueSequences
+from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
@@ -30,8 +30,8 @@ def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
+@dataclass(eq=False, repr=False)
+class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that gives one label per sequence.
 
     `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
@@ -74,19 +74,46 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     (20, 2)
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
+    alpha: Any = shared.alpha
+    relevance_weights: bool = shared.relevance_weights
+    readout: Any = shared.readout
+    class_weight: Any = shared.class_weight
+
     def _coding(self) -> Labels:
         return Labels(per_sequence=True, single=True)
 
-    def _check_readout(self) -> None:
-        super()._check_readout()
+    def _check(self) -> None:
+        super()._check()
         if self.readout is not None and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
                 "LogisticRegression, or ESNSequenceRegressor for numbers."
             )
-
-    def _note_targets(self, targets: Array) -> None:
-        self.classes_ = self._targets.classes
 
     def _learn_from_left_out(
         self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None

@@ -23,17 +23,17 @@ from reservoir._validation import (
 from reservoir.dynamics import Pooling
 from reservoir.dynamics.pooling import POOLS, check_pools
 from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network
-from reservoir.estimators._described import Described
-from reservoir.estimators._parameters import (
+from reservoir.estimators.describe import Described
+from reservoir.estimators.parameters import (
     DrawnParameters,
     SequenceParameters,
     changed,
     check_parameters,
     documented,
     parameter,
+    read_dtype,
 )
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators.reading import read_dtype
+from reservoir.estimators.reporting import restored_on_error
 
 __all__ = ["LiquidStateMachine"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -32,12 +32,11 @@ from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
 from reservoir.dynamics.saturation import STRIDE, record_of
 from reservoir.dynamics.state_quantiles import state_quantiles
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._described import Described, description_of_reservoir
-from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators.reading import read_dtype
-from reservoir.estimators.sequences._feature_parameters import FeatureParameters
-from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
+from reservoir.estimators.describe import Described, description_of_reservoir
+from reservoir.estimators.parameters import check_parameters, documented, read_dtype
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.sequences.feature_parameters import shared
+from reservoir.estimators.sequences.sequence_inputs import SequenceInputs, chosen_lags
 
 __all__ = ["ReservoirFeatures"]
 
@@ -49,7 +48,7 @@ _SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at m
 @saved
 @documented()
 @dataclass(eq=False, repr=False)
-class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParameters):
+class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
     """Turn each sequence into one row of features: states of a reservoir, pooled over its steps.
 
     Each sequence, beginning from zeros, drives the same fixed reservoir, and of every unit's states
@@ -114,6 +113,32 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
     >>> pipe.fit(waves[:20], y[:20]).score(waves[20:], y[20:])
     1.0
     """
+
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
 
     def _description(self) -> dict[str, str]:
         made = f"{len(self.get_feature_names_out())} for each sequence"
@@ -404,6 +429,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             gaps = [between[begin : begin + len(rows) - 1] for between, rows, begin in cut]
         return inputs, self._lengths_of_steps(gaps), name_of
 
+    def _memory_advice(self) -> str:
+        return memory_advice(self)
+
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
         inputs = self._inputs
@@ -470,7 +498,15 @@ def _batches(order: Array, lengths: Sequence[int], n_jobs: int) -> list[Array]:
     return batches
 
 
-def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
+def features_of(estimator: Any, **others: Any) -> ReservoirFeatures:
     """Return the features that an estimator's parameters describe, some of them replaced."""
-    names = [each.name for each in fields(FeatureParameters) if each.name not in others]
+    names = [each.name for each in fields(ReservoirFeatures) if each.name not in others]
     return ReservoirFeatures(**{name: getattr(estimator, name) for name in names}, **others)
+
+
+def memory_advice(estimator: Any) -> str:
+    """Return which parameters of an estimator to change if memory fails."""
+    return (
+        f"Lower n_units={estimator.n_units}, keep less of the states (pool, n_quantiles, "
+        'bidirectional=False), give fewer sequences, or use dtype="float32".'
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._validation import check_choice, check_count, check_n_jobs, check_number
-from reservoir.estimators._parameters import natural_or_switch, parameter
+from reservoir.estimators.parameters import natural_or_switch, parameter
 from reservoir.estimators.series._own_networks import check_search
 
 

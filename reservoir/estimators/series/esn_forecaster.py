@@ -16,9 +16,9 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
 from reservoir._workers import one_blas_thread
-from reservoir.estimators._described import Described, described_html
-from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import progress, restored_on_error
+from reservoir.estimators.describe import Described, described_html
+from reservoir.estimators.parameters import check_parameters, documented
+from reservoir.estimators.reporting import progress, restored_on_error
 from reservoir.estimators.series._calendar import Calendar
 from reservoir.estimators.series._dynamical_fit import DynamicalFit
 from reservoir.estimators.series._fitting import (

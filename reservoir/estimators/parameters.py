@@ -152,6 +152,17 @@ def one_of(*names: str) -> Check:
     return partial(check_choice, known=names)
 
 
+def read_dtype(dtype: Any) -> Any:
+    """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        resolved = None
+    if resolved not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
+    return resolved
+
+
 @dataclass(eq=False, repr=False)
 class ReservoirParameters:
     """Parameters of a reservoir; `reservoir.building` checks them where they are used."""

@@ -9,10 +9,9 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.dynamics.fed_back import as_limits, changed
-from reservoir.estimators._progress import widened
-from reservoir.estimators.forecasting._chain import Affine
-from reservoir.estimators.forecasting._column_layout import Layout
 from reservoir.estimators.forecasting.forecaster import Forecaster
+from reservoir.estimators.forecasting.pipeline import Affine, Layout
+from reservoir.estimators.progress import widened
 
 Rows = Callable[[Array], Array]
 

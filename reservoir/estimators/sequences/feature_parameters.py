@@ -10,13 +10,17 @@ import numpy as np
 from reservoir._validation import (
     check_count,
     check_n_jobs,
+    check_penalties,
+    check_scaling,
     check_switch,
 )
 from reservoir.dynamics.pooling import check_pools
-from reservoir.estimators._parameters import (
+from reservoir.estimators.parameters import (
     DrawnParameters,
+    LabelParameters,
     ReservoirParameters,
     SequenceParameters,
+    Shared,
     TimeParameters,
     changed,
     one_of,
@@ -46,15 +50,8 @@ def _check_lags(name: str, value: Any) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class FeatureParameters(ReservoirParameters):
+class FeatureParameters:
     """What turns whole sequences into features: a reservoir, its inputs, and pools."""
-
-    def _memory_advice(self) -> str:
-        """Return which parameters to change where memory fails."""
-        return (
-            f"Lower n_units={self.n_units}, keep less of the states (pool, n_quantiles, "
-            'bidirectional=False), give fewer sequences, or use dtype="float32".'
-        )
 
     n_units: int = changed(
         ReservoirParameters,
@@ -97,6 +94,7 @@ class FeatureParameters(ReservoirParameters):
         """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias
         itself.""",
         _check_bias,
+        group="ReservoirParameters",
     )
     scaling: str | None = parameter(
         "standard",
@@ -182,3 +180,71 @@ class FeatureParameters(ReservoirParameters):
         "random_state",
         text="""Seed of all weights, and of the sample that thresholds are taken from.""",
     )
+
+
+def _check_alphas(name: str, value: Any) -> None:
+    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name} must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
+def _check_scales(name: str, value: Any) -> None:
+    if np.ndim(value) > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name} must be a number or have shape (n_candidates,), numbers to choose from; got "
+            f"shape {np.shape(value)}. For a factor per channel scale X and use scaling=None."
+        )
+    check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReadoutOfSequences:
+    """Parameters of a readout of such features."""
+
+    input_scaling: Any = parameter(
+        0.3,
+        "float or array of shape (n_candidates,)",
+        """Input weights are U(-1, 1) times this, divided by the square root of the number of inputs
+        that a unit reads. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the
+        error of the ridge on left-out sequences of fit: small ones let units add inputs up, large
+        ones make them decide. Each candidate takes another run over all sequences, and the choice
+        gains little on average.""",
+        _check_scales,
+        group="ReservoirParameters",
+    )
+    alpha: Any = parameter(
+        tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 13)),
+        "float or array of shape (n_alphas,)",
+        """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
+        the number of sequences. From several, one is chosen by the squared error on left-out
+        sequences.""",
+        _check_alphas,
+    )
+    relevance_weights: bool = parameter(
+        True,
+        "bool",
+        """Whether each standardised column is multiplied by the root of its F statistic (analysis
+        of variance between classes, or regression on numbers), so that the ridge penalises those
+        less which say much of y by themselves; the mean square of these weights is 1. They are
+        learned from y: what is said of left-out sequences is honest only if theirs was not looked
+        at. So sequences are left out in folds, and weights learned anew for each: up to 50
+        sequences each by itself, 5 folds from 200 on, and of more than 500 sequences 500. Below 100
+        they are dealt into folds three times, and what comes of it is averaged. False: no weights,
+        and exact leave-one-out (`reservoir.readouts.leave_one_out_ridge`).""",
+        check_switch,
+    )
+    readout: Any = parameter(
+        None,
+        "scikit-learn estimator",
+        """Replaces the ridge on the standardised features, which it gets without weights; `alpha`
+        and `relevance_weights` then only serve to choose among candidates for `input_scaling`.""",
+    )
+
+
+_GROUPS = FeatureParameters, ReservoirParameters
+#: Where features of whole sequences take their parameters from.
+shared = Shared(*_GROUPS)
+#: Where estimators with a readout of such features take theirs from.
+shared_with_readout = Shared(ReadoutOfSequences, *_GROUPS, LabelParameters)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,21 +17,22 @@ from reservoir._validation import (
     Sequences,
     SumError,
     as_generator,
-    check_penalties,
-    check_scaling,
-    check_switch,
     code,
     is_per_row,
     read_last_weights,
     read_whole_series,
 )
-from reservoir.estimators._described import Described, listed, words_for_penalty
-from reservoir.estimators._parameters import check_parameters, parameter
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators._target_coding import TargetCoding
-from reservoir.estimators.sequences._cases import UniqueSequences
-from reservoir.estimators.sequences._feature_parameters import FeatureParameters
-from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
+from reservoir._validation.arrays import joined, together
+from reservoir.estimators.describe import Described, listed, words_for_penalty
+from reservoir.estimators.parameters import check_parameters
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.sequences.reservoir_features import (
+    ReservoirFeatures,
+    features_of,
+    memory_advice,
+)
+from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
+from reservoir.estimators.targets import TargetCoding
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.dual import StandardRows
@@ -39,6 +40,8 @@ from reservoir.readouts.relevance import folds_for, relevance_ridge
 
 _Self = TypeVar("_Self", bound="SequenceReadout")
 _BLOCK = 512  # sequences whose features are made at a time for the built-in readout
+
+_MISSING = 10 / 3  # what stands for NaN, in standard deviations: a value that nobody measures
 
 _FITTED_AT_TIMES = (
     "coef_",
@@ -75,64 +78,89 @@ feature_names_in_ : array of shape (n_features_in_,)
 """
 
 
-def _check_alphas(name: str, value: Any) -> None:
-    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
-        raise ValueError(
-            f"{name} must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(value)}."
-        )
+class UniqueSequences(NamedTuple):
+    """The different sequences of positive weight, in an order that their content decides.
+
+    So a sequence that is repeated counts as one that weighs more, also where it is left out, one of
+    weight zero as one that is not there, and the order of sequences is of no account. Nor are the
+    units and zeros of channels: which bytes stand for a sequence does not decide its place.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    targets : array of shape (n_cases, n_outputs)
+        Weighted means, where equal sequences have different targets.
+    weights : array of shape (n_cases,)
+    place : array of shape (n_sequences,)
+        Which of the cases each sequence is; -1 for those of weight zero.
+    """
+
+    sequences: Sequences
+    targets: Array
+    weights: Array
+    place: Array
+
+    @property
+    def used(self) -> Array:
+        """Whether each sequence is of positive weight."""
+        return self.place >= 0
+
+    @classmethod
+    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> UniqueSequences:
+        """Return the cases among sequences; refuse fewer than two."""
+        each = np.ones(len(sequences)) if weights is None else weights
+        gaps = [None] * len(sequences) if sequences.gaps is None else sequences.gaps
+        cases = zip(sequences.arrays, gaps, each, strict=True)
+        keys = [_content(rows, between) if w > 0 else b"" for rows, between, w in cases]
+        found = {key: i for i, key in enumerate(keys) if key}
+        if len(found) < 2:
+            raise ValueError(
+                f"X holds {len(found)} different sequence(s) of positive weight (n_samples="
+                f"{len(sequences)}): at least 2 are needed, so that one can be left out."
+            )
+        different = sequences.some(list(found.values()))
+        # keys decide where sequences differ by rounding errors only
+        order = [key for _, key in sorted(zip(_marks(different).tolist(), found, strict=True))]
+        number = {key: k for k, key in enumerate(order)} | {b"": -1}
+        place = np.array([number[key] for key in keys])
+        used = place >= 0
+        total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
+        np.add.at(total, place[used], each[used])
+        np.add.at(sums, place[used], each[used, None] * targets[used])
+        ones = sequences.some([found[key] for key in order])
+        return cls(ones, sums / total[:, None], total, place)
 
 
-def _check_scales(name: str, value: Any) -> None:
-    if np.ndim(value) > 1 or np.size(value) == 0:
-        raise ValueError(
-            f"{name} must be a number or have shape (n_candidates,), numbers to choose from; got "
-            f"shape {np.shape(value)}. For a factor per channel scale X and use scaling=None."
-        )
-    check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")
+def _content(rows: Array, gaps: Array | None) -> bytes:
+    """Return what is equal for equal arrays, and times between rows, alone, and never empty."""
+    rows = rows + 0.0  # -0 is 0, and one NaN is like another
+    rows[np.isnan(rows)] = np.nan
+    content = rows.tobytes() + (b"" if gaps is None else gaps.tobytes())
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    return digest + str(rows.shape).encode()
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class ReadoutOfSequences(FeatureParameters):
-    """What is learned from the features of sequences."""
+def _marks(sequences: Sequences) -> Array:
+    """Return a number for each sequence, which no other one has: a random sum of its values.
 
-    input_scaling: Any = parameter(
-        0.3,
-        "float or array of shape (n_candidates,)",
-        """Input weights are U(-1, 1) times this, divided by the square root of the number of inputs
-        that a unit reads. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the
-        error of the ridge on left-out sequences of fit: small ones let units add inputs up, large
-        ones make them decide. Each candidate takes another run over all sequences, and the choice
-        gains little on average.""",
-        _check_scales,
-    )
-    alpha: Any = parameter(
-        tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 13)),
-        "float or array of shape (n_alphas,)",
-        """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
-        the number of sequences. From several, one is chosen by the squared error on left-out
-        sequences.""",
-        _check_alphas,
-    )
-    relevance_weights: bool = parameter(
-        True,
-        "bool",
-        """Whether each standardised column is multiplied by the root of its F statistic (analysis
-        of variance between classes, or regression on numbers), so that the ridge penalises those
-        less which say much of y by themselves; the mean square of these weights is 1. They are
-        learned from y: what is said of left-out sequences is honest only if theirs was not looked
-        at. So sequences are left out in folds, and weights learned anew for each: up to 50
-        sequences each by itself, 5 folds from 200 on, and of more than 500 sequences 500. Below 100
-        they are dealt into folds three times, and what comes of it is averaged. False: no weights,
-        and exact leave-one-out (`reservoir.readouts.leave_one_out_ridge`).""",
-        check_switch,
-    )
-    readout: Any = parameter(
-        None,
-        "scikit-learn estimator",
-        """Replaces the ridge on the standardised features, which it gets without weights; `alpha`
-        and `relevance_weights` then only serve to choose among candidates for `input_scaling`.""",
-    )
+    Values are those of standardised channels: other units and zeros move the numbers by rounding
+    errors, which are far smaller than what lies between them, and leave their order as it is.
+    """
+    arrays = list(sequences.arrays)
+    if sequences.gaps is not None:
+        before = [np.append(0.0, between) for between in sequences.gaps]
+        arrays = [np.column_stack(both) for both in zip(arrays, before, strict=True)]
+    mean, spread = mean_and_spread(arrays)
+    factors = np.random.default_rng(0).normal(size=(max(map(len, arrays)), len(mean)))
+    marks = []
+    for some in together(arrays):
+        rows, lengths = joined(some), np.array([len(each) for each in some])
+        begins = np.cumsum(lengths) - lengths
+        steps = np.arange(len(rows)) - np.repeat(begins, lengths)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused later
+            values = np.where(np.isnan(rows), _MISSING, (rows - mean) / spread)
+            marks.append(np.add.reduceat((values * factors[steps]).sum(axis=1), begins))
+    return np.concatenate(marks)
 
 
 class _Candidate(NamedTuple):
@@ -148,7 +176,7 @@ class _Candidate(NamedTuple):
         return 0.0 if self.ridge is None else float(self.ridge.scores.sum(axis=1).min())
 
 
-class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
+class SequenceReadout(Described, BaseEstimator):
     """Features of whole sequences under a readout. Subclasses say what targets are."""
 
     _targets: TargetCoding
@@ -159,10 +187,6 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     @abstractmethod
     def _coding(self) -> TargetCoding:
         """Return how targets are read, before any have been."""
-
-    @abstractmethod
-    def _note_targets(self, targets: Array) -> None:
-        """Set the fitted attributes that say what targets are."""
 
     def _learn_from_left_out(
         self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None
@@ -184,7 +208,10 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         error = np.sqrt(np.min(self.alpha_scores_, axis=0))
         return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 
-    def _check_readout(self) -> None:
+    def _memory_advice(self) -> str:
+        return memory_advice(self)
+
+    def _check(self) -> None:
         """Refuse a readout that cannot be one."""
         if self.readout is not None and not StoredReadout.takes(self.readout):
             raise TypeError(
@@ -216,7 +243,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         """
         with restored_on_error(self):
             check_parameters(self)
-            self._check_readout()
+            self._check()
             sequences = self._read(X, y, None)
             self._targets = self._coding()
             targets = np.stack(self._targets.read(self, y, sequences, first=True))
@@ -248,7 +275,10 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             best = one if best is None or one.error < best.error else best
         assert best is not None
         best.features.warn_of_units(cases.sequences)
-        self._note_targets(targets)
+        if self._targets.classes is None:
+            self.n_outputs_ = targets.shape[1]
+        else:
+            self.classes_ = self._targets.classes
         self.features_, self.input_scaling_ = best.features, best.features.input_scaling
         if len(scales) > 1:
             self.input_scaling_scores_ = np.array(errors)
@@ -278,8 +308,18 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         )
 
     def _sizes(self, cases: UniqueSequences) -> Array:
-        """Return what each output is measured by where penalties are compared."""
-        return np.ones(cases.targets.shape[1])
+        """Return the unit of each output in the comparison of penalties.
+
+        The standard deviations of several numbers; 1 for a single output and for classes.
+        """
+        n_outputs = cases.targets.shape[1]
+        if n_outputs == 1 or self._targets.classes is not None:
+            return np.ones(n_outputs)
+        away = cases.targets - np.average(cases.targets, axis=0, weights=cases.weights)
+        largest = np.abs(away).max(axis=0)
+        largest[largest == 0] = 1.0  # first to unit size, so that no square overflows
+        spread = np.sqrt(np.average((away / largest) ** 2, axis=0, weights=cases.weights))
+        return largest * np.where(spread > 0, spread, 1.0)
 
     def _columns_seen(self) -> dict[str, Any]:
         """Return number and names of the columns of X, by the names of these attributes."""
