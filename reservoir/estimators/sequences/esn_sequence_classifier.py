@@ -1,4 +1,4 @@
-"""The echo state network for whole sequences: one label for each."""
+"""Echo state network for whole sequences: one label for each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["ESNSequenceClassifier"]
 
 
 def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
-    """Return the check that the readout, if one was given, offers a method."""
+    """Return the check that a `readout`, if given, has a method."""
     return lambda clf: clf.readout is None or hasattr(clf.readout, method)
 
 
@@ -34,12 +34,12 @@ def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
 class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that gives one label per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
-    ridge on labels coded as -1 and +1, one column per class; the largest score wins. There are more
-    features than sequences as a rule, and so columns that tell the classes apart by themselves are
-    penalised less (`relevance_weights`), and the penalty is chosen on sequences left out. Their
-    scores also make probabilities. With ``readout=`` any classifier takes the place of the
-    ridge.
+    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
+    predicts labels coded as -1 and +1, one column per class; the class of the largest score is
+    predicted. There are usually more features than sequences: columns that distinguish the classes
+    on their own are therefore penalised less (`relevance_weights`), and the penalty is chosen on
+    held-out sequences. The scores of these also serve to calibrate probabilities. With
+    ``readout=`` any classifier replaces the ridge.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     ----------
     classes_ : array of shape (n_classes,)
     temperature_ : float
-        What scores are divided by before their softmax gives probabilities: fitted by maximum
-        likelihood on the scores of sequences left out.
+        Divisor of the scores in the softmax that gives probabilities: fitted by maximum
+        likelihood on the scores of held-out sequences.
     {FITTED}
 
     See Also
@@ -129,19 +129,19 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         self.temperature_ = float(np.exp(np.mean(np.log(each))))
 
     def _warn_of_single_members(self, targets: Array) -> None:
-        """Say which class has one sequence: when that is left out, nothing is known of the class.
+        """Warn if a class has one sequence: a fit without it cannot predict the class.
 
-        Copies and weights are of no account here, as in scikit-learn's warnings of small classes.
+        Copies count and weights do not, as in scikit-learn's warnings of small classes.
         """
         labels, counts = np.unique(self._targets.decode(targets), return_counts=True)
         single = labels[counts == 1].tolist()
         if single:
             others = f" (one of {len(single)} such classes)" if len(single) > 1 else ""
             warnings.warn(
-                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it knows "
-                "nothing of the class, so that left-out sequences cannot say how probable the "
-                "class is, and temperature_ and alpha_ count an error for it. Give each class 2 "
-                "sequences or more, or leave the class out.",
+                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it has no "
+                "example of the class, so that held-out sequences cannot estimate its probability, "
+                "and temperature_ and alpha_ count an error for it. Give each class at least 2 "
+                "sequences, or remove the class.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -158,8 +158,8 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes), or (n_sequences,) for two classes
-            For two classes positive means ``classes_[1]``. Per row of a table instead if y was so
-            in fit.
+            For two classes positive means ``classes_[1]``. Per row of a table if y was per row in
+            fit.
         """
         sequences = self._read_again(X)
         if hasattr(self, "readout_"):
@@ -171,7 +171,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
-        With a `readout` that has its own `predict_proba`, that.
+        With a `readout` the result of its `predict_proba`.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes)
-            Per row of a table instead if y was so in fit.
+            Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
         if hasattr(self, "readout_"):

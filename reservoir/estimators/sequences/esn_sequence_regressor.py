@@ -1,4 +1,4 @@
-"""The echo state network for whole sequences: one number, or a few, for each."""
+"""Echo state network for whole sequences: one number, or several, for each."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ __all__ = ["ESNSequenceRegressor"]
 class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     """Echo state network that gives one number, or several, per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
-    ridge that penalises columns less which say much of y by themselves (`relevance_weights`), its
-    penalty chosen on sequences left out. With ``readout=`` any regressor takes the place of the
-    ridge.
+    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
+    predicts y; it penalises informative columns less (`relevance_weights`), and its penalty is
+    chosen on held-out sequences. With ``readout=`` any regressor replaces the ridge.
 
     Parameters
     ----------

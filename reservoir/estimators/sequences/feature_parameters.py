@@ -1,4 +1,4 @@
-"""The parameters of features of whole sequences, shared by all that stand on them."""
+"""Parameters of features of whole sequences, and of a readout of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from reservoir.estimators.parameters import (
 def _check_bias(name: str, value: Any) -> None:
     if isinstance(value, str) and value == "stable":
         raise ValueError(
-            'bias="stable" is for reservoirs that run on and on; series that begin from zeros and '
-            'end need no such proof. Use bias="uniform".'
+            'bias="stable" is for reservoirs that run indefinitely; series that begin from zeros '
+            'and end need no such proof. Use bias="uniform".'
         )
 
 
@@ -46,26 +46,26 @@ def _check_lags(name: str, value: Any) -> None:
     for lag in value:
         check_count(name, lag)
     if len(set(value)) < len(value):
-        raise ValueError(f"{name}={value!r} names a lag twice. Leave one of them out.")
+        raise ValueError(f"{name}={value!r} contains a lag twice. Remove one of them.")
 
 
 @dataclass(eq=False, repr=False)
 class FeatureParameters:
-    """What turns whole sequences into features: a reservoir, its inputs, and pools."""
+    """Parameters of features: a reservoir, its inputs, and pooling."""
 
     n_units: int = changed(
         ReservoirParameters,
         "n_units",
         default=500,
-        text="""Number of reservoir units N, those of all groups together. The features are many
-        times as many (twenty by default); twice the units cost twice the time and gain little.""",
+        text="""Number of reservoir units N, in all groups together. There are several features per
+        unit (twenty by default); twice the units cost twice the time and gain little.""",
     )
     _: KW_ONLY
     topology: Any = changed(
         ReservoirParameters,
         "topology",
         default="ring",
-        more="""A ring tells sequences apart as well as random connections do, at a fraction of
+        more="""A ring distinguishes sequences as well as random connections do, at a fraction of
         their cost.""",
     )
     leak_rate: Any = changed(
@@ -73,11 +73,11 @@ class FeatureParameters:
         "leak_rate",
         default=(1.0, 0.3, 0.1),
         kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
-        text="""How much of the state is new at each step. A few numbers, more than one and fewer
-        than n_units, make groups of units, one for each (and for each kind of input, see
-        `differences`), which do not hear each other, unlike those of `ESNRegressor`: fast units see
+        text="""Share of the state that is new at each step. Several numbers, more than one and
+        fewer than n_units, define groups of units, one for each (and for each kind of input, see
+        `differences`). Unlike in `ESNRegressor`, groups are not connected: fast units follow
         details, slow ones the course of the series. The sizes of groups differ by one at most, and
-        each is scaled to `spectral_radius` by itself.""",
+        each is scaled to `spectral_radius` separately.""",
     )
     input_scaling: Any = changed(
         ReservoirParameters,
@@ -85,8 +85,7 @@ class FeatureParameters:
         default=0.3,
         kind="float or array of shape (n_channels,)",
         text="""Input weights are U(-1, 1) times this, per channel, divided by the square root of
-        the number of inputs that a unit reads: its drive has the same size for few channels and
-        many.""",
+        the number of inputs of a unit: its drive has the same size for few channels and many.""",
     )
     bias: Any = parameter(
         "uniform",
@@ -99,58 +98,59 @@ class FeatureParameters:
     scaling: str | None = parameter(
         "standard",
         '"standard" or None',
-        """"standard": each channel less its mean, by its standard deviation, both over all steps of
-        the series in fit (a constant channel by its size). None leaves channels as they are.""",
+        """"standard": the mean of each channel is subtracted, and the result divided by the
+        standard deviation, both over all steps of the series in fit (a constant channel is divided
+        by its absolute value). None leaves channels unchanged.""",
         lambda name, value: None if value is None else one_of("standard")(name, value),
     )
     differences: Any = parameter(
         (1, 3, 9, 27),
         "bool, or tuple of int, steps",
-        """Lags over which differences of the channels, ``x[t] - x[t - lag]``, are inputs too (until
-        step `lag` those from the first value), each divided by its root mean square in fit. True
-        stands for a lag of 1. The units are shared out: some read the values, and for each lag some
-        read its differences, so that no unit adds up what the others tell apart. Of the lags those
-        are used, `lags_`, that are no longer than a third of the median length of the series in fit
-        (one at least), the shortest ones where `n_units` is less than the number of groups.""",
+        """Lags over which differences of the channels, ``x[t] - x[t - lag]``, are inputs as well
+        (before step `lag`, differences from the first value), each divided by its root mean square
+        in fit. True means a lag of 1. Each unit receives either the values or the differences over
+        one lag, so that no unit sums different kinds of input. Only lags up to a third of the
+        median length of the series in fit are used, `lags_` (at least one lag); if `n_units` is
+        less than the number of groups, only the shortest of these.""",
         _check_lags,
     )
     pool: Any = parameter(
         ("mean", "std", "max", "min", "quantiles"),
         "str or tuple of str",
-        """What is kept of the states of a series, unit by unit: "mean", "std" (by the number of
-        steps), "max", "min", "last" (after the last step), "quantiles" (the share of the steps at
-        which the state lies above each of `n_quantiles` thresholds).""",
+        """Statistics of the states of a series, computed for each unit: "mean", "std" (divided by
+        the number of steps), "max", "min", "last" (after the last step), "quantiles" (the share of
+        the steps at which the state is above each of `n_quantiles` thresholds).""",
         check_pools,
     )
     n_quantiles: int = parameter(
         6,
         "int",
-        """Thresholds per unit for "quantiles": those that cut a sample of the states in fit into
-        parts of which the outer ones are half as large as the others; for 6, the quantiles 1/12,
-        3/12, 5/12, 7/12, 9/12 and 11/12.""",
+        """Thresholds per unit for "quantiles": quantiles of a sample of the states in fit at equal
+        distances, with half that distance at either end; for 6, the quantiles 1/12, 3/12, 5/12,
+        7/12, 9/12 and 11/12.""",
         check_count,
     )
     bidirectional: bool = parameter(
         True,
         "bool",
-        """Whether the reservoir runs over each series backwards too, for twice the features in less
-        than twice the time. What tells series apart may come late or early in them, and a run
-        from either end sees it after other steps. False where time or memory is short.""",
+        """Whether the reservoir also runs over each series backwards, for twice the features in
+        less than twice the time. Series may differ early or late, and the two runs reach these
+        steps with different states. False saves time and memory.""",
         check_switch,
     )
     missing_values: str = parameter(
         "raise",
         '{"raise", "hold", "interpolate"}',
-        """What is done about NaN in X. "hold": the last known value of the channel, before the
-        first one the first; "interpolate": a straight line between the known values on either
-        side, at the ends the nearest one. A channel without any value in a series gets its mean
-        over all training steps.""",
+        """Handling of NaN in X. "raise": an error; "hold": the last known value of the channel,
+        before the first known value that value; "interpolate": linear interpolation between the
+        known values on either side, at the ends the nearest one. A channel without any value in a
+        series gets its mean over all training steps.""",
         one_of("raise", "hold", "interpolate"),
     )
     add_indicator: bool = parameter(
         False,
         "bool",
-        """Whether each channel has a further input that is 1 where a value was missing, else
+        """Whether each channel has an additional input that is 1 if a value was missing, else
         0.""",
         check_switch,
     )
@@ -158,27 +158,27 @@ class FeatureParameters:
     time_column: Any = changed(
         TimeParameters,
         "time_column",
-        more="""Give the gaps as a channel of their own where they say something by themselves.""",
+        more="""If the gaps themselves are informative, pass them as a separate channel.""",
     )
     time_step: Any = changed(TimeParameters, "time_step")
     dtype: Any = changed(
         SequenceParameters,
         "dtype",
         default="float32",
-        text="""Of states and features. Inputs are standardised, and states summed up, in
+        text="""Precision of states and features. Inputs are standardised, and states summed, in
         float64.""",
     )
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Threads that series are shared out to (joblib); -1 takes all processors. The features do
-        not depend on it.""",
+        """Threads that process the series (joblib); -1 uses all processors. The features do not
+        depend on it.""",
         lambda name, value: check_n_jobs(value),
     )
     random_state: Any = changed(
         DrawnParameters,
         "random_state",
-        text="""Seed of all weights, and of the sample that thresholds are taken from.""",
+        text="""Seed of all weights, and of the sample of states for the thresholds.""",
     )
 
 
@@ -201,15 +201,15 @@ def _check_scales(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReadoutOfSequences:
-    """Parameters of a readout of such features."""
+    """Parameters of a readout of features."""
 
     input_scaling: Any = parameter(
         0.3,
         "float or array of shape (n_candidates,)",
         """Input weights are U(-1, 1) times this, divided by the square root of the number of inputs
-        that a unit reads. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the
-        error of the ridge on left-out sequences of fit: small ones let units add inputs up, large
-        ones make them decide. Each candidate takes another run over all sequences, and the choice
+        of a unit. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the error of
+        the ridge on held-out sequences of fit: with small ones units sum their inputs, with large
+        ones they saturate. Each candidate needs another run over all sequences, and the choice
         gains little on average.""",
         _check_scales,
         group="ReservoirParameters",
@@ -218,7 +218,7 @@ class ReadoutOfSequences:
         tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 13)),
         "float or array of shape (n_alphas,)",
         """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
-        the number of sequences. From several, one is chosen by the squared error on left-out
+        the number of sequences. From several, one is chosen by the squared error on held-out
         sequences.""",
         _check_alphas,
     )
@@ -226,25 +226,27 @@ class ReadoutOfSequences:
         True,
         "bool",
         """Whether each standardised column is multiplied by the root of its F statistic (analysis
-        of variance between classes, or regression on numbers), so that the ridge penalises those
-        less which say much of y by themselves; the mean square of these weights is 1. They are
-        learned from y: what is said of left-out sequences is honest only if theirs was not looked
-        at. So sequences are left out in folds, and weights learned anew for each: up to 50
-        sequences each by itself, 5 folds from 200 on, and of more than 500 sequences 500. Below 100
-        they are dealt into folds three times, and what comes of it is averaged. False: no weights,
-        and exact leave-one-out (`reservoir.readouts.leave_one_out_ridge`).""",
+        of variance between classes, or regression on numbers), so that the ridge penalises
+        informative columns less; the mean square of these weights is 1. The weights are learned
+        from y, and so the errors on held-out sequences are unbiased only if the weights are learned
+        without them. Sequences are therefore held out in folds, and weights computed for each fold:
+        with up to 50 sequences each is a fold, from 200 on there are 5 folds, and of more than 500
+        sequences only 500 are held out. Below 100 they are split into folds three times, and the
+        errors are averaged. False: no weights, and exact leave-one-out
+        (`reservoir.readouts.leave_one_out_ridge`).""",
         check_switch,
     )
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
-        """Replaces the ridge on the standardised features, which it gets without weights; `alpha`
-        and `relevance_weights` then only serve to choose among candidates for `input_scaling`.""",
+        """Replaces the ridge on the standardised features, which it receives without weights;
+        `alpha` and `relevance_weights` then only serve to choose among candidates for
+        `input_scaling`.""",
     )
 
 
 _GROUPS = FeatureParameters, ReservoirParameters
-#: Where features of whole sequences take their parameters from.
+#: Parameters that features of whole sequences list.
 shared = Shared(*_GROUPS)
-#: Where estimators with a readout of such features take theirs from.
+#: Parameters that estimators with a readout of such features list.
 shared_with_readout = Shared(ReadoutOfSequences, *_GROUPS, LabelParameters)
