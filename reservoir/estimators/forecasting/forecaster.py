@@ -80,7 +80,7 @@ class Forecaster(Protocol):
         """Return the state before each forecast origin, (sequence, row).
 
         `targets` are the network's targets; they are required if outputs are fed back through
-        feedback weights. The run begins as in training, or as in `predict` if not `anew`.
+        feedback weights. By default the run begins as in training, else as in `predict`.
         """
 
         def listen(i: int, begin: int, end: int, state: Array) -> Array:

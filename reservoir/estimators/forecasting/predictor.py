@@ -1,4 +1,7 @@
-"""A fitted estimator ready to run: over rows, and on its own outputs."""
+"""A fitted estimator ready to run: teacher-forced over rows, and in closed loop.
+
+Predictions of many sequences are computed in batches, each written into its part of the result.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +20,23 @@ from reservoir.estimators.reading import Columns, join
 Outputs = Callable[[Array], Array]
 
 
-_GROUP = 32  # sequences that run side by side: batches of whole groups lead to the bits of one run
-_SEQUENCES = 1024  # in a batch, each with a state of its own
-_FEWEST_ROWS = 4096  # of short sequences there are more, for the overhead of a batch
+_GROUP = 32  # sequences that run in parallel: batches of whole groups give the bits of one run
+_SEQUENCES = 1024  # in a batch, each with a separate state
+_FEWEST_ROWS = 4096  # more sequences if these are short, because of the overhead of a batch
 _MOST_ROWS = 2**16
 
 
 class Predictor(Forecaster):
-    """Runs a fitted model over rows that an estimator's reader reads; a family says how.
+    """Runs a fitted model over rows that an estimator's reader reads. A family derives from it.
 
-    It is what `forecast` asks of an estimator, and what a session runs. It is made for each call,
-    and changes nothing.
+    Forecasts and sessions use it. It is created for each call, and does not change the estimator.
 
     Parameters
     ----------
     estimator : estimator
         Fitted: with `_reader`, `_model` and `state_`.
     n_fed_back : int, default=0
-        Outputs that come back through weights of their own.
+        Number of outputs that are fed back through feedback weights.
     """
 
     def __init__(self, estimator: Any, n_fed_back: int = 0) -> None:
@@ -47,11 +49,11 @@ class Predictor(Forecaster):
         self.certificate = getattr(model, "certificate", None)
         self.id_column = self.reader.id_place(Columns.of(estimator))
 
-    # ------------------------------------------------------------------ what a family gives
+    # ------------------------------------------------------------------ defined by a family
 
     @abstractmethod
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
-        """Return the state before each sequence; None asks for the estimator's own."""
+        """Return the state before each sequence; None means the estimator's `initial_state`."""
 
     @abstractmethod
     def run_over(
@@ -63,24 +65,24 @@ class Predictor(Forecaster):
     ) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence.
 
-        `outputs_of` replaces the fitted readout, in families that have one. Where the sequences are
-        some of a larger call, `n_rows` are all its rows: who steps is chosen by these.
+        `outputs_of` replaces the fitted readout, in families that have one. If the sequences are a
+        batch of a larger call, `n_rows` is its total number of rows, which determines the engine.
         """
 
     # ------------------------------------------------------------------ over rows
 
     @property
     def end(self) -> Array | None:
-        """The state that a run goes on from; None where it cannot."""
+        """The state from which a run can continue; None if there is none."""
         return self.state if self.progress.continues else None
 
     def read(self, X: Any) -> Sequences:
-        """Return rows of input as the network takes them."""
+        """Return rows of input as sequences for the network."""
         sequences: Sequences = self.reader.inputs(self.estimator, X)
         return sequences
 
     def listen(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end states of a run on given inputs."""
+        """Return outputs and end states of a teacher-forced run."""
         return self.run_over(sequences, self.starts(spec, sequences))
 
     def predict(
@@ -93,14 +95,14 @@ class Predictor(Forecaster):
         names: Sequence[Any] | None = None,
         return_state: bool = False,
     ) -> Any:
-        """Return what `decode` makes of the outputs, in the container of X.
+        """Return the decoded outputs in the container of X.
 
-        `names` are those of the columns, if they are not the targets'. With `return_state` a pair:
-        that, and the end states.
+        `names` are names of the columns, by default the targets'. With `return_state` a pair of
+        outputs and end states.
         """
         sequences = self.read(X)
         last_only = self.reader.targets.per_sequence
-        # loops that go astray are warned of once
+        # not in batches with feedback, so that divergence is warned of once
         batches = [] if self.feeds_back else batches_of(sequences.lengths)
         if len(batches) > 1:
             spec = self.estimator.initial_state if initial_state is None else initial_state
@@ -128,7 +130,7 @@ class Predictor(Forecaster):
         return (shown, packed_states(states, sequences)) if return_state else shown
 
     def score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool) -> float:
-        """Return how good the estimator's `predict` is: R^2 or accuracy, over all rows."""
+        """Return the score of the estimator's `predict`: R^2 or accuracy, over all rows."""
         check_has_rows("y", y, "(n_samples,)")
         estimator, coding = self.estimator, self.reader.targets
         score: float
@@ -141,7 +143,7 @@ class Predictor(Forecaster):
             return score
         start = None
         items = y[:1] if isinstance(y, (list, tuple, np.ndarray)) else [y]
-        if any(index_of(item) is not None for item in items):  # in pipelines X has lost its own
+        if any(index_of(item) is not None for item in items):  # in pipelines X has lost its index
             start = np.stack(self.starts(None, self.reader.inputs(estimator, X, y)))
         predicted = estimator.predict(X, initial_state=start)
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
@@ -156,15 +158,15 @@ class Predictor(Forecaster):
 def batches_of(lengths: Sequence[int]) -> list[Array]:
     """Cut sequences of these lengths into batches, longest first.
 
-    Returns their numbers; none where there are too few sequences for two.
+    Returns indices of sequences; no batches if there are too few sequences for two.
     """
     if len(lengths) <= _SEQUENCES:
         return []
     sizes = np.asarray(lengths)
     order = np.argsort(-sizes, kind="stable")
-    rows = np.append(0, np.cumsum(sizes[order]))  # that come before each sequence
+    rows = np.append(0, np.cumsum(sizes[order]))  # before each sequence
     ends = [0]
-    for end in range(_GROUP, len(order) - 1, _GROUP):  # a single one is run by other rules
+    for end in range(_GROUP, len(order) - 1, _GROUP):  # a single sequence would run on another path
         begin, n_rows = ends[-1], rows[end] - rows[ends[-1]]
         many = end - begin >= _SEQUENCES and n_rows >= _FEWEST_ROWS
         if many or n_rows >= _MOST_ROWS:
@@ -172,8 +174,8 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
     return np.split(order, ends[1:])
 
 
-class Placed:
-    """Results of sequences in the container that X came in, held once.
+class Results:
+    """Results of sequences in the container of X, without a second copy.
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ class Placed:
         self._parts: list[Any] = [None] * len(sequences)
 
     def put(self, which: Sequence[int], parts: Sequence[Array]) -> None:
-        """Take what was made of some of the sequences, one array of rows for each.
+        """Store the results of some sequences, one array of rows for each.
 
         Parameters
         ----------
@@ -208,7 +210,7 @@ class Placed:
                 self._rows[self._ends[i] - len(rows) : self._ends[i]] = rows
 
     def container(self) -> Any:
-        """Return all of it."""
+        """Return the results of all sequences."""
         if not self._one_array:
             return self.sequences.restore(self._parts)
         assert self._rows is not None
@@ -228,9 +230,9 @@ def run_in_batches(
     last_only: bool = False,
     return_state: bool = False,
 ) -> tuple[Any, list[Array]]:
-    """Return what `decode` makes of outputs, in the container of X, and end states if asked for.
+    """Return decoded outputs in the container of X, and end states if requested.
 
-    The states of all sequences at once would take more memory than the result.
+    Batches save memory: the states of all sequences at once would take more than the result.
 
     Parameters
     ----------
@@ -238,29 +240,29 @@ def run_in_batches(
         As `batches_of` cuts the sequences.
     sequences : Sequences
     spec : {"last", "zeros", "steady"} or array
-        Where runs start, as the user gave it.
+        The initial state, as the user gave it.
     starts_of : callable
-        ``starts_of(spec, sequences)`` are the states before some sequences.
+        ``starts_of(spec, sequences)`` returns the states before some sequences.
     run : callable
-        ``run(sequences, starts)`` are their outputs and end states.
+        ``run(sequences, starts)`` returns their outputs and end states.
     decode : callable
     last_only, return_state : bool, default=False
     """
-    made, states = Placed(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
+    results, states = Results(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
     each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
     if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
-        starts_of(spec, sequences)  # refuses it
+        starts_of(spec, sequences)  # raises
     for which in (batch.tolist() for batch in batches):
         some = sequences.some(which)
         outputs, ends = run(some, starts_of(np.asarray(spec)[which] if each else spec, some))
-        made.put(which, [decode(rows) for rows in outputs])
+        results.put(which, [decode(rows) for rows in outputs])
         if return_state:
             for i, end in zip(which, ends, strict=True):
                 states[i] = end
-    return made.container(), states
+    return results.container(), states
 
 
 def packed_states(states: list[Array], sequences: Sequences) -> Array:
-    """Return end states as users get them: of one table one, else a row for each sequence."""
+    """Return end states for the user: a single one for a table, else a row for each sequence."""
     one_table = sequences.container == "table" and len(states) == 1
     return states[0] if one_table else np.stack(states)

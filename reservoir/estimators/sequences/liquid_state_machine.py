@@ -153,7 +153,10 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         _factor,
     )
     input_density: float = parameter(
-        0.3, "float in [0, 1]", "Share of the units that receive a channel, chosen at random.", _share
+        0.3,
+        "float in [0, 1]",
+        "Share of the units that receive a channel, chosen at random.",
+        _share,
     )
     membrane_time: float = parameter(
         30.0, "float > 0, steps", "Time constant of the voltages.", _time
@@ -185,7 +188,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     dtype: Any = changed(
         SequenceParameters,
         "dtype",
-        text="Precision of features. Voltages are float64: rounding may affect whether a unit fires.",
+        text="Precision of features. Voltages are float64: rounding may decide if a unit fires.",
     )
     random_state: Any = changed(DrawnParameters, "random_state", text="Seed of all connections.")
 

@@ -450,7 +450,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         )
 
     def _pools(self, sequences: Sequences, generator: np.random.Generator) -> list[Pooling]:
-        """Return the pooling forwards and, if `bidirectional`, backwards; thresholds from a sample."""
+        """Return the pooling of each direction of time, with thresholds from a sample."""
         sample, dt, called = self._sample(sequences, generator)
         names = check_pools("pool", self.pool)
         ways = [1, -1] if self.bidirectional else [1]

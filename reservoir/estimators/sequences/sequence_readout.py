@@ -402,7 +402,7 @@ class SequenceReadout(Described, BaseEstimator):
         if not finite.all():
             raise ValueError(
                 f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: it is "
-                "far outside the range that the readout was fitted on. Check that sequence, or scale X."
+                "far outside the range in fit. Check that sequence, or scale X."
             )
         return scores
 

@@ -334,7 +334,7 @@ def test_refusals():
         coded.fit([codes[:50, None], codes[50:, None] + 3], [y[:50], y[50:]])
     with pytest.raises(ValueError, match="include_input=True does not go with n_symbols=5"):
         RNNRegressor(4, n_symbols=5, include_input=True).fit(codes[:, None], y)
-    with pytest.raises(ValueError, match="dtype float32 does not tell so many"):
+    with pytest.raises(ValueError, match="dtype float32 cannot represent so many"):
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
     with pytest.raises(ValueError, match=r"n_symbols=5 these are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)
