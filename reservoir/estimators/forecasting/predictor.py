@@ -166,7 +166,8 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
     order = np.argsort(-sizes, kind="stable")
     rows = np.append(0, np.cumsum(sizes[order]))  # before each sequence
     ends = [0]
-    for end in range(_GROUP, len(order) - 1, _GROUP):  # a single sequence would run on another path
+    # the last batch has at least two sequences: a single one would run by another code path
+    for end in range(_GROUP, len(order) - 1, _GROUP):
         begin, n_rows = ends[-1], rows[end] - rows[ends[-1]]
         many = end - begin >= _SEQUENCES and n_rows >= _FEWEST_ROWS
         if many or n_rows >= _MOST_ROWS:
