@@ -85,7 +85,7 @@ FIELDS = {
         pool: str | tuple[str, ...] | list[str]; n_quantiles: int
         bidirectional, add_indicator: bool; missing_values: str; sequence_column: column
         time_column: column; time_step: str | number; dtype: str | dtype; n_jobs: None | int
-        random_state: seed; verbose?: switch
+        random_state: seed
     """,
     "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: readout",
     "NetworkParameters": """
@@ -154,6 +154,7 @@ FIELDS = {
         input_scaling_: numbers; input_scaling_scores_?: numeric(...); readout_?: BaseEstimator
         _mean?, _scale?: float64(_); n_outputs_?: count; coef_?intercept_: real(...)
         alpha_?intercept_: number | float64(_); alpha_scores_?intercept_: float64(_, _, any)
+        verbose?: switch
     """,
     "ESNSequenceClassifier": """
         classes_: equal(_targets.classes); temperature_?: positive
@@ -173,6 +174,7 @@ FIELDS = {
         _poolings: list[Pooling(thresholds=None | of(reservoir_.dtype, _, reservoir_.n_units))]
         thresholds_: None | of(reservoir_.dtype, n_quantiles, reservoir_.n_units)
             | of(reservoir_.dtype, len(_poolings), n_quantiles, reservoir_.n_units)
+        verbose?: switch
     """,
     "LiquidStateMachine": """
         n_units: int; inhibitory, connection_length, recurrent_scaling, input_scaling: number

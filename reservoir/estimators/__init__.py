@@ -1,12 +1,13 @@
 """Estimators with scikit-learn's interface: thin shells over functions on arrays.
 
-`esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs, `series`
-forecasters that find their networks by themselves, `sequences` what takes whole sequences as cases.
-What they share is beside: `reading` (X and y, once, at the door), `time_series_estimator` (the base
-of estimators whose rows are time steps), `stream` (sessions), `_parameters` (each written once),
-`_progress` (where an estimator stands in its data), `_target_coding` (numbers or labels).
+The packages: `esn` and `rnn` (the two families of networks), `forecasting` (closed loops), `series`
+(forecasters that choose their networks automatically), `sequences` (one output per sequence).
+Shared modules: `reading` (input data and containers of results), `targets` (numbers or labels),
+`progress` (how much data an estimator has learned from), `parameters` (each written once),
+`time_series_estimator` (base of estimators whose rows are time steps), `stream` (sessions),
+`describe` (HTML of fitted estimators), `reporting` (progress bars, restoring after errors).
 
-To follow a fit begin with `fit` in `esn.source_estimator`, or of trained networks in
+To follow a fit, begin with `fit` in `esn.source_estimator`, or for trained networks in
 `rnn.network_estimator`: they name each step.
 """
 

@@ -1,7 +1,12 @@
-"""X and y as an estimator reads them: any container is read once, at the door."""
+"""Input data of estimators, read once, and results in the container of the input.
+
+`DataReader` reads X and y. With ``set_output(predict="pandas")`` results are Series and DataFrames;
+the `set_output` of scikit-learn supports results of `transform` only.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,24 +18,30 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Clock,
     Sequences,
+    caller_level,
     check_count,
     check_enough_rows,
     check_leak_below_one,
+    check_numbers,
     code,
     container_of,
+    continued,
+    ending_of,
     read_series,
     read_weights,
+    steps_between,
     with_gaps,
 )
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._parameters import check_time_step
-from reservoir.estimators._predict_output import asks_for_pandas, in_frames, in_one_frame
-from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.parameters import check_time_step, read_dtype
+from reservoir.estimators.targets import TargetCoding
 from reservoir.training.codes import valid_codes
+
+CONFIG = "_sklearn_output_config"  # the name that scikit-learn uses: `clone` copies it
 
 
 class Columns(NamedTuple):
-    """Columns of X as scikit-learn counts and names them, those of ids and times among them."""
+    """Number and names of the columns of X, including those of ids and times."""
 
     n_features_in: int
     names: Array | None
@@ -57,7 +68,7 @@ class TrainingData:
     targets : list of arrays of shape (n_samples, n_outputs)
         Columns of numbers; NaN where a target is missing.
     weights : list of arrays of shape (n_samples,), or None
-        None if all rows count alike.
+        None if all rows have equal weight.
     columns : Columns
     """
 
@@ -84,29 +95,29 @@ class TrainingData:
 
 @saved
 class DataReader:
-    """Reads X and y. The first data determine how; later `set_params` changes nothing.
+    """Reads X and y. The settings are fixed by the first data, not changed by `set_params`.
 
     Parameters
     ----------
     estimator : estimator
-        Its parameters name the columns of ids and times, and the dtype.
+        Its parameters define the columns of ids and times, and the dtype.
     targets : TargetCoding, optional
-        Turns y into columns of numbers, and outputs back; None where there is no y.
+        Converts y to columns of numbers, and outputs back; None if there is no y.
 
     Attributes
     ----------
     sequence_column, time_column : int, str or None
     dtype : {"float64", "float32"}
-        Of inputs and outputs.
+        Precision of inputs and outputs.
     clock : Clock or None
-        Turns the column of times into steps.
+        Converts the column of times to steps.
     n_symbols : int or None
-        Rows of X are the numbers of so many symbols.
+        Number of symbols, if rows of X are numbers of symbols.
     target_names : list or None
-        Of the columns of y.
+        Names of the columns of y.
     """
 
-    n_symbols: int | None = None  # in files that know none
+    n_symbols: int | None = None  # for files of earlier versions
 
     def __init__(self, estimator: Any, targets: TargetCoding | None = None) -> None:
         self.dtype: str = read_dtype(estimator.dtype).name
@@ -122,7 +133,7 @@ class DataReader:
     def read(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> TrainingData:
-        """Return all data of a fit; `options` as `TargetCoding.read` takes them."""
+        """Return all data of a fit; `options` are arguments of `TargetCoding.read`."""
         sequences, columns = self.first_inputs(estimator, X, y)
         check_enough_rows(estimator, sequences)
         targets = self.first_outputs(estimator, y, sequences, **options)
@@ -145,20 +156,20 @@ class DataReader:
 
     def first_inputs(self, estimator: Any, X: Any, y: Any = None) -> tuple[Sequences, Columns]:
         """Return the sequences of the first X, and its columns; the estimator is not changed."""
-        # scikit-learn's checks note the columns in an estimator: in one that nobody else holds
-        noting = object.__new__(type(estimator))
-        vars(noting).update(vars(estimator))
+        # the checks of scikit-learn set attributes, here on a temporary copy
+        copied = object.__new__(type(estimator))
+        vars(copied).update(vars(estimator))
         if hasattr(estimator, "time_step"):
             check_time_step("time_step", estimator.time_step)
         if self.time_column is None:
-            return self._without_times(noting, X, y, reset=True), Columns.of(noting)
-        sequences, place = self._with_times(noting, X, y, reset=True)
+            return self._without_times(copied, X, y, reset=True), Columns.of(copied)
+        sequences, place = self._with_times(copied, X, y, reset=True)
         check_leak_below_one(self.time_column, estimator.leak_rate)
         self.clock = Clock.of(sequences, place, self._step_of(estimator))
-        return self.clock.set(sequences, self.dtype), Columns.of(noting)
+        return self.clock.set(sequences, self.dtype), Columns.of(copied)
 
     def _step_of(self, estimator: Any) -> Any:
-        """Return `time_step`; where training goes on, "auto" is the step that it went by."""
+        """Return `time_step`; if training continues, "auto" is the step used before."""
         step, continues = estimator.time_step, getattr(estimator, "warm_start", False)
         earlier: Clock | None = getattr(getattr(estimator, "_reader", None), "clock", None)
         return earlier.step if earlier and continues and isinstance(step, str) else step
@@ -180,7 +191,7 @@ class DataReader:
         return sequences
 
     def _with_times(self, estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Sequences, int]:
-        """Return sequences with a column of times as the user gave it, and its place."""
+        """Return sequences with the unchanged column of times, and its position."""
         y = None if self.targets is not None and self.targets.per_sequence else y
         sequences = read_series(
             estimator,
@@ -197,24 +208,24 @@ class DataReader:
     def first_outputs(
         self, estimator: Any, y: Any, sequences: Sequences, **options: Any
     ) -> list[Array]:
-        """Return the targets of each sequence; they decide what later ones look like."""
+        """Return the targets of each sequence; they fix the form of later ones."""
         targets: list[Array] = self.targets.read(estimator, y, sequences, first=True, **options)
         self.target_names = names_of(y)
         return targets
 
     def outputs(self, estimator: Any, y: Any, sequences: Sequences, **options: Any) -> list[Array]:
-        """Return the targets of each sequence; they must look like the first ones."""
+        """Return the targets of each sequence; they must have the form of the first ones."""
         targets: list[Array] = self.targets.read(estimator, y, sequences, first=False, **options)
         return targets
 
-    # ------------------------------------------------------------------ the way back
+    # ------------------------------------------------------------------ results
 
     def present(
         self, estimator: Any, values: Any, X: Any, sequences: Sequences, names: Any = None
     ) -> Any:
-        """Return values that stand in the container of X, with its index if pandas is asked for.
+        """Return values in the container of X; with its index if pandas output is set.
 
-        `names` are those of the columns, if they are not the targets'.
+        `names` are names of the columns, by default the targets'.
         """
         if not asks_for_pandas(estimator):
             return values
@@ -224,16 +235,16 @@ class DataReader:
         return in_frames(values, X, sequences, names)
 
     def names_of_columns(self, columns: Columns) -> Names:
-        """Return what messages call a column that the units receive, of X and of y."""
+        """Return names, for messages, of the inputs of the units: columns of X and of y."""
 
         def of_output(column: int) -> str:
             names = self.target_names or ()
-            named = len(names) > 1  # one column of labels is fed back as one of each class
+            named = len(names) > 1  # one column of labels is fed back as a column for each class
             return f"column {repr(names[column]) if named else column} of y"
 
         def of_input(column: int) -> str:
             labels = columns.names
-            # times are no inputs, and ids are taken off before them
+            # ids are removed from the columns first, then times
             place = None if self.clock is None else self.clock.place
             for taken in (place, self.id_place(columns)):
                 column += taken is not None and column >= taken
@@ -242,24 +253,12 @@ class DataReader:
         return Names(of_input, of_output)
 
     def id_place(self, columns: Columns) -> int | None:
-        """Return where the ids stand in X; None if there are none."""
+        """Return the position of the column of ids in X; None if there is none."""
         ids = self.sequence_column
-        if isinstance(
-            ids, str
-        ):  # without names, as of adopted weights, X is refused when it is read
+        if isinstance(ids, str):
+            # without names, as of adopted weights, reading X raises
             return None if columns.names is None else list(columns.names).index(ids)
         return None if ids is None else int(ids) % columns.n_features_in
-
-
-def read_dtype(dtype: Any) -> Any:
-    """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        resolved = None
-    if resolved not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
-    return resolved
 
 
 def names_of(y: Any) -> list[Any] | None:
@@ -273,7 +272,7 @@ def names_of(y: Any) -> list[Any] | None:
 
 
 def _as_text(name: Any) -> Any:
-    """Return a name as what can be saved: text, a number, or a tuple of them."""
+    """Return a name in a form that can be saved: text, a number, or a tuple of them."""
     if isinstance(name, tuple):
         return tuple(_as_text(part) for part in name)
     name = name.item() if isinstance(name, np.generic) else name
@@ -281,19 +280,19 @@ def _as_text(name: Any) -> Any:
 
 
 def join(values: Any, X: Any) -> Any:
-    """Join what belongs to the sequences of X; what belongs to one table stays as it is."""
+    """Return one array from the values of several sequences; values of one table unchanged."""
     if values is None or container_of(X) == "table":
         return values
     return np.concatenate([np.asarray(item) for item in values])
 
 
 def _check_codes(sequences: Sequences, n_symbols: int) -> None:
-    """Refuse sequences whose rows are not one symbol each."""
+    """Check that the rows of sequences are numbers of symbols."""
     check_count("n_symbols", n_symbols, minimum=2)
     dtype = sequences.arrays[0].dtype
     if n_symbols > 1 / np.finfo(dtype).eps:
         raise ValueError(
-            f"n_symbols={n_symbols}: dtype {dtype} does not tell so many numbers apart. Use "
+            f"n_symbols={n_symbols}: dtype {dtype} cannot represent so many whole numbers. Use "
             'dtype="float64".'
         )
     for i, rows in enumerate(sequences.arrays):
@@ -311,7 +310,133 @@ def _check_codes(sequences: Sequences, n_symbols: int) -> None:
             if sequences.container != "table":
                 numbered = "X = [np.searchsorted(np.unique(np.concatenate(X)), rows) for rows in X]"
             raise ValueError(
-                f"n_symbols={n_symbols}: {where} must hold whole numbers from 0 to "
-                f"{n_symbols - 1}; row {row} holds {rows[row, 0]:g}. Number them among all that "
-                f"there are: {code(numbered)}."
+                f"n_symbols={n_symbols}: {where} must contain whole numbers from 0 to "
+                f"{n_symbols - 1}; row {row} is {rows[row, 0]:g}. Number all symbols that occur: "
+                f"{code(numbered)}."
             )
+
+
+def asks_for_pandas(estimator: Any) -> bool:
+    """Whether an estimator is set to return Series and DataFrames."""
+    return getattr(estimator, CONFIG, {}).get("predict") == "pandas"
+
+
+def require_pandas() -> Any:
+    """Return pandas; raise with advice if it is not installed."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            'predict="pandas" of set_output needs pandas: pip install pandas. Without it use '
+            'predict="default".'
+        ) from error
+    return pandas
+
+
+def framed(rows: Array, index: Any, names: Sequence[Any] | None) -> Any:
+    """Return rows as a Series or a DataFrame; names are used if there is one for each column."""
+    pd = require_pandas()
+    n_names = 0 if names is None else len(names)
+    if rows.ndim == 1:
+        return pd.Series(rows, index=index, name=names[0] if names and n_names == 1 else None)
+    columns = list(names) if names is not None and n_names == rows.shape[1] else None
+    return pd.DataFrame(rows, index=index, columns=columns)
+
+
+def in_frames(values: Any, X: Any, sequences: Sequences, names: Sequence[Any] | None) -> Any:
+    """Return values in the container of X, as Series or DataFrames."""
+    if sequences.container == "array":
+        return values
+    if sequences.container == "table":
+        return framed(values, _index(X), names)
+    frames = [framed(rows, _index(item), names) for rows, item in zip(values, X, strict=True)]
+    return sequences.restore(frames)
+
+
+def in_one_frame(
+    rows: Array, X: Any, sequences: Sequences, names: Sequence[Any] | None, id_name: Any
+) -> Any:
+    """Return one row per sequence as a Series or a DataFrame, with the ids as its index."""
+    index = None
+    if sequences.ids is not None:
+        index = require_pandas().Index(list(sequences.ids))
+        levels = getattr(_index(X), "names", [None])[:-1]
+        index.names = levels or [id_name if isinstance(id_name, str) else None]
+    return framed(rows, index, names)
+
+
+def _index(table: Any) -> Any:
+    """Return the index of a pandas table; None for others."""
+    return table.index if hasattr(table, "iloc") else None
+
+
+def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
+    """Return the rows of a forecast, with `index` if pandas output is set."""
+    if not asks_for_pandas(estimator):
+        return rows
+    return framed(rows, index, estimator._reader.target_names)
+
+
+def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:
+    """Return the index of a forecast; None for output as arrays, or if it is unknown.
+
+    Parameters
+    ----------
+    estimator : estimator
+    network : Forecaster
+        The network of the estimator. If its outputs are fed back through feedback weights, y has
+        the time stamps of X, unless the index of y is ahead; else y is X one step later.
+    n_steps : int
+    context : table or None
+        The rows before the forecast, by default the rows of training.
+    """
+    if not asks_for_pandas(estimator):
+        return None
+    of_X, of_y = network.progress.ended
+    if context is not None:
+        while isinstance(context, (list, tuple)) and len(context) == 1:
+            context = context[0]
+        end = ending_of(context, of_X)
+        ahead = 1
+        if network.feeds_back:
+            ahead = 0 if of_X is None or of_y is None else steps_between(of_X, of_y)
+        return None if end is None else continued(end, n_steps, skip=ahead - 1)
+    # after the last target by its time stamp, or else two steps after the last row of X
+    counted = of_X is None or (of_X.plain and of_y is not None and not of_y.plain)
+    if of_y is not None and (network.feeds_back or counted):
+        return continued(of_y, n_steps)
+    return None if of_X is None else continued(of_X, n_steps, skip=0 if network.feeds_back else 1)
+
+
+def timed_starts(
+    clock: Clock, spec: Any, sequences: Sequences, last: Array | None, n_units: int
+) -> Any:
+    """Return initial states for `Progress.starts`, with the time before each run.
+
+    Returns "steady" instead of "last", with a warning, if the rows do not come after the state.
+    """
+    firsts = np.array([rows[0, clock.place] for rows in sequences.arrays])
+    if isinstance(spec, str):
+        if spec == "last" and last is not None and len(firsts) == 1 and firsts[0] <= last[-1]:
+            _warn_of_earlier_rows(clock, firsts[0], last[-1])
+            return "steady"
+        if spec != "zeros":
+            return spec
+        spec = np.zeros(n_units)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != n_units:
+        return spec
+    states = np.broadcast_to(states, (len(firsts), n_units))
+    return np.column_stack([states, firsts - 1])
+
+
+def _warn_of_earlier_rows(clock: Clock, first: float, last: float) -> None:
+    """Warn that a run does not continue from the state at the end of training."""
+    begin, end = (f"{clock.time_at(steps):.12g}" for steps in (first, last))
+    warnings.warn(
+        'initial_state="last" continues from the end of training, but X begins at time '
+        f"{begin}, and training ended at {end}. This run starts from the steady state of its first "
+        'row instead. Give initial_state="steady" or "zeros" to avoid this warning.',
+        UserWarning,
+        stacklevel=caller_level(),
+    )

@@ -19,10 +19,10 @@ from reservoir._validation import (
     code,
     read_weights,
 )
-from reservoir.estimators._progress import warn_of_session_gap
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.pending_rows import Chunk, PendingRows
+from reservoir.estimators.progress import warn_of_session_gap
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.session_learner import SessionLearner, rows_that_enter
 
 _MOST_WAITING = 10_000  # rows that are kept for delayed targets
 

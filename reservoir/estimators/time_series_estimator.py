@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._validation import check_choice
-from reservoir.estimators._described import described_html, table_of, with_html
-from reservoir.estimators._predict_output import CONFIG, require_pandas
+from reservoir.estimators.describe import described_html, table_of, with_html
+from reservoir.estimators.reading import CONFIG, require_pandas
 from reservoir.estimators.stream import Stream
 
 _Self = TypeVar("_Self", bound="TimeSeriesEstimator")

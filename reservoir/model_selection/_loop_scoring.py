@@ -205,6 +205,8 @@ class _ForecastScorer:
             data.lengths, self.horizon, self.n_starts, self.washout, where="the test set"
         )
         followed = data.followed(places, self.horizon)
-        rows = run_trials(estimator, X, y, places, self.horizon, clip=self.clip, anew=False)
+        rows = run_trials(
+            estimator, X, y, places, self.horizon, clip=self.clip, as_in_training=False
+        )
         assert rows is not None
         return float(read_scoring(self.scoring)(rows, followed, data.spread(None)).mean())

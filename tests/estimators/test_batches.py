@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor
-from reservoir.estimators import _batches
-from reservoir.estimators._batches import batches_of
+from reservoir.estimators.forecasting import predictor
+from reservoir.estimators.forecasting.predictor import batches_of
 
 pytestmark = pytest.mark.one_engine
 MANY = 150
@@ -24,8 +24,8 @@ def many(n=MANY, seed=0, equal=False):
 @pytest.fixture
 def small_batches(monkeypatch):
     """Let a few sequences be more than a batch holds."""
-    monkeypatch.setattr(_batches, "_SEQUENCES", 32)
-    monkeypatch.setattr(_batches, "_FEWEST_ROWS", 0)
+    monkeypatch.setattr(predictor, "_SEQUENCES", 32)
+    monkeypatch.setattr(predictor, "_FEWEST_ROWS", 0)
 
 
 def containers(Xs):
@@ -86,8 +86,8 @@ def test_batches_lead_to_the_bits_of_one_run(model, monkeypatch):
         starts = np.random.default_rng(0).uniform(-1, 1, (MANY, model.n_units))
         from_there = model.predict(X, initial_state=starts)
         with monkeypatch.context() as patch:
-            patch.setattr(_batches, "_SEQUENCES", 32)
-            patch.setattr(_batches, "_FEWEST_ROWS", 0)
+            patch.setattr(predictor, "_SEQUENCES", 32)
+            patch.setattr(predictor, "_FEWEST_ROWS", 0)
             found, ends = model.predict(X, return_state=True)
             again = model.predict(X, initial_state=starts)
             with pytest.raises(ValueError, match=rf"n_sequences={MANY}, .*shape \(3, "):

@@ -88,14 +88,14 @@ def test_words_are_those_of_the_network():
     assert f"factor of {model.certificate_.rate:.4g} per step" in rows["Certificate"]
     found = f"ridge, penalty {model.alpha_:.3g}, the best of {len(model.alphas_)} from"
     assert rows["Readout"].startswith(found)
-    assert rows["Readout"].endswith("by halves of the rows, each left out once")
+    assert rows["Readout"].endswith("by halves of the rows, each held out once")
     fixed = clone(model).set_params(alpha=1e-6).fit(X, y)
     assert shown(fixed)["Readout"] == "ridge, penalty 1e-06, given"
     left_out = int(model.washout_[0])
     assert rows["Training error"].endswith(
-        f"over {600 - left_out} rows, without {left_out} of washout"
+        f"over {600 - left_out} rows, without {left_out} rows of washout"
     )
-    assert "none asked for" in shown(ESNRegressor(10, random_state=0).fit(X, y))["Certificate"]
+    assert "none; bias" in shown(ESNRegressor(10, random_state=0).fit(X, y))["Certificate"]
 
 
 def test_weights_that_are_given_are_said_to_be():
@@ -112,11 +112,11 @@ def test_a_chosen_penalty_says_from_which_and_whether_it_stands_at_an_end():
     model = ESNRegressor(30, alpha=alphas, alpha_selection="gcv", random_state=0).fit(X, y)
     rows = shown(model)
     assert f"penalty {model.alpha_:.3g}, the best of 11 from 1e-08 to 100 by gen" in rows["Readout"]
-    assert "stands at an end" not in rows["Readout"]
+    assert "is at an end" not in rows["Readout"]
     expected = np.sqrt(model.alpha_scores_.min())
     assert rows["Expected error"].startswith(f"{expected:.3g} on other rows")
     high = ESNRegressor(30, alpha=[10.0, 100.0], random_state=0).fit(X, y)
-    assert "stands at an end" in shown(high)["Readout"]
+    assert "is at an end" in shown(high)["Readout"]
 
 
 def test_a_readout_of_ones_own_is_named():

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from reservoir import ESNRegressor
 from reservoir._validation import Sequences, read_series
-from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators.progress import Progress, StateShape
 
 SHAPE = StateShape(3, 1, np.float64)
 

@@ -17,8 +17,8 @@ from sklearn.preprocessing import (
 
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass, narma
-from reservoir.estimators._progress import range_of_targets, width_of
 from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.progress import range_of_targets, width_of
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines

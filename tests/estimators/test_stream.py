@@ -375,7 +375,7 @@ def test_classes_may_come_later():
     assert (session.predict(X[600:]) == expected.predict(X[600:])).all()
     assert "high" in expected.predict(X[600:])
     state = session.state.copy()
-    with pytest.raises(ValueError, match="holds the label 'new', which is not among the classes"):
+    with pytest.raises(ValueError, match="contains the label 'new', which is not among"):
         session.learn(X[:1], np.array(["new"]))
     np.testing.assert_array_equal(session.state, state)
 

@@ -6,7 +6,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from reservoir import ESNRegressor
 from reservoir._validation import Sequences
-from reservoir.estimators._target_coding import Labels, Numbers
+from reservoir.estimators.targets import Labels, Numbers
 
 OWNER = ESNRegressor()  # whose messages they are
 TWO = Sequences((np.zeros((3, 1)), np.zeros((2, 1))), "list")
@@ -53,7 +53,7 @@ def test_later_labels_are_held_against_the_first_ones():
     coding.read(OWNER, ["a", "b", "a", "b"], ONE, first=True)
     with pytest.raises(ValueError, match=r"label 'c', which is not among the classes \['a', 'b'\]"):
         coding.read(OWNER, ["a", "c", "a", "b"], ONE, first=False)
-    with pytest.raises(ValueError, match="are not those of the first call"):
+    with pytest.raises(ValueError, match="differ from the classes of the first call"):
         coding.read(OWNER, ["a", "b", "a", "b"], ONE, first=False, classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="one class only"):
         Labels().read(OWNER, ["a", "a", "a", "a"], ONE, first=True)

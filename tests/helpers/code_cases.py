@@ -875,21 +875,21 @@ CASES = [
     ),
     # --- forecasts -------------------------------------------------------------------------------
     Case(
-        f"{FORECASTING}/_column_layout.py",
+        f"{FORECASTING}/pipeline.py",
         "f'X = X[:, {order}]'",
         "X, y = ROWS[:-1, ::-1], ROWS[1:, 0]",
         "esn().fit(X, y).forecast(3, exog=np.zeros((3, 1)))",
         "(X == ROWS[:-1]).all()",
     ),
     Case(
-        f"{FORECASTING}/_column_layout.py",
+        f"{FORECASTING}/pipeline.py",
         "f'X = X[{[str(names[column]) for column in order]}]'",
         "X, y = TABLE[['v', 'u']][:-1], TABLE['u'][1:]",
         "esn().fit(X, y).forecast(3, exog=np.zeros((3, 1)))",
         "list(X) == ['u', 'v']",
     ),
     Case(
-        f"{FORECASTING}/_column_layout.py",
+        f"{FORECASTING}/pipeline.py",
         "'reservoir.forecast(pipe, n_steps)'",
         "pipe, n_steps = make_pipeline(StandardScaler(), esn()), 3\n"
         "pipe.fit(ROWS[:-1, :1], ROWS[1:, 0])",
@@ -898,7 +898,7 @@ CASES = [
         instead=True,
     ),
     Case(
-        f"{FORECASTING}/_column_names.py",
+        f"{FORECASTING}/pipeline.py",
         "f'{name} = {name}.to_numpy()'",
         "model = esn().fit(TABLE[:-1], TABLE['u'][1:]); exog = pd.DataFrame({'w': np.ones(3)})",
         "model.forecast(3, exog=exog)",
@@ -1014,7 +1014,7 @@ CASES = [
         "result.shape == (1, 5)",
     ),
     Case(
-        "estimators/_progress.py",
+        "estimators/progress.py",
         "'session.reset()'",
         "session = esn().fit(TABLE[:20], TARGET[:20]).stream(); session.predict(TABLE[20:25])",
         "session.predict(TABLE[30:])",
@@ -1044,7 +1044,7 @@ CASES = [
         instead=True,
     ),
     Case(
-        "estimators/sequences/_sequence_readout.py",
+        "estimators/sequences/sequence_readout.py",
         "'y = y.loc[X.index]'",
         "ids = pd.MultiIndex.from_product([['b', 'a'], range(20)]); X = TABLE.set_axis(ids)\n"
         "y = pd.Series(np.repeat([1, 0], 20), ids).sort_index()",

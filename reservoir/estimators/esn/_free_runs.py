@@ -11,8 +11,8 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir._workers import threads_for
-from reservoir.estimators._progress import NextInputCheck, affine_pairs
 from reservoir.estimators.esn.readout_training import TrainingSequence, state_after
+from reservoir.estimators.progress import NextInputCheck, affine_pairs
 from reservoir.loops.loop_by_loop import evenly_spaced_starts, states_before
 from reservoir.loops.path_loops import mean_log_errors
 

@@ -11,14 +11,14 @@ from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
-from reservoir.estimators._parameters import documented, shared
-from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import reservoir_model
+from reservoir.estimators.parameters import documented, shared
 from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]

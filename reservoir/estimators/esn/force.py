@@ -27,13 +27,13 @@ from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
-from reservoir.estimators._progress import Progress, range_of_targets, width_of
-from reservoir.estimators._reporting import progress
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import is_measured, washout_lengths
 from reservoir.estimators.esn.sources import check_reservoir
+from reservoir.estimators.progress import Progress, range_of_targets, width_of
 from reservoir.estimators.reading import Columns, DataReader, TrainingData
+from reservoir.estimators.reporting import progress
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.loop_trained import LoopTrainedReadout
 from reservoir.readouts.penalised_factor import PenalisedFactor

@@ -12,9 +12,9 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_switch
 from reservoir.dynamics.polynomial_lags import BASES, LaggedPolynomials
-from reservoir.estimators._parameters import documented, one_of, parameter, shared
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceRegressor
+from reservoir.estimators.parameters import documented, one_of, parameter, shared
 from reservoir.estimators.reading import DataReader, TrainingData
 
 __all__ = ["NVARRegressor"]

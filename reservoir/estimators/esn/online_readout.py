@@ -12,10 +12,10 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.esn.readout_training import naming_columns
 from reservoir.estimators.reading import Columns
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.session_learner import SessionLearner, rows_that_enter
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 

@@ -25,8 +25,6 @@ from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record, held_by_bias
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._progress import Progress, StateShape, warn_of_leaving
-from reservoir.estimators._timed_rows import timed_starts
 from reservoir.estimators.esn._free_runs import free_runs
 from reservoir.estimators.esn.readout_training import (
     TrainingSequence,
@@ -38,7 +36,8 @@ from reservoir.estimators.esn.readout_training import (
     state_after,
 )
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
-from reservoir.estimators.reading import TrainingData
+from reservoir.estimators.progress import Progress, StateShape, warn_of_leaving
+from reservoir.estimators.reading import TrainingData, timed_starts
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts.contract import Readout

@@ -18,8 +18,8 @@ from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
-from reservoir.estimators._reporting import progress
 from reservoir.estimators.reading import TrainingData
+from reservoir.estimators.reporting import progress
 from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 from reservoir.stability import transient_length
 

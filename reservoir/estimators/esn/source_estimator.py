@@ -15,16 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import advising, check_choice
-from reservoir.estimators._described import description_of_readout, description_of_reservoir
-from reservoir.estimators._parameters import check_parameters
-from reservoir.estimators._target_coding import Numbers, TargetCoding
+from reservoir.estimators.describe import description_of_readout, description_of_reservoir
 from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
 from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Readout, ReadoutSettings

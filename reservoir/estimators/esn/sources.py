@@ -18,7 +18,8 @@ from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.readout_training import is_measured
-from reservoir.estimators.reading import DataReader, TrainingData, read_dtype
+from reservoir.estimators.parameters import read_dtype
+from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.stability import Certificate, certify, drive_range
 from reservoir.stability.certified_bias import MARGIN, widened_range
 

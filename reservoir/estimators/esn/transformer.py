@@ -13,11 +13,11 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout
 from reservoir.dynamics.saturation import held_by_bias
-from reservoir.estimators._described import Described, description_of_reservoir
-from reservoir.estimators._parameters import documented, shared
-from reservoir.estimators._progress import Progress
+from reservoir.estimators.describe import Described, description_of_reservoir
 from reservoir.estimators.esn.readout_model import initial_states
 from reservoir.estimators.esn.sources import reservoir_source
+from reservoir.estimators.parameters import documented, shared
+from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, DataReader
 
 __all__ = ["ReservoirTransformer"]

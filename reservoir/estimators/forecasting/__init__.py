@@ -1,8 +1,8 @@
-"""Closed-loop forecasts, alone and through scikit-learn's wrappers.
+"""Closed-loop forecasts with networks, alone or inside scikit-learn's wrappers.
 
-`forecaster` says what a network must offer, `_chain` finds it inside wrappers, `_column_layout`
-knows how columns and units reach it, and `forecast` closes the loop. `filling` runs loops into gaps
-from both sides.
+`forecaster` defines what a network must offer, `pipeline` finds it inside wrappers and maps columns
+and units to it and back, `closing` closes the loop, and `forecast` returns the rows. `filling` runs
+closed loops into gaps from both sides; `loop_trials` compares loops with the data that followed.
 """
 
 from reservoir.estimators.forecasting.filling import fill_gap, fill_gaps

@@ -1,11 +1,13 @@
-"""Gaps in a series: filled between what is known on both sides."""
+"""Gaps in a series, filled from both sides."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -15,16 +17,17 @@ from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import index_of, warn_if_irregular
 from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
 from reservoir._validation.order import Handling, check_order
-from reservoir.dynamics.fed_back import as_limits
-from reservoir.estimators.forecasting._one_direction import (
-    OneDirection,
-    hold_of,
-    mirrored,
-    run_into,
-    runs_of,
-)
+from reservoir.dynamics.fed_back import as_limits, changed
+from reservoir.estimators.forecasting.forecast import forecast
+from reservoir.estimators.forecasting.loop_trials import run_trials
+from reservoir.estimators.progress import widened
 
 __all__ = ["fill_gap", "fill_gaps"]
+
+
+_N_ORIGINS = 16  # loops by which each direction is scored
+_WARM_UP = 30  # rows before the origin of such a loop
+_LOST = 1e100  # squared error of a loop that has diverged
 
 
 def fill_gap(
@@ -38,31 +41,31 @@ def fill_gap(
     weights: ArrayLike | None = None,
     clip: Any = True,
 ) -> Array:
-    """Fill the gap between two stretches of a series, from both sides.
+    """Fill the gap between two segments of a series, from both sides.
 
-    One model runs from what was before into the gap, another, which has learned the series from
-    its end to its beginning, from what came after back into it. Their mean is weighted so that each
-    counts most where it begins.
+    One model runs into the gap from the rows before it, another, trained on the reversed series,
+    backwards from the rows after it. Their mean is weighted so that each counts most where it
+    begins.
 
     Parameters
     ----------
-    forward, backward : fitted ESNRegressor, NVARRegressor, RNNRegressor, or what holds one
+    forward, backward : fitted ESNRegressor, NVARRegressor, RNNRegressor, or a wrapper of one
         Trained to predict their own next inputs, on arrays: `forward` on
         ``make_forecast_pairs(y, exog=exog)``, `backward` on
-        ``make_forecast_pairs(y[::-1], exog=exog[::-1])``. What may be around them is what
-        `reservoir.forecast` walks.
+        ``make_forecast_pairs(y[::-1], exog=exog[::-1])``. The supported wrappers are those of
+        `reservoir.forecast`.
     n_steps : int
         Rows of the gap.
     before : array of shape (n_before,) or (n_before, n_outputs)
         The rows before the gap, in the order of time; at least one.
     after : array of shape (n_after,) or (n_after, n_outputs)
-        The rows behind it, in the order of time; at least one.
+        The rows after it, in the order of time; at least one.
     exog : array of shape (n_before + n_steps + n_after, n_exog), optional
-        What is known in all these rows, the gap's among them.
+        Known variables in all these rows, including the gap.
     weights : array of shape (n_steps,) or (n_steps, n_outputs), shares in [0, 1], optional
-        What the backward run counts in each row; by default (k + 1) / (n_steps + 1) in row k.
+        Weight of the backward run in each row; by default (k + 1) / (n_steps + 1) in row k.
     clip : bool, (low, high) or callable, default=True
-        What is fed back, as in `reservoir.forecast`; True holds it near the training targets.
+        Bounds of the feedback, as in `reservoir.forecast`; True keeps it near the training targets.
 
     Returns
     -------
@@ -71,8 +74,8 @@ def fill_gap(
     Raises
     ------
     ValueError
-        If n_steps < 1, `before` or `after` has no rows or a value that is missing, `exog` has
-        another number of rows, `weights` another shape or a share outside [0, 1], or as
+        If n_steps < 1, `before` or `after` has no rows or a missing value, `exog` has another
+        number of rows, `weights` another shape or a share outside [0, 1], or as
         `reservoir.forecast`.
 
     Warns
@@ -82,13 +85,13 @@ def fill_gap(
 
     See Also
     --------
-    fill_gaps : All gaps of a series at once, with models that are fitted for it.
+    fill_gaps : All gaps of a series at once; fits the models.
 
     Notes
     -----
-    For a random walk the mean by distance is the expectation given both ends. Schuster and Paliwal
-    (1997, section II) merge the outputs of two networks that were trained in the two directions of
-    time by their mean.
+    For a random walk the mean weighted by distance is the expectation given both ends. Schuster and
+    Paliwal (1997, section II) average the outputs of two networks that were trained in the two
+    directions of time.
 
     Examples
     --------
@@ -135,49 +138,48 @@ def fill_gaps(
 ) -> Any:
     """Fill the missing values of a series, from both sides of each gap.
 
-    The known values are standardised, and two copies of the model are fitted on all stretches
-    without a gap, one in the order of time, one against it. Both are run into each gap, and their
-    mean is weighted by how well each of them does after so many steps. A gap at the beginning or at
-    the end of the series is filled from its one side.
+    The known values are standardised, and two copies of the model are fitted on all segments
+    without a gap, one forwards in time, one backwards. Both are run into each gap, and their mean
+    is weighted by the error of each after the same number of steps. A gap at the beginning or at
+    the end of the series is filled from one side.
 
     Parameters
     ----------
     y : array of shape (n_samples,) or (n_samples, n_outputs), Series or DataFrame
-        Rows at equal steps of time; NaN is what is missing. A row in which any value is missing
-        belongs to a gap: its other values are kept, but the loops do not see them. Columns that
-        stay known throughout belong to `exog`.
+        Rows at equal steps of time; missing values are NaN. A row with any missing value belongs to
+        a gap: its other values are kept, but the loops do not use them. Columns without missing
+        values belong in `exog`.
     model : ESNRegressor, NVARRegressor or RNNRegressor, or a search for one
-        What is to be fitted, on a list of stretches, to predict the next row. It is cloned, and
-        remains as it is.
+        Fitted, on a list of segments, to predict the next row. It is cloned and not changed.
     exog : array of shape (n_samples,) or (n_samples, n_exog), Series or DataFrame, optional
-        What is known of every row, those in gaps among them.
+        Known variables of every row, including rows in gaps.
     weights : {"error", "distance"}, default="error"
-        "error": each direction counts by the inverse of its squared error after so many steps,
-        which is measured in loops of the longest gap's length, begun at up to 16 places of the
-        known stretches; of gaps that are too long for that, as "distance", which is the mean of
-        `fill_gap`. What goes forward in time by forgetting its past cannot be run backwards for
-        long, and "distance" trusts both directions alike.
+        "error": the weight of each direction in a row is the inverse of its squared error after
+        the same number of steps, measured in loops of the length of the longest gap from up to 16
+        origins in the known segments. "distance": the mean of `fill_gap`; also used if gaps are too
+        long for such loops. A dissipative system cannot be run backwards for long, but "distance"
+        weights both directions equally.
     clip : bool, (low, high) or callable, default=True
-        What is fed back, as in `reservoir.forecast`, in the units of y; True holds it near the
-        known values. What is filled in goes through it as well.
+        Bounds of the feedback, as in `reservoir.forecast`, in the units of y; True keeps it near
+        the known values. It is applied to the filled values as well.
     min_rows : int, default=30
-        Shorter stretches between two gaps are not learned from.
+        Shorter segments between two gaps are not used for training.
     n_context : int, default=1000
-        At most so many rows next to a gap are listened to before it is filled; earlier gaps among
-        them are as they were filled in the same direction.
+        Maximum number of rows next to a gap on which the network warms up before it fills the gap;
+        earlier gaps among them contain the values filled in the same direction.
 
     Returns
     -------
     array, Series or DataFrame
-        A copy of y, in floating point, without missing values; what was known is unchanged.
+        A copy of y, in floating point, without missing values; known values are unchanged.
 
     Raises
     ------
     ValueError
-        If a value is infinite, no stretch has `min_rows` rows, `exog` has another number of rows, a
-        value that is missing, or another index than y, or the model refuses the data.
+        If a value is infinite, no segment has `min_rows` rows, `exog` has another number of rows, a
+        missing value, or another index than y, or the model rejects the data.
     TypeError
-        If the model cannot learn from a list of stretches, such as a Pipeline or ESNForecaster.
+        If the model does not support a list of segments, such as a Pipeline or ESNForecaster.
 
     Warns
     -----
@@ -188,13 +190,13 @@ def fill_gaps(
 
     See Also
     --------
-    fill_gap : One gap, with models that are fitted already.
+    fill_gap : One gap, with fitted models.
     ESNForecaster : Forecasts series that have missing values without filling them.
 
     Notes
     -----
-    How good it is, is told by gaps of one's own, cut where values are known. Where much else is
-    known in the gaps, a model that reads the values off that, without any loop, is often better
+    To measure the accuracy, remove known values and compare. If `exog` determines the values in the
+    gaps largely, a model that predicts them from `exog` alone, without a loop, is often better
     (``missing_targets="skip"``).
 
     Examples
@@ -223,12 +225,14 @@ def fill_gaps(
     missing = np.asarray(np.isnan(rows.reshape(len(rows), -1)).any(axis=1))
     if missing.any():
         _check_model(model)
-        stretches = _stretches(missing, min_rows)
+        segments = _segments(missing, min_rows)
         units = _Units.of(rows[~missing])
         longest = max(gap.stop - gap.start for gap in runs_of(missing))
-        scaled, clip = units.scaled(rows), units.hold(clip)
-        hold = hold_of(clip, scaled[~missing])
-        task = OneDirection(model, stretches, clip, hold, n_context, longest * (weights == "error"))
+        scaled, clip = units.scaled(rows), units.clip(clip)
+        bounded = bounds_of_rows(clip, scaled[~missing])
+        task = OneDirection(
+            model, segments, clip, bounded, n_context, longest * (weights == "error")
+        )
         known = None if known is None else _Units.of(known).scaled(known)
         ahead, errors = task.filled(scaled, known, missing)
         turned, errors_back = task.reversed(len(rows)).filled(
@@ -243,14 +247,14 @@ def fill_gaps(
 
 
 class _Units(NamedTuple):
-    """Means and standard deviations of columns, which are taken out and put back."""
+    """Means and standard deviations of columns, for standardisation and its inverse."""
 
     mean: Array
     scale: Array
 
     @classmethod
     def of(cls, rows: Array) -> _Units:
-        """Return the units of known rows; a constant column keeps its scale."""
+        """Return the units of known rows; the scale of a constant column is 1."""
         deviation = rows.std(axis=0)
         return cls(rows.mean(axis=0), np.where(deviation > 0, deviation, 1.0))
 
@@ -259,10 +263,10 @@ class _Units(NamedTuple):
         return (rows - self.mean) / self.scale
 
     def back(self, rows: Array) -> Array:
-        """Return standardised rows in their own units."""
+        """Return standardised rows in the original units."""
         return rows * self.scale + self.mean
 
-    def hold(self, clip: Any) -> Any:
+    def clip(self, clip: Any) -> Any:
         """Return `clip` for standardised rows."""
         if callable(clip):
             return lambda row: self.scaled(np.asarray(clip(self.back(row)), dtype=np.float64))
@@ -273,19 +277,19 @@ class _Units(NamedTuple):
 
 
 def _blended(ahead: Array, back: Array, share: Array) -> Array:
-    """Return the mean of two sides of a gap, of which `share` is the second's; or the only side."""
+    """Return the mean of two sides of a gap, `share` for the second; or the only side."""
     both = (1 - share) * ahead + share * back
     return np.where(np.isnan(back), ahead, np.where(np.isnan(ahead), back, both))
 
 
 def _by_distance(rows: Array) -> Array:
-    """Return what the backward run counts in each row of a gap, by how near it is."""
+    """Return the weight of the backward run in each row of a gap, by distance."""
     n = len(rows)
     return (np.arange(1, n + 1) / (n + 1)).reshape(-1, *[1] * (rows.ndim - 1))
 
 
 def _by_error(ahead: Array | None, back: Array | None, rows: Array) -> Array:
-    """Return what the backward run counts in each row of a gap, by mean squares after n steps."""
+    """Return the weight of the backward run in each row of a gap, by mean squared errors."""
     if ahead is None or back is None:
         return _by_distance(rows)
     tiny = np.finfo(float).tiny  # both may be perfect
@@ -294,7 +298,7 @@ def _by_error(ahead: Array | None, back: Array | None, rows: Array) -> Array:
 
 
 def _shares(weights: Any, rows: Array) -> Array:
-    """Return weights as shares that fit the rows of a gap, after checks."""
+    """Return weights as shares of the shape of a gap, after checks."""
     share = check_numbers("weights", weights).astype(np.float64)
     if share.shape not in ((len(rows),), rows.shape) or not ((share >= 0) & (share <= 1)).all():
         raise ValueError(
@@ -305,26 +309,26 @@ def _shares(weights: Any, rows: Array) -> Array:
     return share.reshape(len(rows), -1) if rows.ndim == 2 else share
 
 
-def _stretches(missing: Array, min_rows: int) -> list[slice]:
-    """Return where there are enough known rows in a run to learn from."""
+def _segments(missing: Array, min_rows: int) -> list[slice]:
+    """Return the segments of known rows that are long enough for training."""
     known = list(runs_of(~missing))
     long_enough = [s for s in known if s.stop - s.start >= min_rows]
     if not long_enough:
         longest = max((s.stop - s.start for s in known), default=0)
         raise ValueError(
-            f"No stretch of y without a missing value has min_rows={min_rows} rows to learn from: "
-            f"the longest has {longest}. Lower min_rows, or fill short gaps by a line first."
+            f"No segment of y without a missing value has min_rows={min_rows} rows for training: "
+            f"the longest has {longest}. Lower min_rows, or interpolate short gaps first."
         )
     return long_enough
 
 
 def _check_model(model: Any) -> None:
-    """Refuse what does not learn from a list of stretches, inputs and targets."""
+    """Check that the model can be trained on lists of segments."""
     name = type(model).__name__
     if isinstance(model, (Pipeline, TransformedTargetRegressor)):
         raise TypeError(
-            f"fill_gaps needs the network itself, and got a {name}, whose steps take no list of "
-            "stretches. Series are standardised here; for anything else use fill_gap."
+            f"fill_gaps needs the network itself, and got a {name}, whose steps do not accept a "
+            "list of segments. Series are standardised here; for anything else use fill_gap."
         )
     if not hasattr(model, "fit") or has_fit_parameter(model, "exog"):
         raise TypeError(
@@ -338,9 +342,9 @@ def _reversed(rows: Array | None) -> Array | None:
 
 
 def _rows(name: str, values: Any) -> Array:
-    """Return a copy of a series in double precision, NaN for what is missing."""
+    """Return a copy of a series in double precision; missing values are NaN."""
     check_dense(name, values)
-    check_no_text(name, values, "Where text stands for a value that is missing, NaN must stand.")
+    check_no_text(name, values, "Replace text that marks a missing value by NaN.")
     rows = np.array(values, dtype=np.float64)
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(
@@ -354,7 +358,7 @@ def _rows(name: str, values: Any) -> Array:
 
 
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
-    """Return rows in which nothing may be missing; with a number of rows always 2-D."""
+    """Return rows without missing values; 2-D if a number of rows is given."""
     check_numeric(name, values, has_ids=True)
     rows = _rows(name, values)
     if np.isnan(rows).any():
@@ -368,7 +372,7 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
 
 
 def _check_same_index(index: Any, other: Any) -> None:
-    """Refuse exogenous rows that are told to be of other times."""
+    """Check that exogenous rows have the index of y."""
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
         there = other.is_unique and index.isin(other).all()
@@ -382,8 +386,112 @@ def _check_same_index(index: Any, other: Any) -> None:
 
 
 def _wrapped(y: Any, rows: Array) -> Any:
-    """Return rows as y was."""
+    """Return rows in the container of y."""
     if not hasattr(y, "iloc"):
         return rows
     labels = {"columns": y.columns} if rows.ndim == 2 else {"name": y.name}
     return type(y)(rows, index=y.index, **labels)
+
+
+class OneDirection(NamedTuple):
+    """Gaps filled in one direction of time: a model runs into each from the rows before it.
+
+    It is trained on `segments`; `n_scored` is the length of the loops that measure its errors, 0
+    for none.
+    """
+
+    model: Any
+    segments: list[slice]
+    clip: Any
+    bounded: Callable[[Array], Array]
+    n_context: int
+    n_scored: int
+
+    def reversed(self, n_rows: int) -> OneDirection:
+        """Return the task for rows in reverse order."""
+        return self._replace(segments=[mirrored(s, n_rows) for s in reversed(self.segments)])
+
+    def filled(
+        self, rows: Array, known: Array | None, missing: Array
+    ) -> tuple[Array, Array | None]:
+        """Fill every gap in the order of the rows.
+
+        Returns
+        -------
+        rows : array of shape (n_samples,) or (n_samples, n_outputs)
+            NaN in a gap without rows before it.
+        errors : array of shape (n_scored,) or (n_scored, n_outputs), or None
+            Mean squared errors by number of steps.
+        """
+        pairs = [_pairs(rows[s], None if known is None else known[s]) for s in self.segments]
+        X, y = [X for X, _ in pairs], [y for _, y in pairs]
+        fitted = clone(self.model).fit(X, y)
+        rows = rows.copy()
+        first = int(np.argmin(missing))  # a gap at the beginning has no rows before it
+        for gap in runs_of(missing):
+            if gap.start < first:
+                continue
+            window = slice(max(first, gap.start - self.n_context), gap.stop)
+            place = slice(gap.start - window.start, gap.stop - window.start)
+            seen = None if known is None else known[window]
+            rows[gap] = self.bounded(run_into(fitted, rows[window], seen, place, self.clip))
+        return rows, self._errors(fitted, X, y)
+
+    def _errors(self, fitted: Any, X: list[Array], y: list[Array]) -> Array | None:
+        """Return mean squared errors of loops within the segments; None if these are too short."""
+        n_steps = self.n_scored
+        places = [(i, t) for i, rows in enumerate(y) for t in range(_WARM_UP, len(rows) - n_steps)]
+        if not n_steps or not places:
+            return None
+        picked = np.unique(np.linspace(0, len(places) - 1, _N_ORIGINS).astype(int))
+        places = [places[k] for k in picked]
+        predicted = run_trials(fitted, X, y, places, n_steps, clip=self.clip)
+        assert predicted is not None
+        truth = np.stack([y[i][t : t + n_steps] for i, t in places], axis=1)
+        with np.errstate(over="ignore"):
+            squares = (predicted[:, 0].reshape(truth.shape) - truth) ** 2
+        # diverged loops get a finite, very large error, and errors must not decrease with steps
+        squares = np.where(squares < _LOST, squares, _LOST)
+        return np.maximum.accumulate(squares.mean(axis=1), axis=0)
+
+
+def run_into(model: Any, rows: Array, known: Array | None, gap: slice, clip: Any) -> Array:
+    """Return a model's forecast of a gap from the rows before it."""
+    n_steps = gap.stop - gap.start
+    before = rows[: gap.start].reshape(gap.start, -1)
+    if known is None:
+        return forecast(model, n_steps, context=before, clip=clip)
+    context = np.hstack([before, known[1 : gap.start + 1]])
+    exog = known[gap.start + 1 : gap.stop]
+    return forecast(model, n_steps, context=context, exog=exog, clip=clip)
+
+
+def _pairs(rows: Array, known: Array | None) -> tuple[Array, Array]:
+    """Return inputs and targets one step ahead, of one segment."""
+    X = rows[:-1].reshape(len(rows) - 1, -1)
+    return (X if known is None else np.hstack([X, known[1:]])), rows[1:]
+
+
+def bounds_of_rows(clip: Any, known: Array) -> Callable[[Array], Array]:
+    """Return the function that applies `clip` to the rows of a loop before they fill a gap."""
+    if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
+        return lambda rows: rows
+    if callable(clip):
+        return lambda rows: np.array([changed(clip, np.atleast_1d(row)) for row in rows]).reshape(
+            rows.shape
+        )
+    if isinstance(clip, (bool, np.bool_)):
+        clip = widened(np.array([known.min(axis=0), known.max(axis=0)]))
+    return lambda rows: np.clip(rows, *clip)
+
+
+def runs_of(mask: Array) -> Iterator[slice]:
+    """Yield the slices of consecutive True."""
+    edges = np.flatnonzero(np.diff(np.r_[False, mask, False]))
+    for start, stop in edges.reshape(-1, 2):
+        yield slice(int(start), int(stop))
+
+
+def mirrored(place: slice, n_rows: int) -> slice:
+    """Return the slice of the same rows in reverse order."""
+    return slice(n_rows - place.stop, n_rows - place.start)

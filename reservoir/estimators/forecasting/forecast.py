@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
-from reservoir.estimators._predict_output import framed_forecast, index_of_forecast
-from reservoir.estimators._progress import warn_of_leaving
-from reservoir.estimators.forecasting._chain import Chain, walk
-from reservoir.estimators.forecasting._closing import bounds_of, through_inputs, through_weights
-from reservoir.estimators.forecasting._column_layout import Layout
+from reservoir.estimators.forecasting.closing import bounds_of, through_inputs, through_weights
+from reservoir.estimators.forecasting.pipeline import Chain, Layout, walk
+from reservoir.estimators.progress import warn_of_leaving
+from reservoir.estimators.reading import framed_forecast, index_of_forecast
 
 __all__ = ["forecast"]
 
@@ -29,51 +28,51 @@ def forecast(
 ) -> Array:
     """Forecast in closed loop with a network, alone or inside scikit-learn's wrappers.
 
-    Walks Pipeline, TransformedTargetRegressor, fitted searches (their best estimator) and
-    FrozenEstimator, in any nesting, down to the network. What is fed back passes through the
-    same scalers as the training data did: scalers that work column by column are folded into the
-    loop as one affine map, any other transformer is called row by row.
+    Finds the network inside Pipeline, TransformedTargetRegressor, fitted searches (their best
+    estimator) and FrozenEstimator, in any nesting. Outputs that are fed back pass through the same
+    scalers as the training data: scalers that act on each column separately are folded into the
+    loop as one affine map, any other transformer is called for each row.
 
     Parameters
     ----------
-    model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or what holds one: Pipeline,
-        TransformedTargetRegressor or search
+    model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline,
+        TransformedTargetRegressor or search that contains one
     n_steps : int
         Rows to forecast.
     context : array of shape (n_context, n_features), optional
-        Rows to listen to first, in the units of the model's own X. Without it the forecast goes
-        on from the end of training. Columns of a DataFrame, as of `exog`, are matched by name, if
-        the model was fitted on names.
+        Rows to warm up on, in the units of the model's X. By default the forecast continues from
+        the end of training. Columns of a DataFrame, also of `exog`, are matched by name if the
+        model was fitted on names.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         Exogenous inputs, the last columns of X, in the same units.
     clip : bool, (low, high) or callable, default=False
-        True holds what is fed back in the range of the training targets, widened by its own width
-        on both sides, or in the range that the network's ``certificate_`` covers
-        (``bias="stable"``). A pair, numbers or arrays of shape (n_outputs,), is a range in the
-        units of the model's own y. A function of the outputs of a step, (n_outputs,), in these
-        units returns what is fed back in their place, of the same shape: a threshold, say, or a
-        projection. The rows returned are what the network said.
+        True clips the feedback to the range of the training targets, widened by its width on both
+        sides, or to the range that the network's ``certificate_`` covers (``bias="stable"``). A
+        pair, numbers or arrays of shape (n_outputs,), is a range in the units of the model's y. A
+        function receives the outputs of a step, (n_outputs,), in these units, and returns values of
+        the same shape that are fed back instead: a threshold, for instance, or a projection. The
+        returned rows are the unclipped outputs.
 
     Returns
     -------
     array of shape (n_steps,) or (n_steps, n_outputs)
-        In the units of the model's own y.
+        In the units of the model's y.
 
     Warns
     -----
     RuntimeWarning
         If a row leaves the range of the training targets by more than ten times its width, or the
-        loop diverges altogether; the message names the step. Nothing after it is to be trusted.
+        loop diverges; the message gives the step. Rows after it are unreliable.
 
     Raises
     ------
     TypeError
         If there is no network with a `forecast` at the end of the chain.
     ValueError
-        If the model was not trained to predict its next input (the message says in which columns
-        the outputs stand, if they are not the first), its outputs are the probabilities of
-        ``output="softmax"``, a shape or a name does not fit, a step has memory of other rows,
-        n_steps < 1, or `clip` is no range.
+        If the model was not trained to predict its next input (the message gives the columns of
+        the outputs if they are not the first), its outputs are the probabilities of
+        ``output="softmax"``, a shape or a name does not match, a transformer depends on other rows,
+        n_steps < 1, or `clip` is not a range.
 
     Examples
     --------
@@ -95,23 +94,23 @@ def forecast(
 def forecast_network(
     network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any, clip: Any
 ) -> tuple[Array, Array]:
-    """Forecast with a network that has nothing around it; return rows and end state."""
+    """Forecast with a network without wrappers; return rows and end state."""
     return _forecast(walk(network), n_steps, context, exog, initial_state, clip)
 
 
 def _forecast(
     chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: Any
 ) -> tuple[Array, Array]:
-    """Find the first output and the state to go on from, then close the loop."""
+    """Find the first output and the initial state, then close the loop."""
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, Layout(chain)
     bounds = bounds_of(network, clip)
-    # what can be refused, before anything runs
+    # all checks before anything runs
     if not network.feeds_back:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
     exog = layout.read_exog(exog, n_rows, has_context=context is not None)
-    # where the loop begins: at the end of training, or behind the context
+    # the loop begins at the end of training, or after the context
     if context is None:
         output, state = layout.end_of_training(exog, initial_state)
         head = np.zeros((0, layout.n_outputs))
@@ -119,7 +118,7 @@ def _forecast(
         output, state = layout.listen(context, initial_state)
         head = output[None]
     index = index_of_forecast(chain.innermost, network, n_steps, context)
-    # the loop itself, in the network's units, and back
+    # the loop itself runs in the units of the network
     rows, n_valid = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
         close = through_weights if network.feeds_back else through_inputs

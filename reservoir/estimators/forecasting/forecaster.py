@@ -1,4 +1,4 @@
-"""What a network must offer to be run on its own outputs, by `forecast` and by scores of loops."""
+"""The protocol of networks that `forecast` and scores of closed loops can run."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from typing import Any, Protocol
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, code
-from reservoir.estimators._progress import Progress
+from reservoir.estimators.progress import Progress
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 
 class Forecaster(Protocol):
-    """A fitted network, as far as forecasts ask for it.
+    """A fitted network, as forecasts use it.
 
-    `forecaster_of` makes one from an estimator; an estimator of another family registers how its
-    own is made: ``@forecaster_of.register``. A class derived from this one inherits the last three
-    methods, by which models are compared.
+    `forecaster_of` makes one from an estimator; another family of estimators registers its
+    conversion with ``@forecaster_of.register``. A derived class inherits the last three methods,
+    which serve to compare models.
 
     Attributes
     ----------
     n_outputs : int
     n_features_in : int
-        Columns of X, that of the ids included.
+        Columns of X, including that of the ids.
     id_column : int or None
-        Where the ids stand in X.
+        Position of the column of ids in X.
     dtype : numpy.dtype
     one_dimensional : bool
         Whether outputs have no column axis.
     feeds_back : bool
-        Whether outputs come back through feedback weights; else they are the next inputs.
+        Whether outputs are fed back through feedback weights; else they are the next inputs.
     n_units : int
-        Numbers in a state before the last output, if that is part of it.
+        Size of a state, without the last output if that is part of the state.
     progress : Progress
     state : array
-        At the end of training.
+        State at the end of training.
     certificate : Certificate or None
-        For which ranges the network is proved to forget, if it is.
+        The ranges in which the network is proved to forget its initial state, if there is a proof.
     """
 
     n_outputs: int
@@ -52,22 +52,22 @@ class Forecaster(Protocol):
     certificate: Any
 
     def check_can_loop(self) -> None:
-        """Refuse where outputs cannot be the next inputs."""
+        """Raise if outputs cannot be the next inputs."""
 
     def read(self, X: Any) -> Sequences:
-        """Return rows of input as the network takes them."""
+        """Return rows of input as sequences for the network."""
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
         """Return the state before each sequence."""
 
     def listen(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end states of a run on given inputs."""
+        """Return outputs and end states of a teacher-forced run."""
 
     def readout(self) -> Any:
         """Return (coef, intercept), or a function of one row of features."""
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
-        """Run on own outputs, as `run_closed_loop` with ``return_steps=True``."""
+        """Run in closed loop, as `run_closed_loop` with ``return_steps=True``."""
 
     def states_at(
         self,
@@ -77,10 +77,10 @@ class Forecaster(Protocol):
         *,
         anew: bool = True,
     ) -> list[Array]:
-        """Return the state before each place, (sequence, row), of a run as in training.
+        """Return the state before each forecast origin, (sequence, row).
 
-        `targets` are those of the network, and are needed where outputs come back through
-        feedback weights. The run begins as in training, or if not `anew` as in `predict`.
+        `targets` are the network's targets; they are required if outputs are fed back through
+        feedback weights. By default the run begins as in training, else as in `predict`.
         """
 
         def listen(i: int, begin: int, end: int, state: Array) -> Array:
@@ -89,20 +89,20 @@ class Forecaster(Protocol):
         return states_before(places, self.starts("zeros" if anew else None, sequences), listen)
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        """Return the readouts that other values of the parameter `alpha` would have led to.
+        """Return the readouts for other values of the parameter `alpha`.
 
-        None if training would have to be repeated for each.
+        None if that requires training again for each value.
         """
         return None
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
-        """Run from several starts under several readouts, as `run_one_by_one`."""
+        """Run closed loops from several states with several readouts, as `run_one_by_one`."""
         return run_one_by_one(self.run, readouts, n_steps, **options)
 
 
 @singledispatch
 def forecaster_of(model: Any) -> Forecaster:
-    """Return what forecasts ask of a fitted estimator; refuse what is no such estimator."""
+    """Return the `Forecaster` of a fitted estimator; raise if there is none."""
     if hasattr(model, "forecast"):
         raise TypeError(
             f"{type(model).__name__} forecasts by its own method: "
@@ -110,8 +110,8 @@ def forecaster_of(model: Any) -> Forecaster:
         )
     if hasattr(model, "sample"):
         raise TypeError(
-            f"{type(model).__name__} says labels, and forecast feeds numbers back as inputs. Where "
-            f"the inputs are symbols, {code('model.sample(n_steps)')} draws those that follow."
+            f"{type(model).__name__} predicts labels, and forecast feeds numbers back as inputs. "
+            f"If the inputs are symbols, {code('model.sample(n_steps)')} draws the following ones."
         )
     raise TypeError(
         "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "

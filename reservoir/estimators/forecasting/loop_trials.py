@@ -1,4 +1,4 @@
-"""Closed loops of a fitted model from places in its data, to be compared with what followed."""
+"""Closed loops of a fitted model from origins in its data, for comparison with the data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
-from reservoir.estimators.forecasting._chain import walk
-from reservoir.estimators.forecasting._closing import Bounds, bounds_of, folded, row_by_row
-from reservoir.estimators.forecasting._column_layout import Layout
-from reservoir.estimators.forecasting._column_names import in_order_of_fit
+from reservoir.estimators.forecasting.closing import Bounds, bounds_of, folded, row_by_row
+from reservoir.estimators.forecasting.pipeline import Layout, in_order_of_fit, walk
 
-_PENALTY = "alpha"  # the parameter that `Forecaster.readout_path` is about
+_PENALTY = "alpha"  # the parameter that `Forecaster.readout_path` varies
 
 Places = Sequence[tuple[int, int]]
 
@@ -27,34 +25,34 @@ def run_trials(
     n_steps: int,
     *,
     clip: Any = False,
-    anew: bool = True,
+    as_in_training: bool = True,
     others: tuple[str, Sequence[float]] | None = None,
 ) -> Array | None:
-    """Run a model's closed loops from given rows of its data, all of them together.
+    """Run closed loops of a model from given rows of its data, in parallel.
 
     Parameters
     ----------
     model : fitted estimator
-        A network, alone or in wrappers that `forecast` walks.
+        A network, alone or in wrappers that `forecast` supports.
     X, y : data
-        As in fit, with n_steps rows behind each place.
+        As in fit, with n_steps rows after each origin.
     places : sequence of (index, row)
-        Which sequence of X, and which row of it: the loop's first input is that row, and its first
-        output is compared with y there. Row 0 is not allowed.
+        Forecast origins: number of the sequence of X, and row in it. The first input of the loop is
+        that row, and its first output is compared with y there. Row 0 is not allowed.
     n_steps : int
     clip : bool, (low, high) or callable, default=False
         As in `forecast`.
-    anew : bool, default=True
-        Whether the run that leads to the places begins as in training, or as in `predict`.
+    as_in_training : bool, default=True
+        Whether the run up to the origins begins as in training, else as in `predict`.
     others : (name, values), optional
-        A parameter of the model, and values of it for which loops are wanted in place of the
-        model's own. They cost no further training, or are not told.
+        A parameter of the model, and values of it for which loops are run instead of the current
+        value, if that requires no further training.
 
     Returns
     -------
     array of shape (n_steps, n_values, n_places, n_outputs), or None
-        In the units of y, with one value if there are no `others`; not finite where a loop has
-        diverged. None if the loops of the `others` are not known without further training.
+        In the units of y; n_values is 1 without `others`. Not finite where a loop has diverged.
+        None if the loops of the `others` require further training.
 
     Raises
     ------
@@ -75,7 +73,7 @@ def run_trials(
         layout.check_trained_for_loop()
     sequences = layout.read_inputs("X", X)
     targets = layout.read_targets(y, sequences) if network.feeds_back else None
-    states = network.states_at(places, sequences, targets, anew=anew)
+    states = network.states_at(places, sequences, targets, anew=as_in_training)
     windows = np.stack([sequences.arrays[i][t : t + n_steps] for i, t in places])
     with np.errstate(over="ignore", invalid="ignore"):
         if targets is not None:
@@ -90,12 +88,12 @@ def run_trials(
 
 
 def _to_units(layout: Layout, rows: Array) -> Array:
-    """Return outputs in the units of the outermost y; NaN where one of a row is not finite."""
+    """Return outputs in the units of the outermost y; NaN in rows with non-finite values."""
     flat = rows.reshape(-1, layout.n_outputs)
     units = np.full(flat.shape, np.nan)
-    sound = np.isfinite(flat).all(axis=1)
-    if sound.any():
-        units[sound] = layout.to_units(flat[sound])
+    finite = np.isfinite(flat).all(axis=1)
+    if finite.any():
+        units[finite] = layout.to_units(flat[finite])
     return units.reshape(rows.shape)
 
 
@@ -107,7 +105,7 @@ def _through_weights(
     windows: Array,
     bounds: Bounds | None,
 ) -> Array:
-    """Close loops through feedback weights; `before` are the outputs before the places."""
+    """Close loops through feedback weights; `before` are the outputs before the origins."""
     network = layout.network
     return network.run_many(
         readouts,
@@ -148,15 +146,15 @@ def _one_by_one(
     exog: Array,
     bounds: Bounds | None,
 ) -> Array:
-    """Close loops through transformers that are no affine maps."""
+    """Close loops through transformers that are not affine maps."""
     nothing = np.zeros(layout.n_outputs)
     rows = np.full((windows.shape[1], len(readouts), len(states), layout.n_outputs), np.nan)
     for k, readout in enumerate(readouts):
         for i, state in enumerate(states):
-            said, _, n_valid = row_by_row(
+            outputs, _, n_valid = row_by_row(
                 layout, readout, nothing, state, exog[i], bounds, first_input=windows[i, 0]
             )
-            rows[:n_valid, k, i] = said[:n_valid]
+            rows[:n_valid, k, i] = outputs[:n_valid]
     return rows
 
 

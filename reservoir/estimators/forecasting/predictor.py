@@ -1,4 +1,7 @@
-"""A fitted estimator ready to run: over rows, and on its own outputs."""
+"""A fitted estimator ready to run: teacher-forced over rows, and in closed loop.
+
+Predictions of many sequences are computed in batches, each written into its part of the result.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,29 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import Sequences, index_of, read_last_weights, with_targets
 from reservoir._validation.kinds import check_has_rows
-from reservoir.estimators._batches import batches_of, packed_states, run_in_batches
 from reservoir.estimators.forecasting.forecaster import Forecaster
 from reservoir.estimators.reading import Columns, join
 
 Outputs = Callable[[Array], Array]
 
 
-class Predictor(Forecaster):
-    """Runs a fitted model over rows that an estimator's reader reads; a family says how.
+_GROUP = 32  # sequences that run in parallel: batches of whole groups give the bits of one run
+_SEQUENCES = 1024  # in a batch, each with a separate state
+_FEWEST_ROWS = 4096  # more sequences if these are short, because of the overhead of a batch
+_MOST_ROWS = 2**16
 
-    It is what `forecast` asks of an estimator, and what a session runs. It is made for each call,
-    and changes nothing.
+
+class Predictor(Forecaster):
+    """Runs a fitted model over rows that an estimator's reader reads. A family derives from it.
+
+    Forecasts and sessions use it. It is created for each call, and does not change the estimator.
 
     Parameters
     ----------
     estimator : estimator
         Fitted: with `_reader`, `_model` and `state_`.
     n_fed_back : int, default=0
-        Outputs that come back through weights of their own.
+        Number of outputs that are fed back through feedback weights.
     """
 
     def __init__(self, estimator: Any, n_fed_back: int = 0) -> None:
@@ -42,11 +49,11 @@ class Predictor(Forecaster):
         self.certificate = getattr(model, "certificate", None)
         self.id_column = self.reader.id_place(Columns.of(estimator))
 
-    # ------------------------------------------------------------------ what a family gives
+    # ------------------------------------------------------------------ defined by a family
 
     @abstractmethod
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
-        """Return the state before each sequence; None asks for the estimator's own."""
+        """Return the state before each sequence; None means the estimator's `initial_state`."""
 
     @abstractmethod
     def run_over(
@@ -58,24 +65,24 @@ class Predictor(Forecaster):
     ) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence.
 
-        `outputs_of` replaces the fitted readout, in families that have one. Where the sequences are
-        some of a larger call, `n_rows` are all its rows: who steps is chosen by these.
+        `outputs_of` replaces the fitted readout, in families that have one. If the sequences are a
+        batch of a larger call, `n_rows` is its total number of rows, which determines the engine.
         """
 
     # ------------------------------------------------------------------ over rows
 
     @property
     def end(self) -> Array | None:
-        """The state that a run goes on from; None where it cannot."""
+        """The state from which a run can continue; None if there is none."""
         return self.state if self.progress.continues else None
 
     def read(self, X: Any) -> Sequences:
-        """Return rows of input as the network takes them."""
+        """Return rows of input as sequences for the network."""
         sequences: Sequences = self.reader.inputs(self.estimator, X)
         return sequences
 
     def listen(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end states of a run on given inputs."""
+        """Return outputs and end states of a teacher-forced run."""
         return self.run_over(sequences, self.starts(spec, sequences))
 
     def predict(
@@ -88,14 +95,14 @@ class Predictor(Forecaster):
         names: Sequence[Any] | None = None,
         return_state: bool = False,
     ) -> Any:
-        """Return what `decode` makes of the outputs, in the container of X.
+        """Return the decoded outputs in the container of X.
 
-        `names` are those of the columns, if they are not the targets'. With `return_state` a pair:
-        that, and the end states.
+        `names` are names of the columns, by default the targets'. With `return_state` a pair of
+        outputs and end states.
         """
         sequences = self.read(X)
         last_only = self.reader.targets.per_sequence
-        # loops that go astray are warned of once
+        # not in batches with feedback, so that divergence is warned of once
         batches = [] if self.feeds_back else batches_of(sequences.lengths)
         if len(batches) > 1:
             spec = self.estimator.initial_state if initial_state is None else initial_state
@@ -123,7 +130,7 @@ class Predictor(Forecaster):
         return (shown, packed_states(states, sequences)) if return_state else shown
 
     def score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool) -> float:
-        """Return how good the estimator's `predict` is: R^2 or accuracy, over all rows."""
+        """Return the score of the estimator's `predict`: R^2 or accuracy, over all rows."""
         check_has_rows("y", y, "(n_samples,)")
         estimator, coding = self.estimator, self.reader.targets
         score: float
@@ -136,7 +143,7 @@ class Predictor(Forecaster):
             return score
         start = None
         items = y[:1] if isinstance(y, (list, tuple, np.ndarray)) else [y]
-        if any(index_of(item) is not None for item in items):  # in pipelines X has lost its own
+        if any(index_of(item) is not None for item in items):  # in pipelines X has lost its index
             start = np.stack(self.starts(None, self.reader.inputs(estimator, X, y)))
         predicted = estimator.predict(X, initial_state=start)
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
@@ -146,3 +153,117 @@ class Predictor(Forecaster):
             sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         score = coding.score(y, predicted, sample_weight)
         return score
+
+
+def batches_of(lengths: Sequence[int]) -> list[Array]:
+    """Cut sequences of these lengths into batches, longest first.
+
+    Returns indices of sequences; no batches if there are too few sequences for two.
+    """
+    if len(lengths) <= _SEQUENCES:
+        return []
+    sizes = np.asarray(lengths)
+    order = np.argsort(-sizes, kind="stable")
+    rows = np.append(0, np.cumsum(sizes[order]))  # before each sequence
+    ends = [0]
+    # the last batch has at least two sequences: a single one would run by another code path
+    for end in range(_GROUP, len(order) - 1, _GROUP):
+        begin, n_rows = ends[-1], rows[end] - rows[ends[-1]]
+        many = end - begin >= _SEQUENCES and n_rows >= _FEWEST_ROWS
+        if many or n_rows >= _MOST_ROWS:
+            ends.append(end)
+    return np.split(order, ends[1:])
+
+
+class Results:
+    """Results of sequences in the container of X, without a second copy.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    last_only : bool, default=False
+        Whether each sequence has one row, its last, and the container is one array.
+    """
+
+    def __init__(self, sequences: Sequences, *, last_only: bool = False) -> None:
+        self.sequences, self.last_only = sequences, last_only
+        lengths = [1] * len(sequences) if last_only else sequences.lengths
+        self._ends = np.cumsum(lengths)
+        self._one_array = last_only or sequences.container in ("table", "array")
+        self._rows: Array | None = None
+        self._parts: list[Any] = [None] * len(sequences)
+
+    def put(self, which: Sequence[int], parts: Sequence[Array]) -> None:
+        """Store the results of some sequences, one array of rows for each.
+
+        Parameters
+        ----------
+        which : sequence of int
+        parts : sequence of arrays of shape (n_samples_i, ...)
+        """
+        for i, rows in zip(which, parts, strict=True):
+            rows = rows[-1:] if self.last_only else rows
+            if not self._one_array:
+                self._parts[i] = rows
+            else:
+                if self._rows is None:
+                    self._rows = np.empty((self._ends[-1], *rows.shape[1:]), rows.dtype)
+                self._rows[self._ends[i] - len(rows) : self._ends[i]] = rows
+
+    def container(self) -> Any:
+        """Return the results of all sequences."""
+        if not self._one_array:
+            return self.sequences.restore(self._parts)
+        assert self._rows is not None
+        if self.last_only or self.sequences.container == "table":
+            return self._rows
+        return self._rows.reshape(len(self._ends), -1, *self._rows.shape[1:])
+
+
+def run_in_batches(
+    batches: Sequence[Array],
+    sequences: Sequences,
+    spec: Any,
+    starts_of: Callable[[Any, Sequences], list[Array]],
+    run: Callable[[Sequences, list[Array]], tuple[list[Array], list[Array]]],
+    decode: Callable[[Array], Any],
+    *,
+    last_only: bool = False,
+    return_state: bool = False,
+) -> tuple[Any, list[Array]]:
+    """Return decoded outputs in the container of X, and end states if requested.
+
+    Batches save memory: the states of all sequences at once would take more than the result.
+
+    Parameters
+    ----------
+    batches : sequence of arrays of int
+        As `batches_of` cuts the sequences.
+    sequences : Sequences
+    spec : {"last", "zeros", "steady"} or array
+        The initial state, as the user gave it.
+    starts_of : callable
+        ``starts_of(spec, sequences)`` returns the states before some sequences.
+    run : callable
+        ``run(sequences, starts)`` returns their outputs and end states.
+    decode : callable
+    last_only, return_state : bool, default=False
+    """
+    results, states = Results(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
+    each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
+    if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
+        starts_of(spec, sequences)  # raises
+    for which in (batch.tolist() for batch in batches):
+        some = sequences.some(which)
+        outputs, ends = run(some, starts_of(np.asarray(spec)[which] if each else spec, some))
+        results.put(which, [decode(rows) for rows in outputs])
+        if return_state:
+            for i, end in zip(which, ends, strict=True):
+                states[i] = end
+    return results.container(), states
+
+
+def packed_states(states: list[Array], sequences: Sequences) -> Array:
+    """Return end states for the user: a single one for a table, else a row for each sequence."""
+    one_table = sequences.container == "table" and len(states) == 1
+    return states[0] if one_table else np.stack(states)

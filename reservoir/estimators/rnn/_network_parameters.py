@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators._parameters import (
+from reservoir.estimators.parameters import (
     DrawnParameters,
     InputParameters,
     LabelParameters,

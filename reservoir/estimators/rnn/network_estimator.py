@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._typing import Array
 from reservoir._validation import Sequences, advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
-from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.network_model import (
     NetworkModel,
@@ -45,6 +44,7 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     warn_of_trouble,
 )
+from reservoir.estimators.targets import TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.training.bptt import Network
 from reservoir.training.loop_engines import using

@@ -17,9 +17,9 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Clock, Sequences
 from reservoir.dynamics import Reservoir, run_closed_loop
-from reservoir.estimators._progress import Progress, StateShape
-from reservoir.estimators._timed_rows import timed_starts
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.estimators.progress import Progress, StateShape
+from reservoir.estimators.reading import timed_starts
 from reservoir.loops.loop_by_loop import states_before
 from reservoir.training.bptt import Network, predict
 from reservoir.training.controls import Control

@@ -10,7 +10,6 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count, resolve_washout
-from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn.network_model import NetworkModel
@@ -29,6 +28,7 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     weights_of_known,
 )
+from reservoir.estimators.session_learner import SessionLearner
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
 from reservoir.training.trainer import Data

@@ -18,8 +18,7 @@ from reservoir._validation import (
     check_number,
     check_switch,
 )
-from reservoir.estimators._parameters import documented
-from reservoir.estimators._target_coding import Labels
+from reservoir.estimators.parameters import documented
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
 from reservoir.estimators.rnn._trained_attributes import FITTED
@@ -27,6 +26,7 @@ from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
 from reservoir.estimators.rnn.symbols import begin, check_alphabet, read_allowed, row_of_symbol
+from reservoir.estimators.targets import Labels
 from reservoir.training.symbol_sampling import walk
 
 __all__ = ["RNNClassifier"]

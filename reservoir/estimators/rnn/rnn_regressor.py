@@ -12,16 +12,16 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
 from reservoir._validation import check_switch
-from reservoir.estimators._parameters import documented, parameter
-from reservoir.estimators._target_coding import Numbers, TargetCoding
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.parameters import documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
 from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import network_of, new_model, weights_of
+from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.training.cells import CELLS, Cell, SimpleCell
 from reservoir.training.losses import resolve_loss
 from reservoir.training.torch_conversion import from_torch, to_torch

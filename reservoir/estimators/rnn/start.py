@@ -24,8 +24,8 @@ from reservoir._validation import (
     room_for,
 )
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
-from reservoir.estimators._parameters import check_parameters
-from reservoir.estimators._progress import Progress
+from reservoir.estimators.parameters import check_parameters
+from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn.network_model import NetworkModel, check_start, raise_not_causal

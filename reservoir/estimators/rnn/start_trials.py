@@ -26,8 +26,8 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
 from reservoir._typing import Array
-from reservoir.estimators._progress import NextInputCheck
-from reservoir.estimators._reporting import say
+from reservoir.estimators.progress import NextInputCheck
+from reservoir.estimators.reporting import say
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import (
     check_same,

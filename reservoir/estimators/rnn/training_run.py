@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, resolve_washout
 from reservoir.activations import ACTIVATIONS
-from reservoir.estimators._reporting import say
 from reservoir.estimators.reading import TrainingData
+from reservoir.estimators.reporting import say
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn.network_model import BATCH_SIZE, NetworkModel, Recent
 from reservoir.estimators.rnn.start import filled, known_rows, read_control, rows_per_step

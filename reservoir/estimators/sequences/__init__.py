@@ -1,4 +1,4 @@
-"""Whole sequences: one row of features, one label or one number per series."""
+"""Estimators of whole sequences: one row of features, one label or number for each."""
 
 from reservoir.estimators.sequences.esn_sequence_classifier import ESNSequenceClassifier
 from reservoir.estimators.sequences.esn_sequence_regressor import ESNSequenceRegressor

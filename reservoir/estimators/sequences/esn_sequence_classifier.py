@@ -1,10 +1,10 @@
-"""The echo state network for whole sequences: one label for each."""
+"""Echo state network for whole sequences: one label for each."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,32 +14,32 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.estimators._parameters import LabelParameters, documented
-from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.sequences._cases import UniqueSequences
-from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.parameters import documented
+from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
+from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout, UniqueSequences
+from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
 
 
 def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
-    """Return the check that the readout, if one was given, offers a method."""
+    """Return the check that a `readout`, if given, has a method."""
     return lambda clf: clf.readout is None or hasattr(clf.readout, method)
 
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
+@dataclass(eq=False, repr=False)
+class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that gives one label per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
-    ridge on labels coded as -1 and +1, one column per class; the largest score wins. There are more
-    features than sequences as a rule, and so columns that tell the classes apart by themselves are
-    penalised less (`relevance_weights`), and the penalty is chosen on sequences left out. Their
-    scores also make probabilities. With ``readout=`` any classifier takes the place of the
-    ridge.
+    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
+    predicts labels coded as -1 and +1, one column per class; the class of the largest score is
+    predicted. There are usually more features than sequences: columns that distinguish the classes
+    on their own are therefore penalised less (`relevance_weights`), and the penalty is chosen on
+    held-out sequences. The scores of these also serve to calibrate probabilities. With
+    ``readout=`` any classifier replaces the ridge.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     ----------
     classes_ : array of shape (n_classes,)
     temperature_ : float
-        What scores are divided by before their softmax gives probabilities: fitted by maximum
-        likelihood on the scores of sequences left out.
+        Divisor of the scores in the softmax that gives probabilities: fitted by maximum
+        likelihood on the scores of held-out sequences.
     {FITTED}
 
     See Also
@@ -74,19 +74,46 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     (20, 2)
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
+    alpha: Any = shared.alpha
+    relevance_weights: bool = shared.relevance_weights
+    readout: Any = shared.readout
+    class_weight: Any = shared.class_weight
+
     def _coding(self) -> Labels:
         return Labels(per_sequence=True, single=True)
 
-    def _check_readout(self) -> None:
-        super()._check_readout()
+    def _check(self) -> None:
+        super()._check()
         if self.readout is not None and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
                 "LogisticRegression, or ESNSequenceRegressor for numbers."
             )
-
-    def _note_targets(self, targets: Array) -> None:
-        self.classes_ = self._targets.classes
 
     def _learn_from_left_out(
         self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None
@@ -102,19 +129,19 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         self.temperature_ = float(np.exp(np.mean(np.log(each))))
 
     def _warn_of_single_members(self, targets: Array) -> None:
-        """Say which class has one sequence: when that is left out, nothing is known of the class.
+        """Warn if a class has one sequence: a fit without it cannot predict the class.
 
-        Copies and weights are of no account here, as in scikit-learn's warnings of small classes.
+        Copies count and weights do not, as in scikit-learn's warnings of small classes.
         """
         labels, counts = np.unique(self._targets.decode(targets), return_counts=True)
         single = labels[counts == 1].tolist()
         if single:
             others = f" (one of {len(single)} such classes)" if len(single) > 1 else ""
             warnings.warn(
-                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it knows "
-                "nothing of the class, so that left-out sequences cannot say how probable the "
-                "class is, and temperature_ and alpha_ count an error for it. Give each class 2 "
-                "sequences or more, or leave the class out.",
+                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it has no "
+                "example of the class, so that held-out sequences cannot estimate its probability, "
+                "and temperature_ and alpha_ count an error for it. Give each class at least 2 "
+                "sequences, or remove the class.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -131,8 +158,8 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes), or (n_sequences,) for two classes
-            For two classes positive means ``classes_[1]``. Per row of a table instead if y was so
-            in fit.
+            For two classes positive means ``classes_[1]``. Per row of a table if y was per row in
+            fit.
         """
         sequences = self._read_again(X)
         if hasattr(self, "readout_"):
@@ -144,7 +171,7 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
-        With a `readout` that has its own `predict_proba`, that.
+        With a `readout` the result of its `predict_proba`.
 
         Parameters
         ----------
@@ -154,7 +181,7 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes)
-            Per row of a table instead if y was so in fit.
+            Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
         if hasattr(self, "readout_"):

@@ -1,33 +1,30 @@
-"""The echo state network for whole sequences: one number, or a few, for each."""
+"""Echo state network for whole sequences: one number, or several, for each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 
 from reservoir._saving import saved
-from reservoir._typing import Array
-from reservoir.estimators._parameters import documented
-from reservoir.estimators._target_coding import Numbers
-from reservoir.estimators.sequences._cases import UniqueSequences
-from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.parameters import documented
+from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
+from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.targets import Numbers
 
 __all__ = ["ESNSequenceRegressor"]
 
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     """Echo state network that gives one number, or several, per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
-    ridge that penalises columns less which say much of y by themselves (`relevance_weights`), its
-    penalty chosen on sequences left out. With ``readout=`` any regressor takes the place of the
-    ridge.
+    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
+    predicts y; it penalises informative columns less (`relevance_weights`), and its penalty is
+    chosen on held-out sequences. With ``readout=`` any regressor replaces the ridge.
 
     Parameters
     ----------
@@ -56,29 +53,45 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     True
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
+    alpha: Any = shared.alpha
+    relevance_weights: bool = shared.relevance_weights
+    readout: Any = shared.readout
+
     def _coding(self) -> Numbers:
         return Numbers(per_sequence=True)
 
-    def _check_readout(self) -> None:
-        super()._check_readout()
+    def _check(self) -> None:
+        super()._check()
         if self.readout is not None and is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is a classifier. Use a regressor, or "
                 "ESNSequenceClassifier for labels."
             )
-
-    def _note_targets(self, targets: Array) -> None:
-        self.n_outputs_ = targets.shape[1]
-
-    def _sizes(self, cases: UniqueSequences) -> Array:
-        """Return the standard deviations of several outputs: their units are of no account."""
-        if cases.targets.shape[1] == 1:
-            return super()._sizes(cases)
-        away = cases.targets - np.average(cases.targets, axis=0, weights=cases.weights)
-        largest = np.abs(away).max(axis=0)
-        largest[largest == 0] = 1.0  # first to unit size, so that no square overflows
-        spread = np.sqrt(np.average((away / largest) ** 2, axis=0, weights=cases.weights))
-        return largest * np.where(spread > 0, spread, 1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

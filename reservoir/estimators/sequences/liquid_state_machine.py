@@ -1,4 +1,4 @@
-"""Whole sequences as rows of features, made by a network of spiking units."""
+"""Whole sequences as rows of features, computed by a network of spiking units."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from reservoir._validation import (
 from reservoir.dynamics import Pooling
 from reservoir.dynamics.pooling import POOLS, check_pools
 from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network
-from reservoir.estimators._described import Described
-from reservoir.estimators._parameters import (
+from reservoir.estimators.describe import Described
+from reservoir.estimators.parameters import (
     DrawnParameters,
     SequenceParameters,
     changed,
     check_parameters,
     documented,
     parameter,
+    read_dtype,
 )
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators.reading import read_dtype
+from reservoir.estimators.reporting import restored_on_error
 
 __all__ = ["LiquidStateMachine"]
 
 _Self = TypeVar("_Self", bound="LiquidStateMachine")
-_BATCH_STEPS = 2**14  # steps of all series that run side by side, or one series
+_BATCH_STEPS = 2**14  # total steps of the series that run in parallel, unless it is one
 _share = partial(check_number, low=0.0, high=1.0)
 _factor = partial(check_number, low=0.0)
 _time = partial(check_number, low=0.0, low_open=True)
@@ -47,15 +47,15 @@ _time = partial(check_number, low=0.0, low_open=True)
 def _check_pools(name: str, value: Any) -> None:
     if any(POOLS[each].needs_thresholds for each in check_pools(name, value)):
         raise ValueError(
-            f'{name}={value!r}: "quantiles" is for states that vary from the start; those of '
-            'spiking units are 0 most of the time. Use "last", "mean", "std", "max" or "min".'
+            f'{name}={value!r}: "quantiles" is for states that vary at every step; filtered '
+            'spikes are 0 most of the time. Use "last", "mean", "std", "max" or "min".'
         )
 
 
 def _check_refractory(name: str, value: Any) -> None:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise ValueError(
-            f"{name}={value!r} must be a pair of steps: of units that excite, and of those that "
+            f"{name}={value!r} must be a pair of steps, for units that excite and units that "
             "inhibit, such as (3, 2)."
         )
     for each in value:
@@ -69,9 +69,9 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     """Turn each sequence into one row of features: filtered spikes of a fixed spiking network.
 
     Leaky integrate-and-fire units, four in five of which excite others while one in five inhibits,
-    stand on a column of 3 x 3 x n points, and near ones are connected more often. A sequence of
-    spikes, or of currents, drives them from rest; their spikes go through an exponential filter,
-    and what is kept of that is one row of features for a linear model.
+    are arranged in a column of 3 x 3 x n points; near units are connected more often. A sequence of
+    spikes, or of currents, drives them from rest; their spikes pass through an exponential filter,
+    and statistics of the result are one row of features for a linear model.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     network_ : reservoir.dynamics.spiking.SpikingNetwork
-        Its `W` and `W_in`, sparse, in thresholds; rows receive.
+        Its `W` and `W_in` are sparse, in units of the threshold; rows receive.
     n_channels_ : int
     n_features_in_ : int
         Channels; for a 2-D X, one series per row, the number of steps.
@@ -89,16 +89,16 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    ReservoirFeatures : The same with units without spikes, which tell series apart about as well
-        where the two were compared (gallery page "Spikes").
+    ReservoirFeatures : The same with units that do not spike; about equally accurate where the two
+        were compared (gallery page "Spikes").
 
     Notes
     -----
-    Units, probabilities of connections, the ratio of their strengths and times are those of [1]_,
-    with a step of 1 ms. It differs in its synapses, which here neither tire nor facilitate, have
-    one time constant, and a delay of one step. Nothing is scaled: a spike is 1, and a current that
-    is held is felt ``1 / (1 - exp(-1 / synapse_time))`` times as strong. Where all features are 0,
-    no unit fired: raise `input_scaling`.
+    Units, probabilities of connections, the ratio of their strengths and time constants are taken
+    from [1]_, with a step of 1 ms. The synapses differ: here they have no short-term depression or
+    facilitation, one time constant, and a delay of one step. Inputs are not scaled: a spike is 1,
+    and a constant current has ``1 / (1 - exp(-1 / synapse_time))`` times its effect in one step. If
+    all features are 0, no unit fired: raise `input_scaling`.
 
     References
     ----------
@@ -132,60 +132,63 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     connection_length: float = parameter(
         2.0,
         "float > 0, points of the grid",
-        """Units at a distance D are connected with a probability C exp(-(D / length)^2), C being .3
-        from exciting to exciting units, .2 from exciting to inhibiting, .4 back, and .1 among those
-        that inhibit.""",
+        """Units at a distance D are connected with probability C exp(-(D / length)^2), where C is
+        .3 from exciting to exciting units, .2 from exciting to inhibiting, .4 from inhibiting to
+        exciting, and .1 between inhibiting units.""",
         _time,
     )
     recurrent_scaling: float = parameter(
         0.1,
         "float >= 0",
-        """Factor of all strengths within the network; 0 cuts all connections. 1 are the mean
-        strengths of [1]_, whose synapses tire; those here do not, and from .3 on most networks,
-        once they fire, go on without input.""",
+        """Factor of all connection strengths within the network; 0 removes all connections. 1 gives
+        the mean strengths of [1]_, whose synapses have depression; without it, from .3 on most
+        networks keep firing without input once they have begun.""",
         _factor,
     )
     input_scaling: float = parameter(
         2.0,
         "float >= 0",
-        """Factor of the strengths of inputs; 1 are the mean strengths of [1]_. Alone, one spike
-        makes about a third of the units that hear it fire at 1, and three in five at 2.""",
+        """Factor of the strengths of inputs; 1 gives the mean strengths of [1]_. A single spike
+        makes about a third of the units that receive it fire at 1, and three in five at 2.""",
         _factor,
     )
     input_density: float = parameter(
-        0.3, "float in [0, 1]", "Share of the units that hear a channel, chosen at random.", _share
+        0.3,
+        "float in [0, 1]",
+        "Share of the units that receive a channel, chosen at random.",
+        _share,
     )
     membrane_time: float = parameter(
         30.0, "float > 0, steps", "Time constant of the voltages.", _time
     )
     synapse_time: float = parameter(
-        3.0, "float > 0, steps", "Time constant of the currents behind synapses.", _time
+        3.0, "float > 0, steps", "Time constant of the synaptic currents.", _time
     )
     refractory_time: tuple[int, int] = parameter(
         (3, 2),
         "(int, int), steps",
-        "How long a unit that has fired is silent: those that excite, and those that inhibit.",
+        "Refractory period after a spike, of units that excite and of units that inhibit.",
         _check_refractory,
     )
     filter_time: float = parameter(
         30.0,
         "float > 0, steps",
-        "Time constant of the filter of the spikes, after which features have forgotten them.",
+        "Time constant of the filter of the spikes, and so of the memory of the features.",
         _time,
     )
     pool: Any = parameter(
         ("last", "mean"),
         "str or tuple of str",
-        """What is kept of the filtered spikes of a series, unit by unit: "last" (after the last
-        step, what a readout of [1]_ sees), "mean", "std", "max", "min". "last" alone remembers some
-        `filter_time` steps.""",
+        """Statistics of the filtered spikes of a series, computed for each unit: "last" (after the
+        last step, the input of the readouts in [1]_), "mean", "std", "max", "min". "last" alone
+        covers some `filter_time` steps.""",
         _check_pools,
     )
     sequence_column: Any = changed(SequenceParameters, "sequence_column")
     dtype: Any = changed(
         SequenceParameters,
         "dtype",
-        text="Of features. Voltages are float64: a rounding may decide whether a unit fires.",
+        text="Precision of features. Voltages are float64: rounding may decide if a unit fires.",
     )
     random_state: Any = changed(DrawnParameters, "random_state", text="Seed of all connections.")
 
@@ -199,7 +202,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         return {"Network": f"{network.n_units} spiking units, {sends}", "Features": channels}
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
-        """Draw the network for the channels of X; nothing is learned from its values.
+        """Draw the network for the channels of X; the values of X are not used.
 
         Parameters
         ----------
@@ -217,7 +220,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If X cannot be read, or a parameter is refused.
+            If X cannot be read, or a parameter is invalid.
         """
         with restored_on_error(self):
             sequences = self._read(X, None)
@@ -243,7 +246,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
 
     def _memory_advice(self) -> str:
         """Return which parameters to change where memory fails."""
-        return f"Lower n_units={self.n_units}, or connection_length, with which connections grow."
+        return f"Lower n_units={self.n_units}, or connection_length, to have fewer connections."
 
     def transform(self, X: Any) -> Array:
         """Return the features of sequences.
@@ -268,7 +271,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=read_dtype(self.dtype))
 
     def spikes(self, X: Any) -> list[Array]:
-        """Return what each unit does at each step: for pictures, and for readouts of your own.
+        """Return the spikes of each unit, for pictures and for custom readouts.
 
         Parameters
         ----------
@@ -295,12 +298,12 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         return spikes
 
     def filtered(self, spikes: Array) -> Array:
-        """Return spikes behind the exponential filter: one row of states per step.
+        """Return exponentially filtered spikes: one row of states per step.
 
         Parameters
         ----------
         spikes : array of shape (n_steps, n_units)
-            Of one series, such as `spikes` returns.
+            Spikes of one series, as returned by `spikes`.
 
         Returns
         -------
@@ -333,5 +336,5 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        tags.transformer_tags.preserves_dtype = []  # determined by the parameter dtype, not by X
         return tags

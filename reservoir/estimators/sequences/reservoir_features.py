@@ -1,9 +1,9 @@
-"""Whole sequences as rows of features: what a reservoir does under each, pooled over its steps."""
+"""Whole sequences as rows of features: states of a reservoir, pooled over the steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -32,29 +32,28 @@ from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
 from reservoir.dynamics.saturation import STRIDE, record_of
 from reservoir.dynamics.state_quantiles import state_quantiles
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._described import Described, description_of_reservoir
-from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators.reading import read_dtype
-from reservoir.estimators.sequences._feature_parameters import FeatureParameters
-from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
+from reservoir.estimators.describe import Described, description_of_reservoir
+from reservoir.estimators.parameters import check_parameters, documented, read_dtype
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.sequences.feature_parameters import shared
+from reservoir.estimators.sequences.sequence_inputs import SequenceInputs, chosen_lags
 
 __all__ = ["ReservoirFeatures"]
 
 _Self = TypeVar("_Self", bound="ReservoirFeatures")
-_BATCH, _BATCH_STEPS = 32, 2**14  # series that a thread takes at a time, or more short ones
-_SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at most
+_BATCH, _BATCH_STEPS = 32, 2**14  # series per batch of a thread, or more if they are short
+_SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # at most, in the sample for the thresholds
 
 
 @saved
 @documented()
 @dataclass(eq=False, repr=False)
-class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParameters):
+class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
     """Turn each sequence into one row of features: states of a reservoir, pooled over its steps.
 
-    Each sequence, beginning from zeros, drives the same fixed reservoir, and of every unit's states
-    a few numbers are kept: their mean and deviation, how far they go, how often they lie above
-    thresholds. A linear model on these tells sequences apart whatever their lengths.
+    Each sequence drives the same fixed reservoir from a zero state, and the states of every unit
+    are reduced to a few numbers: mean and standard deviation, extremes, and the share of steps
+    above thresholds. A linear model on these distinguishes sequences of any lengths.
 
     Parameters
     ----------
@@ -64,17 +63,17 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
         Its inputs are the channels; then their differences, lag by lag; then the indicators of
-        missing values. Groups of units follow each other: those that read the values, one group for
-        each leak rate, then those that read the differences over the first lag, and so on.
+        missing values. Groups of units follow each other: first those that receive the values, one
+        group for each leak rate, then those for the differences over the first lag, and so on.
     mean_, scale_ : arrays of shape (n_channels_,)
-        Taken off each channel, and what the rest is divided by.
+        Subtracted from each channel, and the divisor of the result.
     lags_ : tuple of int
         The lags over which differences are inputs.
     thresholds_ : array of shape (2, n_quantiles, n_units), or None
-        Those of "quantiles", forwards and backwards; with ``bidirectional=False`` of shape
+        Thresholds of "quantiles", forwards and backwards; with ``bidirectional=False`` of shape
         (n_quantiles, n_units).
     time_step_ : float or None
-        The gap for which `leak_rate` is given; None without a `time_column`.
+        Time between two rows to which `leak_rate` refers; None without a `time_column`.
     n_channels_ : int
     n_features_in_ : int
         Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
@@ -83,9 +82,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
 
     Notes
     -----
-    Features of a sequence depend on that sequence alone (and on what fit has seen), not on those
-    beside it. Pooled states go back to [1]_, [2]_; shares above thresholds to random convolutions
-    [3]_.
+    Features of a sequence depend only on that sequence and on the sequences of fit, not on the
+    other sequences of X. Pooled states were introduced in [1]_, [2]_; shares above thresholds, for
+    random convolutions, in [3]_.
 
     References
     ----------
@@ -115,14 +114,40 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
     1.0
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
+
     def _description(self) -> dict[str, str]:
-        made = f"{len(self.get_feature_names_out())} for each sequence"
+        n_features = f"{len(self.get_feature_names_out())} for each sequence"
         channels = f", from {self.n_channels_} channels"
         reservoir = description_of_reservoir(self, self.reservoir_, None)["Reservoir"]
-        return {"Reservoir": reservoir, "Features": made + channels}
+        return {"Reservoir": reservoir, "Features": n_features + channels}
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
-        """Build the reservoir, and learn scales and thresholds from sequences.
+        """Build the reservoir, and compute scales and thresholds from sequences.
 
         Parameters
         ----------
@@ -140,7 +165,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         Raises
         ------
         ValueError, TypeError
-            If X cannot be read, no sequence has two steps, or a parameter is refused.
+            If X cannot be read, no sequence has two steps, or a parameter is invalid.
         """
         with restored_on_error(self):
             sequences = self._read(X, None)
@@ -200,7 +225,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         return np.array(labels, dtype=object)
 
     def fit_sequences(self, sequences: Sequences) -> None:
-        """Fit to sequences that have been read already: for estimators that stand on this one.
+        """Fit to sequences that have been read already, for estimators that use these features.
 
         Parameters
         ----------
@@ -233,7 +258,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
 
     @property
     def _widths(self) -> list[int]:
-        """Columns that each direction of time gives."""
+        """Number of columns for each direction of time."""
         return [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
 
     def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
@@ -243,14 +268,14 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         ----------
         sequences : Sequences
         engine : {"numba", "numpy"}, optional
-            Who steps; by default what `engine_of` says of these sequences.
+            The engine that runs; by default `engine_of` of these sequences.
 
         Returns
         -------
         array of shape (n_sequences, n_features)
         """
         arrays = sequences.arrays
-        # series of similar length side by side
+        # series of similar length run in parallel
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
         batches = _batches(order, sequences.lengths, n_workers(self.n_jobs))
         widths = self._widths
@@ -286,7 +311,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         return features
 
     def engine_of(self, sequences: Sequences) -> str:
-        """Return who steps, for all series of a call: large jobs in fit decide for small ones.
+        """Return the engine for all series of a call; after a large fit also small calls use it.
 
         Parameters
         ----------
@@ -304,7 +329,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         return "numba" if engine_for(self.reservoir_, n_steps) == "numba" else "numpy"
 
     def _labelled(self, sequences: Sequences) -> Any:
-        """Return the features; as a table with the ids as its index where pandas is asked for."""
+        """Return the features; for pandas output a table with the ids as its index."""
         features = self.transform_sequences(sequences)
         if sequences.ids is None or _get_output_config("transform", self)["dense"] != "pandas":
             return features
@@ -331,13 +356,13 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         n_channels = sequences.arrays[0].shape[1]
         raise ValueError(
             f"Every sequence of X has 1 step (n_features={self.n_features_in_}), and at least one "
-            f"must have 2 or more: nothing goes on in time. X was read as {len(sequences)} "
+            f"must have 2 or more: there is no course of time. X was read as {len(sequences)} "
             f"sequences of {n_channels} channel{'s' * (n_channels != 1)}; arrays are "
             "(n_sequences, n_steps, n_channels)."
         )
 
     def _step_of(self, sequences: Sequences) -> float | None:
-        """Return the gap for which `leak_rate` is given."""
+        """Return the time between two rows to which `leak_rate` refers."""
         if sequences.gaps is None:
             return None
         check_leak_below_one(self.time_column, self.leak_rate)
@@ -346,7 +371,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
     def _lengths_of_steps(self, gaps: Sequence[Array] | None) -> dict[int, list[Array] | None]:
         """Return the lengths of the steps of series, forwards (1) and backwards (-1).
 
-        A first step has no gap before it, and takes one `time_step_`.
+        A first step has no gap before it; its length is one `time_step_`.
         """
         if gaps is None:
             return {1: None, -1: None}
@@ -355,12 +380,12 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         return {way: [np.append(1.0, between[::way]) for between in each] for way in (1, -1)}
 
     def warn_of_units(self, sequences: Sequences) -> None:
-        """Warn if the units are saturated, or grow, in a small sample of the steps.
+        """Warn if the units saturate, or grow, in a small sample of the steps.
 
         Parameters
         ----------
         sequences : Sequences
-            Those of `fit_sequences`.
+            The sequences of `fit_sequences`.
         """
         n_steps = max(sum(sequences.lengths) // STRIDE, 2 * STRIDE)
         n_series = min(-(-len(sequences) // STRIDE), _SAMPLE_SERIES)
@@ -381,9 +406,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         n_series: int = _SAMPLE_SERIES,
         n_steps: int = _SAMPLE_STEPS,
     ) -> tuple[list[Array], dict[int, list[Array] | None], Callable[[int], str]]:
-        """Return the inputs of some of the series, their steps, and what messages call these.
+        """Return the inputs of some series, the lengths of their steps, and names for messages.
 
-        Of long series at some steps from any place.
+        Of a long series a window at a random position is used.
         """
         some = sequences.some(generator.permutation(len(sequences))[:n_series].tolist())
         lasts = [max(n - n_steps, 0) for n in some.lengths]
@@ -404,6 +429,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             gaps = [between[begin : begin + len(rows) - 1] for between, rows, begin in cut]
         return inputs, self._lengths_of_steps(gaps), name_of
 
+    def _memory_advice(self) -> str:
+        return memory_advice(self)
+
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
         inputs = self._inputs
@@ -422,7 +450,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         )
 
     def _pools(self, sequences: Sequences, generator: np.random.Generator) -> list[Pooling]:
-        """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
+        """Return the pooling of each direction of time, with thresholds from a sample."""
         sample, dt, called = self._sample(sequences, generator)
         names = check_pools("pool", self.pool)
         ways = [1, -1] if self.bidirectional else [1]
@@ -440,7 +468,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
                 engine=self._engine_for(self._n_trained),
                 name_of=called if way == 1 else _backwards(called),
             )
-            # states at rest, equal to rounding, do not lie above themselves
+            # a constant state, up to rounding errors, is not above its own quantile
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
             poolings.append(Pooling(names, thresholds))
         return poolings
@@ -449,12 +477,12 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.missing_values != "raise"
-        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        tags.transformer_tags.preserves_dtype = []  # determined by the parameter dtype, not by X
         return tags
 
 
 def _backwards(name_of: Callable[[int], str]) -> Callable[[int], str]:
-    """Return what messages call series whose steps are counted from the last."""
+    """Return names, for messages, of series whose steps are counted from the last."""
     return lambda i: f"{name_of(i)}, backwards"
 
 
@@ -470,7 +498,15 @@ def _batches(order: Array, lengths: Sequence[int], n_jobs: int) -> list[Array]:
     return batches
 
 
-def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
-    """Return the features that an estimator's parameters describe, some of them replaced."""
-    names = [each.name for each in fields(FeatureParameters) if each.name not in others]
+def features_of(estimator: Any, **others: Any) -> ReservoirFeatures:
+    """Return unfitted features with an estimator's parameters, some of them replaced."""
+    names = [each.name for each in fields(ReservoirFeatures) if each.name not in others]
     return ReservoirFeatures(**{name: getattr(estimator, name) for name in names}, **others)
+
+
+def memory_advice(estimator: Any) -> str:
+    """Return which parameters of an estimator to change if memory fails."""
+    return (
+        f"Lower n_units={estimator.n_units}, keep less of the states (pool, n_quantiles, "
+        'bidirectional=False), give fewer sequences, or use dtype="float32".'
+    )

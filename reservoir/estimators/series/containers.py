@@ -139,7 +139,7 @@ class SeriesContainer:
         -------
         DataFrame or array
             For a Series a DataFrame with a column for each path, 0 and up; for a DataFrame one
-            whose columns have the path as their first level; for polars "0", or "0 name", and so on.
+            whose columns have the path as their first level; for polars "0", "0 name" and so on.
             For arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
         """
         if self.kind == "array":

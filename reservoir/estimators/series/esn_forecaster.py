@@ -20,14 +20,14 @@ from reservoir._validation import (
     check_number,
 )
 from reservoir._workers import one_blas_thread
-from reservoir.estimators._described import Described, described_html
-from reservoir.estimators._parameters import (
+from reservoir.estimators.describe import Described, described_html
+from reservoir.estimators.parameters import (
     check_parameters,
     documented,
     natural_or_switch,
     parameter,
 )
-from reservoir.estimators._reporting import progress, restored_on_error
+from reservoir.estimators.reporting import progress, restored_on_error
 from reservoir.estimators.series.checks import (
     check_together,
     check_update,
@@ -356,8 +356,8 @@ class ESNForecaster(Described, BaseEstimator):
             In the container of y, with its index continued, within the range of the training data,
             widened by `clip`; its first rows do not depend on `n_steps`. With `coverage` a
             DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on (for a
-            DataFrame as the last level of its columns); for arrays an array with these along its last axis,
-            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+            DataFrame as the last level of its columns); for arrays an array with these along its
+            last axis, (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
 
         Raises
         ------

@@ -170,7 +170,7 @@ def test_it_is_saved_and_described(tmp_path):
     again = load(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.alpha_scores_, model.alpha_scores_)
     words = again._repr_html_inner()
-    assert "by free runs in the last rows" in words
+    assert "by closed loops in the last rows" in words
     assert f"{model.alpha_scores_.min():.3g} standard deviations of y" in words
     session = again.stream()
     session.learn(X[-5:], Y[-5:])

@@ -17,7 +17,7 @@ from reservoir import (
     forecast,
 )
 from reservoir.datasets import load_sunspots
-from reservoir.estimators.forecasting import _one_direction
+from reservoir.estimators.forecasting import filling
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines
@@ -322,7 +322,7 @@ def test_no_more_rows_are_listened_to_than_asked_for(course, monkeypatch):
         heard.append(len(context))
         return forecast(model, n_steps, context=context, **options)
 
-    monkeypatch.setattr(_one_direction, "forecast", watched)
+    monkeypatch.setattr(filling, "forecast", watched)
     y = with_gaps(course[0][:, 0], (200, 210), (300, 305))
     fill_gaps(y, ESN, n_context=25)
     assert heard == [25] * 4
@@ -333,7 +333,7 @@ def test_no_more_rows_are_listened_to_than_asked_for(course, monkeypatch):
 
 def test_a_direction_whose_loops_are_lost_does_not_count(course, monkeypatch):
     """Loops that overflow count as equally and very wrong, and make no NaN."""
-    run_trials, y = _one_direction.run_trials, with_gaps(course[0][:, 0], (200, 210))
+    run_trials, y = filling.run_trials, with_gaps(course[0][:, 0], (200, 210))
     found = {}
     for lost in ([0], [1], [0, 1]):  # forwards in time, backwards, both
         calls = iter(range(2))
@@ -342,7 +342,7 @@ def test_a_direction_whose_loops_are_lost_does_not_count(course, monkeypatch):
             said = run_trials(*args, **options)
             return np.full_like(said, np.inf) if next(calls) in lost else said
 
-        monkeypatch.setattr(_one_direction, "run_trials", trials)
+        monkeypatch.setattr(filling, "run_trials", trials)
         found[tuple(lost)] = fill_gaps(y, ESN)
     assert abs(found[0,] - found[1,]).max() > 0
     np.testing.assert_allclose(found[0, 1], (found[0,] + found[1,]) / 2, rtol=1e-12)

@@ -323,18 +323,18 @@ def test_refusals():
     for wrong in (N_SYMBOLS, -1, 0.5):
         bad = codes[:, None].astype(float)
         bad[3] = wrong
-        with pytest.raises(ValueError, match=rf"whole numbers from 0 to 4; row 3 holds {wrong:g}"):
+        with pytest.raises(ValueError, match=rf"whole numbers from 0 to 4; row 3 is {wrong:g}"):
             coded.fit(bad, y)
         coded.fit(codes[:, None], y)
-        with pytest.raises(ValueError, match="row 3 holds"):
+        with pytest.raises(ValueError, match="row 3 is"):
             coded.predict(bad)
-        with pytest.raises(ValueError, match="row 3 holds"):
+        with pytest.raises(ValueError, match="row 3 is"):
             coded.partial_fit(bad, y)
     with pytest.raises(ValueError, match="sequence 1 of X"):
         coded.fit([codes[:50, None], codes[50:, None] + 3], [y[:50], y[50:]])
     with pytest.raises(ValueError, match="include_input=True cannot be combined with n_symbols=5"):
         RNNRegressor(4, n_symbols=5, include_input=True).fit(codes[:, None], y)
-    with pytest.raises(ValueError, match="dtype float32 does not tell so many"):
+    with pytest.raises(ValueError, match="dtype float32 cannot represent so many"):
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
     with pytest.raises(ValueError, match=r"n_symbols=5 inputs are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)

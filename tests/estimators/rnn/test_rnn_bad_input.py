@@ -318,7 +318,7 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         ("fit", "reservoir.estimators.rnn.start_trials.starting_weights"),
         ("fit", "reservoir.estimators.rnn.network_model.NetworkModel.run"),
         ("partial_fit", "reservoir.training.online._learner.Descent.step"),
-        ("partial_fit", "reservoir.estimators._progress.NextInputCheck.add"),
+        ("partial_fit", "reservoir.estimators.progress.NextInputCheck.add"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(name, fail)

@@ -315,7 +315,7 @@ class TestPartialFit:
         clf.partial_fit(X[few][:100], y[few][:100], classes=["up", "flat", "down"])
         clf.partial_fit(X, y)
         assert clf.predict_proba(X).shape == (300, 3)
-        with pytest.raises(ValueError, match="not those of the first call"):
+        with pytest.raises(ValueError, match="differ from the classes of the first call"):
             clf.partial_fit(X, y, classes=["up", "down"])
         two = make(RNNClassifier).partial_fit(X[few][:100], y[few][:100])
         with pytest.raises(ValueError, match=r"label 'flat', which is not among.*classes="):

@@ -431,7 +431,7 @@ BAD_PARAMETERS = {
         ((), "True, False, or lags"),
         ((1, 0), "at least 1"),
         ((1.5,), "integer"),
-        ((2, 2), "names a lag twice"),
+        ((2, 2), "contains a lag twice"),
     ],
     "bidirectional": [("yes", "True or False")],
     "add_indicator": [(None, "True or False")],

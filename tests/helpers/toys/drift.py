@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from reservoir._validation import Sequences
-from reservoir.estimators._progress import Progress
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.progress import Progress
 
 
 class Drift(RegressorMixin, BaseEstimator):

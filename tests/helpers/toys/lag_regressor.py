@@ -6,8 +6,8 @@ from helpers.toys.lagged_inputs import lagged_inputs
 from reservoir import ESNRegressor
 from reservoir._saving import saved
 from reservoir._validation import check_count
-from reservoir.estimators._parameters import documented, parameter
 from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.parameters import documented, parameter
 
 
 @documented()

@@ -7,8 +7,8 @@ import numpy as np
 from reservoir import ESNRegressor
 from reservoir._saving import saved
 from reservoir._validation import read_labels
-from reservoir.estimators._parameters import documented, parameter
-from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.parameters import documented, parameter
+from reservoir.estimators.targets import TargetCoding
 
 
 @saved

@@ -1,11 +1,11 @@
-"""Features of whole sequences under a readout: what classifier and regressor share."""
+"""A readout of features of whole sequences: the base of classifier and regressor."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,28 +17,30 @@ from reservoir._validation import (
     Sequences,
     SumError,
     as_generator,
-    check_penalties,
-    check_scaling,
-    check_switch,
     code,
     is_per_row,
     read_last_weights,
     read_whole_series,
 )
-from reservoir.estimators._described import Described, listed, words_for_penalty
-from reservoir.estimators._parameters import check_parameters, parameter
-from reservoir.estimators._reporting import restored_on_error
-from reservoir.estimators._target_coding import TargetCoding
-from reservoir.estimators.sequences._cases import UniqueSequences
-from reservoir.estimators.sequences._feature_parameters import FeatureParameters
-from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
+from reservoir._validation.arrays import joined, together
+from reservoir.estimators.describe import Described, listed, words_for_penalty
+from reservoir.estimators.parameters import check_parameters
+from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.sequences.reservoir_features import (
+    ReservoirFeatures,
+    features_of,
+    memory_advice,
+)
+from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
+from reservoir.estimators.targets import TargetCoding
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.dual import StandardRows
 from reservoir.readouts.relevance import folds_for, relevance_ridge
 
 _Self = TypeVar("_Self", bound="SequenceReadout")
-_BLOCK = 512  # sequences whose features are made at a time for the built-in readout
+_BLOCK = 512  # sequences whose features are computed at a time for the built-in readout
+_MISSING = 10 / 3  # replaces NaN, in standard deviations: a value that data do not have
 
 _FITTED_AT_TIMES = (
     "coef_",
@@ -54,18 +56,18 @@ FITTED = """
 features_ : ReservoirFeatures
     The fitted features, with the chosen `input_scaling`.
 input_scaling_ : float
-    What it was given as, or chosen from the candidates.
+    As given, or chosen from the candidates.
 input_scaling_scores_ : array of shape (n_candidates,)
-    The squared error of each candidate on left-out sequences (under its best `alpha`), summed over
-    outputs, if there are several.
+    The squared error of each candidate on held-out sequences (with its best `alpha`), summed over
+    outputs; only with several candidates.
 coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
     Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
 intercept_ : array of shape (n_outputs,), or float for 1-D y
 alpha_ : float
     The penalty used.
 alpha_scores_ : array of shape (n_alphas, n_outputs)
-    The mean squared error on left-out sequences for each penalty; of several outputs of a
-    regressor in units of their variances.
+    The mean squared error on held-out sequences for each penalty; with several outputs of a
+    regressor, in units of their variances.
 readout_ : estimator
     The fitted `readout`, if one was given.
 n_features_in_ : int
@@ -75,68 +77,93 @@ feature_names_in_ : array of shape (n_features_in_,)
 """
 
 
-def _check_alphas(name: str, value: Any) -> None:
-    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
-        raise ValueError(
-            f"{name} must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(value)}."
-        )
+class UniqueSequences(NamedTuple):
+    """The distinct sequences of positive weight, in an order determined by their content.
+
+    A repeated sequence is thus equivalent to one of larger weight, also when it is held out, and a
+    sequence of weight zero to none; the order of the sequences does not matter. Nor do units and
+    zero points of the channels: the order does not depend on the bytes of a sequence.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    targets : array of shape (n_cases, n_outputs)
+        Weighted means if equal sequences have different targets.
+    weights : array of shape (n_cases,)
+    place : array of shape (n_sequences,)
+        Index of the case of each sequence; -1 for sequences of weight zero.
+    """
+
+    sequences: Sequences
+    targets: Array
+    weights: Array
+    place: Array
+
+    @property
+    def used(self) -> Array:
+        """Whether each sequence has a positive weight."""
+        return self.place >= 0
+
+    @classmethod
+    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> UniqueSequences:
+        """Return the cases among sequences; raise if there are fewer than two."""
+        each = np.ones(len(sequences)) if weights is None else weights
+        gaps = [None] * len(sequences) if sequences.gaps is None else sequences.gaps
+        cases = zip(sequences.arrays, gaps, each, strict=True)
+        keys = [_content(rows, between) if w > 0 else b"" for rows, between, w in cases]
+        found = {key: i for i, key in enumerate(keys) if key}
+        if len(found) < 2:
+            raise ValueError(
+                f"X has {len(found)} different sequence(s) of positive weight (n_samples="
+                f"{len(sequences)}): at least 2 are needed, so that one can be held out."
+            )
+        different = sequences.some(list(found.values()))
+        # keys determine the order of sequences that differ by rounding errors only
+        order = [key for _, key in sorted(zip(_marks(different).tolist(), found, strict=True))]
+        number = {key: k for k, key in enumerate(order)} | {b"": -1}
+        place = np.array([number[key] for key in keys])
+        used = place >= 0
+        total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
+        np.add.at(total, place[used], each[used])
+        np.add.at(sums, place[used], each[used, None] * targets[used])
+        ones = sequences.some([found[key] for key in order])
+        return cls(ones, sums / total[:, None], total, place)
 
 
-def _check_scales(name: str, value: Any) -> None:
-    if np.ndim(value) > 1 or np.size(value) == 0:
-        raise ValueError(
-            f"{name} must be a number or have shape (n_candidates,), numbers to choose from; got "
-            f"shape {np.shape(value)}. For a factor per channel scale X and use scaling=None."
-        )
-    check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")
+def _content(rows: Array, gaps: Array | None) -> bytes:
+    """Return a digest of an array and of the times between its rows; it is never empty."""
+    rows = rows + 0.0  # -0 becomes 0, and all NaN get the same bits
+    rows[np.isnan(rows)] = np.nan
+    content = rows.tobytes() + (b"" if gaps is None else gaps.tobytes())
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    return digest + str(rows.shape).encode()
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class ReadoutOfSequences(FeatureParameters):
-    """What is learned from the features of sequences."""
+def _marks(sequences: Sequences) -> Array:
+    """Return a number for each sequence, different for all: a random sum of its values.
 
-    input_scaling: Any = parameter(
-        0.3,
-        "float or array of shape (n_candidates,)",
-        """Input weights are U(-1, 1) times this, divided by the square root of the number of inputs
-        that a unit reads. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the
-        error of the ridge on left-out sequences of fit: small ones let units add inputs up, large
-        ones make them decide. Each candidate takes another run over all sequences, and the choice
-        gains little on average.""",
-        _check_scales,
-    )
-    alpha: Any = parameter(
-        tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 13)),
-        "float or array of shape (n_alphas,)",
-        """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
-        the number of sequences. From several, one is chosen by the squared error on left-out
-        sequences.""",
-        _check_alphas,
-    )
-    relevance_weights: bool = parameter(
-        True,
-        "bool",
-        """Whether each standardised column is multiplied by the root of its F statistic (analysis
-        of variance between classes, or regression on numbers), so that the ridge penalises those
-        less which say much of y by themselves; the mean square of these weights is 1. They are
-        learned from y: what is said of left-out sequences is honest only if theirs was not looked
-        at. So sequences are left out in folds, and weights learned anew for each: up to 50
-        sequences each by itself, 5 folds from 200 on, and of more than 500 sequences 500. Below 100
-        they are dealt into folds three times, and what comes of it is averaged. False: no weights,
-        and exact leave-one-out (`reservoir.readouts.leave_one_out_ridge`).""",
-        check_switch,
-    )
-    readout: Any = parameter(
-        None,
-        "scikit-learn estimator",
-        """Replaces the ridge on the standardised features, which it gets without weights; `alpha`
-        and `relevance_weights` then only serve to choose among candidates for `input_scaling`.""",
-    )
+    Channels are standardised first: other units and zero points change the numbers by rounding
+    errors, which are far smaller than their differences, and do not change their order.
+    """
+    arrays = list(sequences.arrays)
+    if sequences.gaps is not None:
+        before = [np.append(0.0, between) for between in sequences.gaps]
+        arrays = [np.column_stack(both) for both in zip(arrays, before, strict=True)]
+    mean, spread = mean_and_spread(arrays)
+    factors = np.random.default_rng(0).normal(size=(max(map(len, arrays)), len(mean)))
+    marks = []
+    for some in together(arrays):
+        rows, lengths = joined(some), np.array([len(each) for each in some])
+        begins = np.cumsum(lengths) - lengths
+        steps = np.arange(len(rows)) - np.repeat(begins, lengths)
+        with np.errstate(over="ignore", invalid="ignore"):  # raises later
+            values = np.where(np.isnan(rows), _MISSING, (rows - mean) / spread)
+            marks.append(np.add.reduceat((values * factors[steps]).sum(axis=1), begins))
+    return np.concatenate(marks)
 
 
 class _Candidate(NamedTuple):
-    """Features under one choice of the input scale, and what the ridge makes of them."""
+    """Features with one candidate of the input scaling, and the ridge fitted to them."""
 
     features: ReservoirFeatures
     table: Array
@@ -144,12 +171,12 @@ class _Candidate(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The error on left-out sequences under the best penalty, of all outputs together."""
+        """Error on held-out sequences with the best penalty, summed over outputs."""
         return 0.0 if self.ridge is None else float(self.ridge.scores.sum(axis=1).min())
 
 
-class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
-    """Features of whole sequences under a readout. Subclasses say what targets are."""
+class SequenceReadout(Described, BaseEstimator):
+    """A readout of features of whole sequences. Subclasses define the targets."""
 
     _targets: TargetCoding
     _sequence_column: Any
@@ -158,50 +185,49 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
 
     @abstractmethod
     def _coding(self) -> TargetCoding:
-        """Return how targets are read, before any have been."""
-
-    @abstractmethod
-    def _note_targets(self, targets: Array) -> None:
-        """Set the fitted attributes that say what targets are."""
+        """Return a new target coding."""
 
     def _learn_from_left_out(
         self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None
     ) -> None:
-        """Learn from what the ridge says of each of the cases when fitted without it.
+        """Learn from the predictions of the ridge for held-out cases.
 
-        Of shape (n_deals, n_cases, n_outputs): for each way to deal the cases into folds. NaN for
-        cases that were never left out.
+        `left_out` has shape (n_deals, n_cases, n_outputs): one entry for each split of the cases
+        into folds. NaN for cases that were never held out.
         """
 
     def _description(self) -> dict[str, str]:
         found = dict(self.features_._description())
         if not hasattr(self, "coef_"):
             return found | {"Readout": f"{type(self.readout_).__name__}, a scikit-learn estimator"}
-        by = "sequences left out"
+        by = "held-out sequences"
         found["Readout"] = words_for_penalty(
             self.alpha_, self.alpha if np.ndim(self.alpha) else None, by
         )
         error = np.sqrt(np.min(self.alpha_scores_, axis=0))
         return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 
-    def _check_readout(self) -> None:
-        """Refuse a readout that cannot be one."""
+    def _memory_advice(self) -> str:
+        return memory_advice(self)
+
+    def _check(self) -> None:
+        """Raise if `readout` is not a scikit-learn estimator."""
         if self.readout is not None and not StoredReadout.takes(self.readout):
             raise TypeError(
                 f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
             )
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
-        """Turn each sequence into a row of features, and fit the readout to these.
+        """Compute a row of features for each sequence, and fit the readout to these.
 
         Parameters
         ----------
         X : list, 3-D array, 2-D array, or table
-            As in `ReservoirFeatures.fit`; two sequences at least.
+            As in `ReservoirFeatures.fit`; at least two sequences.
         y : array of shape (n_sequences,), or (n_sequences, n_outputs) for a regressor
             One entry per sequence. For a table with an id column or a MultiIndex also one per row
-            of X, constant within each sequence, as scikit-learn's splitters of rows want it
-            (`GroupKFold` with the ids keeps sequences whole); predictions then are per row too.
+            of X, constant within each sequence, as required by scikit-learn's splitters of rows
+            (`GroupKFold` with the ids keeps sequences whole); predictions are then per row, too.
         sample_weight : array of shape (n_sequences,), or one per row like y, optional
             At least 0. A weight of 2 counts as the same sequence twice.
 
@@ -212,11 +238,11 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do.
+            If a parameter or the data is invalid; the message gives the reason and a remedy.
         """
         with restored_on_error(self):
             check_parameters(self)
-            self._check_readout()
+            self._check()
             sequences = self._read(X, y, None)
             self._targets = self._coding()
             targets = np.stack(self._targets.read(self, y, sequences, first=True))
@@ -229,7 +255,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             self.__dict__.pop(name, None)
         cases = UniqueSequences.of(sequences, targets, weights)
         scales = np.atleast_1d(np.asarray(self.input_scaling, dtype=float)).tolist()
-        # the same weights under every scale
+        # the same weights for every candidate
         seed = self.random_state
         if len(scales) > 1 and not isinstance(seed, (int, np.integer)):
             seed = int(as_generator(seed).integers(2**31))
@@ -248,7 +274,10 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             best = one if best is None or one.error < best.error else best
         assert best is not None
         best.features.warn_of_units(cases.sequences)
-        self._note_targets(targets)
+        if self._targets.classes is None:
+            self.n_outputs_ = targets.shape[1]
+        else:
+            self.classes_ = self._targets.classes
         self.features_, self.input_scaling_ = best.features, best.features.input_scaling
         if len(scales) > 1:
             self.input_scaling_scores_ = np.array(errors)
@@ -260,7 +289,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             self._fit_readout(best.table, cases, targets, weights)
 
     def _ridge(self, table: Array, cases: UniqueSequences) -> LeaveOneOut:
-        """Return the ridge on features, and what it says of left-out sequences.
+        """Return the ridge on features, with its predictions for held-out sequences.
 
         Its scores are in units of `_sizes`, so that no output outweighs the others.
         """
@@ -278,8 +307,18 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         )
 
     def _sizes(self, cases: UniqueSequences) -> Array:
-        """Return what each output is measured by where penalties are compared."""
-        return np.ones(cases.targets.shape[1])
+        """Return the unit of each output in the comparison of penalties.
+
+        The standard deviations of several numbers; 1 for a single output and for classes.
+        """
+        n_outputs = cases.targets.shape[1]
+        if n_outputs == 1 or self._targets.classes is not None:
+            return np.ones(n_outputs)
+        away = cases.targets - np.average(cases.targets, axis=0, weights=cases.weights)
+        largest = np.abs(away).max(axis=0)
+        largest[largest == 0] = 1.0  # first to unit size, so that no square overflows
+        spread = np.sqrt(np.average((away / largest) ** 2, axis=0, weights=cases.weights))
+        return largest * np.where(spread > 0, spread, 1.0)
 
     def _columns_seen(self) -> dict[str, Any]:
         """Return number and names of the columns of X, by the names of these attributes."""
@@ -295,7 +334,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     def _fit_readout(
         self, table: Array, cases: UniqueSequences, targets: Array, weights: Array | None
     ) -> None:
-        """Fit the user's own readout on standardised columns, a row for each sequence."""
+        """Fit the user's readout on standardised columns, one row for each sequence."""
         rows = StandardRows(table, cases.weights)
         self._mean, self._scale = rows.mean, rows.scale
         settings = ReadoutSettings(
@@ -347,12 +386,12 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     # ------------------------------------------------------------------ using the fitted readout
 
     def _scores(self, sequences: Sequences) -> Array:
-        """Return what the built-in readout says of each sequence, (n_sequences, n_outputs)."""
+        """Return the outputs of the built-in readout, (n_sequences, n_outputs)."""
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         scores = np.empty((len(sequences), len(coef)))
         rows = np.empty((min(len(sequences), _BLOCK), coef.shape[1]))
         engine = self.features_.engine_of(sequences)
-        # so many at a time: the memory of features does not grow with the number of sequences
+        # in blocks, so that the memory for features does not grow with the number of sequences
         for begin in range(0, len(sequences), _BLOCK):
             some = sequences.some(range(len(sequences))[begin : begin + _BLOCK])
             double = rows[: len(some)]
@@ -363,17 +402,17 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         if not finite.all():
             raise ValueError(
                 f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: it is "
-                "far outside what the readout was fitted on. Check that sequence, or scale X."
+                "far outside the range in fit. Check that sequence, or scale X."
             )
         return scores
 
     def _own(self, method: str, sequences: Sequences) -> Any:
-        """Return what the user's own readout says of each sequence."""
+        """Return the result of a method of the user's readout for each sequence."""
         table = self.features_.transform_sequences(sequences)
         return getattr(self.readout_, method)(self._standardised(table))
 
     def _as_given(self, values: Any, sequences: Sequences) -> Any:
-        """Return one entry per sequence, or per row of the table if y in fit was so."""
+        """Return one entry per sequence, or per row of the table if y was per row in fit."""
         if self._per_row and sequences.ids is not None:
             return np.repeat(values, sequences.lengths, axis=0)
         return values
@@ -389,7 +428,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         Returns
         -------
         array of shape (n_sequences,), or (n_sequences, n_outputs)
-            Per row of a table instead if y was so in fit.
+            Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
         return self._as_given(self._predictions(sequences), sequences)
@@ -415,7 +454,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
 
 @contextlib.contextmanager
 def _naming_targets() -> Iterator[None]:
-    """Say of targets whose squares overflow that they are y."""
+    """Name y in the error for targets whose squares overflow."""
     try:
         yield
     except SumError as error:
@@ -428,7 +467,7 @@ def _naming_targets() -> Iterator[None]:
 
 
 def _check_same_index(X: Any, y: Any) -> None:
-    """Refuse y of one entry per row whose MultiIndex is not that of X."""
+    """Check that the MultiIndex of a y with one entry per row is that of X."""
     mine: Any = getattr(X, "index", None)
     its: Any = getattr(y, "index", None)
     if getattr(mine, "nlevels", 1) > 1 and getattr(its, "nlevels", 1) > 1 and not mine.equals(its):

@@ -1,4 +1,4 @@
-"""From the channels of a series to the inputs of a reservoir: scaled, with differences."""
+"""Inputs of a reservoir from the channels of a series: scaled, with differences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir._validation.arrays import joined, together
 
-_ROUNDING = 1e-12  # a channel that varies less, relative to its size, is constant to rounding
+_ROUNDING = 1e-12  # a channel that varies less, relative to its size, is constant up to rounding
 
 
 PlaceOf = Callable[[int, int], str]
@@ -27,21 +27,22 @@ def _by_number(i: int, step: int) -> str:
 @saved
 @dataclass(frozen=True, eq=False)
 class SequenceInputs:
-    """What is done to the channels of a series before they drive a reservoir.
+    """Transformation of the channels of a series into inputs of a reservoir.
 
     Attributes
     ----------
     mean, scale : arrays of shape (n_channels,)
-        Taken off each channel, and what the rest is divided by.
+        Subtracted from each channel, and the divisor of the result.
     fill : array of shape (n_channels,)
-        The values of a channel that a series has none of: its mean over all training steps.
+        Replaces a channel without any value in a series: its mean over all training steps.
     lags : tuple of int
-        The differences x[t] - x[t - lag] that are inputs; before step `lag` they are from x[0].
+        Lags of the differences x[t] - x[t - lag] that are inputs; before step `lag` they are
+        differences from x[0].
     lag_scale : array of shape (n_lags, n_channels)
-        What these differences of scaled channels are divided by.
+        Divisors of these differences of scaled channels.
     missing : {"raise", "hold", "interpolate"}
     indicator : bool
-        Whether each channel has an input that says where it was missing.
+        Whether each channel has an input that is 1 where it was missing.
     """
 
     mean: Array
@@ -62,7 +63,7 @@ class SequenceInputs:
         missing: str,
         indicator: bool,
     ) -> SequenceInputs:
-        """Return what suits the training series, each of shape (n_steps, n_channels)."""
+        """Return the transformation fitted to series, each of shape (n_steps, n_channels)."""
         n_channels = arrays[0].shape[1]
         mean, scale = np.zeros(n_channels), np.ones(n_channels)
         fill = mean
@@ -90,17 +91,17 @@ class SequenceInputs:
         return 1 + len(self.lags)
 
     def columns_of(self, kind: int) -> Array:
-        """Return the inputs of one kind, and the indicators of what is missing."""
+        """Return the columns of one kind of input, and of the indicators of missing values."""
         n = len(self.mean)
-        said = np.arange(n * self.n_kinds, self.n_inputs)
-        return np.concatenate([np.arange(kind * n, (kind + 1) * n), said])
+        indicators = np.arange(n * self.n_kinds, self.n_inputs)
+        return np.concatenate([np.arange(kind * n, (kind + 1) * n), indicators])
 
     def __call__(
         self, arrays: Sequence[Array], dtype: Any = np.float64, place_of: PlaceOf = _by_number
     ) -> list[Array]:
         """Return the inputs of several series, each of shape (n_steps, n_inputs).
 
-        ``place_of(i, step)`` is what messages call a step of the series with number i.
+        ``place_of(i, step)`` is the name, in messages, of a step of the series with number i.
         """
         inputs: list[Array] = []
         for some in together(arrays):
@@ -110,14 +111,14 @@ class SequenceInputs:
     def _of_some(
         self, arrays: Sequence[Array], dtype: Any, place_of: PlaceOf, number: int
     ) -> list[Array]:
-        """Return the inputs of some series, which are looked at as one; `number` of the first."""
+        """Return the inputs of some series, computed together; `number` is that of the first."""
         n = len(self.mean)
         rows = joined([self._without_gaps(each) for each in arrays])
         inputs = np.empty((len(rows), self.n_inputs), dtype)
         ends = np.cumsum([len(each) for each in arrays])
         begins = np.concatenate([[0], ends[:-1]])
         first, steps = np.repeat(begins, ends - begins), np.arange(len(rows))
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # raises below
             values = (rows - self.mean) / self.scale
             inputs[:, :n] = values
             for k, (lag, size) in enumerate(zip(self.lags, self.lag_scale, strict=True), start=1):
@@ -140,7 +141,7 @@ class SequenceInputs:
         return _filled(rows, gaps, self.missing, self.fill)
 
     def _raise_overflow(self, row: Array, inputs: Array, place: str) -> None:
-        """Refuse a row of values so large that they overflow once they are scaled."""
+        """Raise for a row with a value so large that it overflows when it is scaled."""
         channel = int(np.argmin(np.isfinite(inputs))) % len(self.mean)
         raise ValueError(
             f"{row[channel]:.6g} in channel {channel}, {place}, overflows {inputs.dtype} when it "
@@ -150,7 +151,7 @@ class SequenceInputs:
         )
 
     def _size_of_differences(self, arrays: Sequence[Array]) -> Array:
-        """Return the root mean square of the differences of scaled channels, lag by lag."""
+        """Return the root mean square of the differences of scaled channels for each lag."""
         top = np.full(self.lag_scale.shape, _ROUNDING)
         squares, count = np.zeros(top.shape), np.zeros(len(self.lags))
         for batch in together(arrays):
@@ -182,12 +183,12 @@ def chosen_lags(differences: Any, lengths: Sequence[int], most: int) -> tuple[in
     Parameters
     ----------
     differences : bool or sequence of int
-        True stands for a lag of 1.
+        True means a lag of 1.
     lengths : sequence of int
-        Steps of each of the training series. Lags beyond a third of their median are left out; if
-        all of them are, the shortest is taken.
+        Steps of each of the training series. Lags beyond a third of their median are omitted; if
+        all of them are, the shortest is used.
     most : int
-        How many there may be: the longest are left out.
+        Maximum number of lags: the longest are omitted.
     """
     if isinstance(differences, bool | np.bool_):
         return (1,)[:most] if differences else ()
@@ -197,25 +198,25 @@ def chosen_lags(differences: Any, lengths: Sequence[int], most: int) -> tuple[in
 
 
 def _warn_of_empty_channels(arrays: Sequence[Array]) -> None:
-    """Say which channels have no value at all in fit: nothing is learned of them."""
+    """Warn if a channel has no value in any series of fit."""
     empty = np.all([np.isnan(rows).all(axis=0) for rows in arrays], axis=0)
     if empty.any():
         warnings.warn(
             f"Channel {int(np.argmax(empty))} of X has no value in any of the {len(arrays)} "
-            "sequences of fit: it is taken to be 0 there. Leave it out, or check the data.",
+            "sequences of fit: it is set to 0 there. Remove the channel, or check the data.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
-    """Return mean and standard deviation of each channel over all steps; NaN are left out.
+    """Return mean and standard deviation of each channel over all steps, ignoring NaN.
 
-    The spread of a constant channel is its size, so that other values, should they come, count by
-    their relative change; 1 for a channel of zeros, or one that is missing throughout.
+    The spread of a constant channel is its absolute value, so that later deviations are scaled to
+    relative changes; it is 1 for a channel of zeros, or without any value.
     """
     size = np.max([_largest(np.concatenate(batch)) for batch in together(arrays)], axis=0)
-    # a power of two as the unit: squares neither overflow nor vanish, and no bit changes
+    # a power of two as the unit: squares neither overflow nor vanish, and no rounding occurs
     unit = 2.0 ** np.frexp(size)[1].clip(-1000, 1000)
     count = np.zeros(len(unit))
     total, squares = np.zeros(len(unit)), np.zeros(len(unit))

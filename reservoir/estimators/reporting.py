@@ -1,6 +1,6 @@
-"""What a fit says while it runs, and what it leaves behind when it fails.
+"""Progress of a fit, and restoring the estimator after a failed one.
 
-Progress is a bar where tqdm is installed, and lines to the logger "reservoir" else.
+Progress is a bar if tqdm is installed, else lines to the logger "reservoir".
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LOGGER = logging.getLogger("reservoir")
 
 @contextlib.contextmanager
 def restored_on_error(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
-    """Restore an estimator where what follows fails.
+    """Restore the attributes of an estimator if the enclosed block raises.
 
-    Attributes named in `changed_in_place` are replaced by copies, which may be changed: what their
-    method `draft` returns, or deep copies. If memory fails, the error also says what the
-    estimator's `_memory_advice` does.
+    Attributes named in `changed_in_place` are replaced by copies, which may be changed: the result
+    of their method `draft` if they have one, else deep copies. The estimator's `_memory_advice` is
+    added to the message of a MemoryError.
     """
     before = dict(vars(estimator))
     try:
@@ -41,14 +41,14 @@ def restored_on_error(estimator: Any, changed_in_place: Sequence[str] = ()) -> I
 
 
 def say(text: str) -> None:
-    """Report a line; it reaches standard error unless logging is set up otherwise."""
+    """Log a line, on standard error unless logging is configured otherwise."""
     _LOGGER.warning(text)
 
 
 def progress(
     items: Iterable[Any], total: int, verbose: int, *, what: str = "", unit: str = "batch"
 ) -> Iterable[Any]:
-    """Pass items on, and show how many have come if `verbose`: of which unit, and what for."""
+    """Return items, with a progress bar if `verbose`; `unit` and `what` appear in its text."""
     if not verbose:
         return items
     try:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator: what it holds, beneath scikit-learn's diagram."""
+"""Descriptions of fitted estimators in notebooks, below scikit-learn's diagram."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from reservoir._typing import Array
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir
 
-_LISTED = 4  # numbers that are told one by one
+_LISTED = 4  # more numbers than these are given by their range
 _CELL = "text-align: left; vertical-align: top; padding: 0.15em 1em 0.15em 0"
 _RULES = {
     "gcv": "generalised cross-validation",
     "reml": "restricted maximum likelihood",
     "reml_ar1": "restricted maximum likelihood with AR(1) errors",
-    "halves": "halves of the rows, each left out once",
-    "blocked": "blocks of time left out",
-    "holdout": "the last rows left out",
-    "forecast": "free runs in the last rows",
+    "halves": "halves of the rows, each held out once",
+    "blocked": "held-out blocks of time",
+    "holdout": "the last rows, held out",
+    "forecast": "closed loops in the last rows",
 }
 
 
 class Described:
-    """An estimator whose HTML says, once it is fitted, what it holds.
+    """Base of estimators that describe their fitted parts in HTML.
 
-    Jupyter, and all who ask for the HTML, get a table of two columns under the diagram.
+    Jupyter, and other users of the HTML, show a table of two columns below the diagram.
     """
 
     def _description(self) -> Mapping[str, str]:
-        """Return what each part of the fitted estimator is, in words, by the part's name."""
+        """Return a description of each part of the fitted estimator, by the part's name."""
         return {}
 
     def _repr_html_inner(self) -> str:
@@ -48,7 +48,7 @@ class Described:
 
 
 def described_html(estimator: Any, details: Callable[[], str]) -> str:
-    """Return scikit-learn's diagram of an estimator, with `details` below it once it is fitted."""
+    """Return scikit-learn's diagram of an estimator, with `details` below if it is fitted."""
     diagram = str(estimator_html_repr(estimator))
     try:
         check_is_fitted(estimator)
@@ -58,7 +58,7 @@ def described_html(estimator: Any, details: Callable[[], str]) -> str:
 
 
 def table_of(description: Mapping[str, str]) -> str:
-    """Return a table of two columns in HTML: parts, and what they are."""
+    """Return a table of two columns in HTML: parts and their descriptions."""
     rows = "".join(
         f'<tr><th scope="row" style="{_CELL}">{escape(part)}</th>'
         f'<td style="{_CELL}">{escape(words)}</td></tr>'
@@ -68,7 +68,7 @@ def table_of(description: Mapping[str, str]) -> str:
 
 
 def with_html(estimator: Any, bundle: dict[str, str]) -> dict[str, str]:
-    """Return what Jupyter shows, with the description in its HTML."""
+    """Return the MIME bundle for Jupyter, with the description in its HTML."""
     if "text/html" in bundle:  # unless scikit-learn's `display` is "text"
         bundle["text/html"] = estimator._repr_html_inner()
     return bundle
@@ -77,7 +77,7 @@ def with_html(estimator: Any, bundle: dict[str, str]) -> dict[str, str]:
 def description_of_reservoir(
     estimator: Any, reservoir: Reservoir, certificate: Any
 ) -> dict[str, str]:
-    """Return what a reservoir is, by its weights and by what an estimator drew them from."""
+    """Return the description of a reservoir and of its certificate."""
     return {
         "Reservoir": _words_for_reservoir(reservoir, estimator.topology, estimator.spectral_radius),
         "Certificate": _words_for_certificate(certificate),
@@ -100,38 +100,39 @@ def _words_for_reservoir(reservoir: Reservoir, topology: Any, radius: float | No
 
 def _words_for_certificate(certificate: Any) -> str:
     if certificate is None:
-        return 'none asked for: bias="stable" asks for one'
+        return 'none; bias="stable" requests one'
     return (
-        "proved to forget its start, for every input in the certified range: in the long run two "
-        f"states come nearer by a factor of {certificate.rate:.4g} per step ({certificate.theorem})"
+        "proved to forget its initial state, for every input in the certified range: in the long "
+        f"run two states converge by a factor of {certificate.rate:.4g} per step "
+        f"({certificate.theorem})"
     )
 
 
 def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
-    """Return which penalty the ridge uses, and how it was found among those that were tried.
+    """Return a description of the penalty of a ridge, and of its choice.
 
     Parameters
     ----------
     alpha : float or array of shape (n_outputs,)
     path : array of shape (n_alphas,), or None
-        The penalties that were tried; None if one was given.
+        The candidates; None if one penalty was given.
     how : str
-        What the penalties were compared by.
+        The criterion of the choice.
     """
     used = f"ridge, penalty {listed(alpha)}"
     if path is None:
         return used + ", given"
     tried = np.unique(np.asarray(path, dtype=float))
-    said = f"{used}, the best of {tried.size} from {tried[0]:.3g} to {tried[-1]:.3g} by {how}"
+    text = f"{used}, the best of {tried.size} from {tried[0]:.3g} to {tried[-1]:.3g} by {how}"
     ends = np.isin(alpha, tried[[0, -1]]).any() and tried.size > 1
-    return said + ". It stands at an end of them: a better one may lie beyond" if ends else said
+    return text + ". It is at an end of this range: a better one may be beyond" if ends else text
 
 
 def description_of_readout(model: Any) -> dict[str, str]:
     """Return the readout of an estimator with a source of features, and its errors."""
     if not hasattr(model, "coef_"):
         own = getattr(model, "readout_", None)
-        if own is None:  # another kind, by its name
+        if own is None:  # a readout of another kind is described by its name
             return {"Readout": type(model._model.readout).__name__}
         return {"Readout": f"{type(own).__name__}, a scikit-learn estimator"}
     rule = getattr(model, "alpha_selection_", model.alpha_selection)
@@ -140,7 +141,7 @@ def description_of_readout(model: Any) -> dict[str, str]:
     found = {"Readout": words_for_penalty(model.alpha_, path, rule)}
     error = getattr(model, "training_error_", None)
     if error is not None:
-        of = " of scores that aim at 1 and -1" if is_classifier(model) else ""
+        of = " of scores with targets 1 and -1" if is_classifier(model) else ""
         found["Training error"] = f"{listed(error)} (root mean square{of}), {_rows_of(model)}"
     scores = getattr(model, "alpha_scores_", None)
     if scores is not None:
@@ -154,11 +155,11 @@ def description_of_readout(model: Any) -> dict[str, str]:
 
 def _rows_of(model: Any) -> str:
     rows, left_out = model._model.readout.n_rows, int(np.sum(model.washout_))
-    return f"over {rows} rows, without {left_out} of washout"
+    return f"over {rows} rows, without {left_out} rows of washout"
 
 
 def listed(values: Any) -> str:
-    """Return a few numbers one by one, many by their range."""
+    """Return a text that lists a few numbers, or gives the range of many."""
     numbers: Array = np.atleast_1d(np.asarray(values, dtype=float))
     if np.unique(numbers).size == 1:
         return f"{numbers[0]:.3g}"

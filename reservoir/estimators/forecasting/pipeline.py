@@ -1,19 +1,155 @@
-"""How the columns of the user's X, and the units of the user's y, reach a network and come back."""
+"""Networks inside scikit-learn's wrappers.
+
+`walk` finds the network and the steps around it, a `Chain`; `Layout` maps the columns of the user's
+X and the units of the user's y to the network and back.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, check_no_dates, code, container_of
-from reservoir.estimators.forecasting._chain import Affine, Chain, compose
-from reservoir.estimators.forecasting._column_names import in_order_of_fit, names_in_fit
+from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+
+
+class Chain(NamedTuple):
+    """A network, the steps before its inputs and the steps after its outputs.
+
+    `inputs` are applied in order with transform, `outputs` in order with inverse_transform. Names
+    of the network's parameters get the `prefix` to become parameters of the whole model; it is None
+    if the whole model cannot set them.
+    """
+
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    network: Forecaster
+    one_dimensional: bool
+    innermost: Any
+    prefix: str | None = ""
+
+    @property
+    def outermost(self) -> Any:
+        """The step, or network, that receives the user's X."""
+        return self.inputs[0] if self.inputs else self.innermost
+
+    def below(self, name: str) -> Chain:
+        """Return the chain as part of a model that has it as its parameter `name`."""
+        return self._replace(prefix=None if self.prefix is None else f"{name}__{self.prefix}")
+
+
+def walk(model: Any) -> Chain:
+    """Return the network inside a model, and the steps around it."""
+    if hasattr(model, "best_estimator_"):
+        return walk(model.best_estimator_)._replace(prefix=None)
+    if hasattr(model, "refit") and hasattr(model, "cv_results_"):
+        raise ValueError(
+            f"{type(model).__name__} was fitted with refit=False, so it has no fitted network. Use "
+            "refit=True, or fit a network with the best parameters."
+        )
+    if isinstance(model, FrozenEstimator):
+        return walk(model.estimator)._replace(prefix=None)
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        inner = walk(last).below(name)
+        steps = tuple(s for _, s in model.steps[:-1] if s is not None and s != "passthrough")
+        return inner._replace(inputs=steps + inner.inputs)
+    if isinstance(model, TransformedTargetRegressor):
+        inner = walk(model.regressor_).below("regressor")
+        one = model._training_dim == 1  # scikit-learn squeezes one column before the regressor
+        return inner._replace(outputs=(*inner.outputs, model.transformer_), one_dimensional=one)
+    network = forecaster_of(model)
+    return Chain((), (), network, network.one_dimensional, model)
+
+
+class Affine(NamedTuple):
+    """``x -> scale * x + offset``, column by column."""
+
+    scale: Array
+    offset: Array
+
+    def __call__(self, rows: Array) -> Array:
+        """Return mapped rows."""
+        return self.scale * rows + self.offset
+
+    def after(self, first: Affine) -> Affine:
+        """Return the map that applies `first`, then this one."""
+        return Affine(self.scale * first.scale, self.scale * first.offset + self.offset)
+
+    def inverse(self) -> Affine:
+        """Return the inverse map."""
+        return Affine(1 / self.scale, -self.offset / self.scale)
+
+    def columns(self, index: Any) -> Affine:
+        """Return the map of some of the columns."""
+        return Affine(self.scale[index], self.offset[index])
+
+
+def affine(step: Any, n_columns: int) -> Affine | None:
+    """Return a scaler as an affine map of columns; None for any other transformer."""
+    one, zero = np.ones(n_columns), np.zeros(n_columns)
+    if type(step) is StandardScaler:
+        scale = 1 / step.scale_ if step.with_std else one
+        return Affine(scale, -step.mean_ * scale if step.with_mean else zero)
+    if type(step) is RobustScaler:
+        scale = 1 / step.scale_ if step.with_scaling else one
+        return Affine(scale, -step.center_ * scale if step.with_centering else zero)
+    if type(step) is MinMaxScaler and not step.clip:
+        return Affine(step.scale_, step.min_)
+    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        return Affine(1 / step.scale_, zero)
+    return None
+
+
+def compose(steps: tuple[Any, ...], n_columns: int, *, inverse: bool = False) -> Affine | None:
+    """Return steps (or their inverses) as one map; None if one is not affine."""
+    total = Affine(np.ones(n_columns), np.zeros(n_columns))
+    for step in steps:
+        found = affine(step, n_columns)
+        if found is None:
+            return None
+        total = (found.inverse() if inverse else found).after(total)
+    return total
+
+
+def names_in_fit(estimator: Any) -> list[str] | None:
+    """Return the names of the columns that an estimator was fitted on, if they had any."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
+    """Return a frame with its columns ordered as in fit, and anything else unchanged.
+
+    As in scikit-learn, only strings count as names.
+    """
+    if names is None or not hasattr(table, "columns"):
+        return table
+    given = list(table.columns)
+    if given == names or not any(isinstance(column, str) for column in given):
+        return table
+    missing = [column for column in names if column not in given]
+    unknown = [column for column in given if column not in names]
+    if missing or unknown or len(given) != len(names):
+        faults = [f"lacks {missing}"] if missing else []
+        faults += [f"has {unknown}, which fit has not seen there"] if unknown else []
+        faults += ["has a column twice"] if not faults else []
+        raise ValueError(
+            f"{name} {' and '.join(faults)}: its columns must be {names}, in any order. Select "
+            "them by name, or pass an array to use positions, "
+            f"{code(f'{name} = {name}.to_numpy()')}."
+        )
+    return table[names]
 
 
 class Layout:
-    """The columns of the outermost X (ids, outputs, exogenous), and how they reach the network."""
+    """Columns of the outermost X (ids, outputs, exogenous), and their maps to the network."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain, self.network = chain, chain.network
@@ -29,7 +165,7 @@ class Layout:
         self.names = names_in_fit(chain.outermost)
 
     def check_trained_for_loop(self) -> None:
-        """Refuse a network that was not trained to predict its own next input."""
+        """Check that the network was trained to predict its own next input."""
         self.network.check_can_loop()
         if self.n_exog < 0:
             raise ValueError(
@@ -41,7 +177,7 @@ class Layout:
         if problem is not None:
             elsewhere = self._columns_of_outputs()
             if elsewhere is not None:
-                raise ValueError(self._say_how_to_reorder(elsewhere))
+                raise ValueError(self._reorder_message(elsewhere))
             raise ValueError(
                 "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
                 f"{problem}. Make such pairs with model_selection.make_forecast_pairs, horizon 1. "
@@ -50,9 +186,9 @@ class Layout:
             )
 
     def _sampled_problem(self) -> str | None:
-        """Send a sample of training targets through the chain; compare with what followed them."""
+        """Map a sample of training targets through the chain; compare with the next inputs."""
         pairing = self.network.progress.pairing
-        mixes = self.inputs_map is None and self.n_exog > 0  # the exogenous values are not kept
+        mixes = self.inputs_map is None and self.n_exog > 0  # exogenous values were not kept
         if len(pairing.targets) == 0 or mixes:
             return None
         n_exog_zeros = np.zeros((len(pairing.targets), self.n_exog))
@@ -64,14 +200,15 @@ class Layout:
             return None
         i, k = (int(v) for v in np.argwhere(~same)[0])
         return (
-            f"in a sample of the training rows a target that the steps turn into the input "
+            f"in a sample of the training rows a target that the steps map to the input "
             f"{rows[i, k]:.6g} (column {k}) was followed by {followed[i, k]:.6g}"
         )
 
     def _columns_of_outputs(self) -> list[int] | None:
-        """Return the column of the outermost X that holds each output one step later, if all are.
+        """Return the columns of the outermost X that contain the outputs one step later.
 
-        None, too, where they are the first ones: then something else is wrong with the pairs.
+        None if they are not all found, or if they are the first columns: then something else is
+        wrong with the pairs.
         """
         pairing = self.network.progress.pairing
         if len(pairing.targets) == 0 or self.inputs_map is None:
@@ -86,7 +223,7 @@ class Layout:
             found.append(free[0])
         return None if found == self.columns[: self.n_outputs] else found
 
-    def _say_how_to_reorder(self, found: list[int]) -> str:
+    def _reorder_message(self, found: list[int]) -> str:
         rest = [column for column in self.columns if column not in found]
         order = found + rest
         if self.id_column is not None:
@@ -149,11 +286,11 @@ class Layout:
         """Return a range in the units of the outermost y as one of the network's own targets."""
         if self.units_map is not None:
             return np.sort(self.to_targets(ends), axis=0)  # a scale may be negative
-        # a step need not take infinity, nor numbers that it has no inverse for: its own range will
+        # a step may reject infinity or values outside its domain: it accepts the training range
         reach = self.reach()
         open_ended = np.isinf(ends)
         rows = np.concatenate([np.where(open_ended, reach, ends), reach])
-        with np.errstate(divide="ignore"):  # of a logarithm zero is the end
+        with np.errstate(divide="ignore"):  # zero is the lower end for a logarithm
             rows = self.to_targets(rows)
         turned = rows[2] > rows[3]
         low, high = np.where(open_ended, np.where(turned, -1, 1) * ends, rows[:2])
@@ -164,12 +301,12 @@ class Layout:
         reach = self.network.progress.target_range
         if not self.chain.outputs or not np.isfinite(reach).all():
             return reach
-        # the ends alone would do, were it not for steps that mix the outputs
+        # the ends alone would suffice, but steps may mix the outputs
         rows = self.to_units(np.concatenate([reach, self.network.progress.pairing.targets]))
         return np.array([rows.min(axis=0), rows.max(axis=0)])
 
     def read_exog(self, exog: Any, n_rows: int, *, has_context: bool) -> Array:
-        """Return exogenous rows of the right shape, or say which shape is right."""
+        """Return exogenous rows after checks; the error states the required shape."""
         wanted = (n_rows, self.n_exog)
         why = " (row 0 of the forecast comes from the context)" if has_context else ""
         if exog is None:
@@ -178,7 +315,7 @@ class Layout:
                     f"X has {self.n_exog} exogenous columns: give exog of shape {wanted}{why}."
                 )
             return np.zeros(wanted)
-        # columns of a frame are found by name, those of an array by position
+        # columns of a frame are matched by name, columns of an array by position
         if self.names is not None and self.n_exog:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit("exog", exog, names)
@@ -186,7 +323,7 @@ class Layout:
         try:
             rows = np.asarray(exog, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"exog must hold numbers, shape {wanted}: {error}.") from error
+            raise type(error)(f"exog must contain numbers, shape {wanted}: {error}.") from error
         rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
         if rows.shape != wanted:
             raise ValueError(f"exog must have shape {wanted}{why}; got {rows.shape}.")
@@ -195,12 +332,12 @@ class Layout:
         return rows
 
     def end_of_training(self, exog: Array, initial_state: Any) -> tuple[Array, Array]:
-        """Return the last target and the state to go on from without context."""
+        """Return the last target and the state at the end of training, for runs without context."""
         network = self.network
         if not network.progress.continues:
             raise ValueError(
-                "After training on several sequences there is no one state to go on from: "
-                "forecast needs context=, the rows to listen to first."
+                "After training on several sequences there is no single state to continue from: "
+                "forecast needs context=, rows to warm up on."
             )
         target = network.progress.last_output
         if np.isnan(target).any():
@@ -253,8 +390,8 @@ class Layout:
         if not np.allclose(np.asarray(last)[0], np.asarray(rows)[-1]):
             names = ", ".join(type(step).__name__ for step in self.chain.inputs)
             raise ValueError(
-                f"A step before the network ({names}) gives a row another value when it stands "
-                "alone than among its neighbours, so rows cannot be fed back one by one."
+                f"A step before the network ({names}) transforms a single row differently from the "
+                "same row among its neighbours, so rows cannot be fed back one by one."
             )
 
 
@@ -264,7 +401,7 @@ def _agree(rows: Array, followed: Array) -> Array:
 
 
 def _with_names(step: Any, rows: Any) -> Any:
-    """Give rows the feature names that a step was fitted with, if it was."""
+    """Return rows with the feature names that a step was fitted with, if there are any."""
     names = getattr(step, "feature_names_in_", None)
     if names is None or hasattr(rows, "columns"):
         return rows

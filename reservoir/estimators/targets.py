@@ -1,4 +1,4 @@
-"""What an estimator's targets are: numbers or labels, per row or per sequence."""
+"""Targets of estimators: numbers or labels, per row or per sequence; running scores."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from reservoir._validation import (
     read_targets,
     read_weights,
 )
-from reservoir.estimators._running_score import RunningAccuracy, RunningR2, RunningScore
 
 
 class TargetCoding(ABC):
-    """Reads targets as columns of numbers for the network, and turns its outputs back.
+    """Converts targets to columns of numbers for the network, and its outputs back.
 
     Parameters
     ----------
     per_sequence : bool, default=False
-        Whether there is one target for each sequence; else there is one for each row.
+        Whether there is one target for each sequence, else one for each row.
     """
 
     one_dimensional = False  # whether outputs have no column axis
@@ -52,24 +51,24 @@ class TargetCoding(ABC):
         Parameters
         ----------
         estimator : object
-            Whose messages they are.
+            Named in messages.
         y : object
             As the user gave it.
         sequences : Sequences
         first : bool
-            Whether this decides what targets look like; later ones are held against it.
+            Whether these targets fix the form of later ones, which are checked against it.
         """
 
     @abstractmethod
     def decode(self, columns: Array) -> Array:
-        """Return outputs, (n_rows, n_outputs), as what y holds."""
+        """Return outputs, (n_rows, n_outputs), in the form of y."""
 
     def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
-        """Return y as predictions are scored on it, one entry per sequence: unseen labels too."""
+        """Return y for scoring, one entry per sequence; labels may be unseen in fit."""
         return np.asarray(y)
 
     def for_readout(self, columns: Array) -> Array:
-        """Return columns as a scikit-learn estimator is fitted on them."""
+        """Return columns as targets of a scikit-learn estimator."""
         return self.decode(columns)
 
     def weights(
@@ -79,23 +78,23 @@ class TargetCoding(ABC):
         targets: list[Array],
         class_weight: Any = None,
     ) -> list[Array] | None:
-        """Return the weight of each target, by sequence; None where all are equal."""
+        """Return the weight of each target, by sequence; None if all are equal."""
         read = read_last_weights if self.per_sequence else read_weights
         return read(sample_weight, sequences)
 
     @staticmethod
     @abstractmethod
     def score(y: Any, predicted: Any, sample_weight: Any) -> float:
-        """Return how good predictions are: 1 is the best."""
+        """Return the score of predictions: 1 is the best."""
 
     def running_score(self, forgetting: float) -> RunningScore:
-        """Return what scores predictions as they come: the share of them that are right."""
+        """Return a running score of predictions: the accuracy by default."""
         return RunningAccuracy(forgetting)
 
 
 @saved
 class Numbers(TargetCoding):
-    """Targets that are numbers: they are their own columns."""
+    """Targets that are numbers: columns without conversion."""
 
     def read(
         self,
@@ -126,11 +125,11 @@ class Numbers(TargetCoding):
         return np.stack(read_last_targets(estimator, y, sequences)[0])
 
     def decode(self, columns: Array) -> Array:
-        """Return outputs without their column axis, if y came without."""
+        """Return outputs, without the column axis if y had none."""
         return columns[:, 0] if self.one_dimensional else columns
 
     def for_readout(self, columns: Array) -> Array:
-        """Return one output without its column axis, however y came."""
+        """Return columns, a single one without the column axis."""
         return columns[:, 0] if columns.shape[1] == 1 else columns
 
     @staticmethod
@@ -139,21 +138,21 @@ class Numbers(TargetCoding):
         return r2_score(y, predicted, sample_weight=sample_weight)
 
     def running_score(self, forgetting: float) -> RunningScore:
-        """Return what tells R^2 of rows as they come."""
+        """Return a running R^2."""
         return RunningR2(forgetting)
 
 
 @saved
 class Labels(TargetCoding):
-    """Targets that are labels: a column for each class, high where the label is.
+    """Targets that are labels: a column for each class, 1 for the class of the label.
 
     Parameters
     ----------
     per_sequence : bool, default=False
     low : float, default=-1.0
-        What stands in the columns of the other classes; 1 stands in the label's.
+        Value in the columns of the other classes.
     single : bool, default=False
-        Whether two classes have one column, that of the second.
+        Whether two classes share one column, that of the second.
     """
 
     classes: Array
@@ -175,11 +174,11 @@ class Labels(TargetCoding):
         allow_nan: bool = False,
         **known: Any,
     ) -> list[Array]:
-        """Return the columns of each sequence; `classes` are all labels that will ever come.
+        """Return the columns of each sequence; `classes` are all labels, of later calls as well.
 
         With `allow_nan` labels may be missing: their columns are NaN.
         """
-        # the short way, but not for objects, some of which may be None
+        # fast path, but not for objects, some of which may be None
         if not (first or self.per_sequence or self.classes.dtype.kind == "O") and classes is None:
             plain = plain_rows(y, sequences, kinds=self.classes.dtype.kind, ndims=(1,))
             if plain is not None:
@@ -202,7 +201,8 @@ class Labels(TargetCoding):
             self.classes = _check_classes(found, in_chunks=not self.per_sequence)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes):
             raise ValueError(
-                f"classes={classes!r} are not those of the first call, {self.classes.tolist()}."
+                f"classes={classes!r} differ from the classes of the first call, "
+                f"{self.classes.tolist()}."
             )
         coded = [self._with_gaps(part, k) for part, k in zip(labels, there, strict=True)]
         return [columns[0] for columns in coded] if self.per_sequence else coded
@@ -221,7 +221,7 @@ class Labels(TargetCoding):
         _check_class_weight(class_weight)
         rows = [np.atleast_2d(part) for part in targets]
         columns = np.concatenate(rows)
-        known = ~np.isnan(columns).any(axis=1)  # the others count for nothing in any case
+        known = ~np.isnan(columns).any(axis=1)  # the others have no weight in any case
         every = np.zeros(len(columns))
         if known.any():
             every[known] = compute_sample_weight(class_weight, self.decode(columns[known]))
@@ -231,19 +231,19 @@ class Labels(TargetCoding):
         return [a * b for a, b in zip(by_class, given, strict=True)]
 
     def code(self, labels: Array) -> Array:
-        """Return the columns of labels, (n_rows, n_outputs); refuse labels of no class."""
+        """Return the columns of labels, (n_rows, n_outputs); raise for unknown labels."""
         index = self._index(labels)
         unknown = self.classes[index] != labels
         if unknown.any():
             raise ValueError(
-                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
-                f"classes {self.classes.tolist()}. Name them all in the first partial_fit, with "
+                f"y contains the label {labels[unknown].tolist()[0]!r}, which is not among the "
+                f"classes {self.classes.tolist()}. Pass all classes to the first partial_fit, with "
                 "classes=."
             )
         return self._columns(index)
 
     def _with_gaps(self, labels: Array, known: Array) -> Array:
-        """Return the columns of labels, NaN where they are not known."""
+        """Return the columns of labels, NaN for missing labels."""
         if known.all():
             return self.code(labels)
         columns = np.full((len(labels), self._columns(np.zeros(1, dtype=int)).shape[1]), np.nan)
@@ -252,7 +252,7 @@ class Labels(TargetCoding):
         return columns
 
     def _index(self, labels: Array) -> Array:
-        """Return where labels stand among the classes, if they are there at all."""
+        """Return the index of each label in the classes, assuming that it is one of them."""
         return np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
 
     def _columns(self, index: Array) -> Array:
@@ -265,7 +265,7 @@ class Labels(TargetCoding):
         return np.concatenate(read_last_labels(estimator, y, sequences))
 
     def decode(self, columns: Array) -> Array:
-        """Return the label of the largest column; of a single one, by its sign."""
+        """Return the label of the largest column; with a single column, by its sign."""
         if columns.shape[1] == 1:
             return self.classes[(columns[:, 0] > 0).astype(int)]
         return self.classes[np.argmax(columns, axis=1)]
@@ -277,17 +277,17 @@ class Labels(TargetCoding):
 
 
 def _check_classes(classes: Array, *, in_chunks: bool) -> Array:
-    """Return classes, of which there must be two at least; say what to do if they come later."""
+    """Return classes after a check that there are at least two."""
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-            "two classes." + (" In partial_fit name them all with classes=." if in_chunks else "")
+            f"y contains one class only ({classes.tolist()[0]!r}); a classifier needs at least "
+            "two classes." + (" In partial_fit pass all with classes=." if in_chunks else "")
         )
     return classes
 
 
 def _check_class_weight(given: Any) -> None:
-    """Refuse weights of classes but "balanced" and a dict of finite numbers of at least 0."""
+    """Check that class weights are "balanced" or a dict of finite numbers of at least 0."""
     if isinstance(given, str):
         check_choice("class_weight", given, ("balanced",))
     elif not isinstance(given, dict):
@@ -298,3 +298,101 @@ def _check_class_weight(given: Any) -> None:
     else:
         for label, weight in given.items():
             check_number(f"class_weight[{label!r}]", weight, low=0.0)
+
+
+class RunningScore(ABC):
+    """A score over all rows so far; each row multiplies the weights of earlier rows by a factor.
+
+    Parameters
+    ----------
+    forgetting : float in (0, 1]
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows scored.
+    """
+
+    what = ""  # the score's name, for messages
+
+    def __init__(self, forgetting: float) -> None:
+        self.forgetting = forgetting
+        self.n_rows = 0
+        self.total = 0.0  # sum of the weights
+
+    @abstractmethod
+    def errors(self, truth: Array, predicted: Array) -> Array:
+        """Return the error of each row, for users."""
+
+    def add(self, truth: Array, predicted: Array, weights: Array | None) -> None:
+        """Add rows in order, with positive weights."""
+        ages = self.forgetting ** np.arange(len(truth) - 1, -1, -1.0)
+        before = self.total * self.forgetting ** len(truth)
+        w = ages if weights is None else ages * weights
+        self._add(truth, predicted, w, before)
+        self.total = before + float(w.sum())
+        self.n_rows += len(truth)
+
+    @abstractmethod
+    def _add(self, truth: Array, predicted: Array, weights: Array, before: float) -> None:
+        """Add rows; `before` is the remaining total weight of earlier rows."""
+
+    @abstractmethod
+    def value(self) -> float | None:
+        """Return the score; None if there are too few rows."""
+
+
+@saved
+class RunningR2(RunningScore):
+    """R^2, the mean over outputs, as in `sklearn.metrics.r2_score`."""
+
+    what = "R^2"
+    mean: Any = 0.0
+    spread: Any = 0.0  # sum of squares of the targets about their mean
+    squares: Any = 0.0  # sum of squared errors
+
+    def errors(self, truth: Array, predicted: Array) -> Array:
+        """Return targets less predictions."""
+        return truth - predicted
+
+    def _add(self, truth: Array, predicted: Array, weights: Array, before: float) -> None:
+        truth, predicted = (np.reshape(each, (len(each), -1)) for each in (truth, predicted))
+        added = float(weights.sum())
+        mean = weights @ truth / added
+        apart, errors = truth - mean, truth - predicted
+        total = before + added
+        left = before / self.total if self.total else 0.0
+        shift = mean - self.mean
+        self.spread = left * self.spread + weights @ apart**2 + shift**2 * (before * added / total)
+        self.squares = left * self.squares + weights @ errors**2
+        self.mean = self.mean + shift * (added / total)
+
+    def value(self) -> float | None:
+        """Return the score; None before the second row."""
+        if self.n_rows < 2:
+            return None
+        varies = self.spread > 0
+        shares = np.divide(self.squares, self.spread, where=varies, out=np.ones(len(self.squares)))
+        # for constant targets the score is 1 if all predictions are exact, else 0
+        shares[~varies & (self.squares == 0)] = 0.0
+        return float(np.mean(1.0 - shares))
+
+
+@saved
+class RunningAccuracy(RunningScore):
+    """The share of correct labels."""
+
+    what = "accuracy"
+    right = 0.0
+
+    def errors(self, truth: Array, predicted: Array) -> Array:
+        """Return 1 for a wrong label, else 0."""
+        return (truth != predicted).astype(np.float64)
+
+    def _add(self, truth: Array, predicted: Array, weights: Array, before: float) -> None:
+        left = before / self.total if self.total else 0.0
+        self.right = left * self.right + float(weights @ (truth == predicted))
+
+    def value(self) -> float | None:
+        """Return the score; None before the first row."""
+        return self.right / self.total if self.n_rows else None

@@ -1,8 +1,8 @@
-"""Parameters of estimators, each written once: its default, its documentation, its check.
+"""Parameters of estimators, each defined once: its default, its documentation, its check.
 
-An estimator is a dataclass whose fields are its parameters. Those that several estimators have are
-written here, in groups; a class lists the ones it has: ``alpha: Any = shared.alpha``, or with a
-change ``shared.but("alpha", default=1.0)``. `documented` puts the descriptions into the docstring,
+An estimator is a dataclass whose fields are its parameters. Parameters of several estimators are
+defined here, in groups; a class lists those it has: ``alpha: Any = shared.alpha``, or with a change
+``shared.but("alpha", default=1.0)``. `documented` inserts the descriptions into the docstring,
 `check_parameters` runs the checks.
 """
 
@@ -48,14 +48,14 @@ def parameter(
     ----------
     default : object
     kind : str
-        What it may be, as numpydoc writes it behind the colon.
+        Its type, as numpydoc writes it after the colon.
     text : str
-        What it does, and why the default is what it is.
+        Its effect, and the reason for the default.
     check : callable, optional
-        ``check(name, value)`` refuses what the parameter may not be. None where it is refused at
-        the place that it is for, as those of a reservoir are.
+        ``check(name, value)`` raises if a value is invalid. None if the value is checked where it
+        is used, as the parameters of a reservoir are.
     group : str
-        The class that it is written in, where several estimators have it.
+        Name of the class that defines it, if several estimators have it.
     **options
         Further arguments of `dataclasses.field`.
     """
@@ -85,9 +85,9 @@ def changed(
 
 
 class Shared:
-    """Parameters by name, from the groups that they are written in.
+    """Parameters by name, from the groups that define them.
 
-    Each access makes a field of its own, so that several classes may list the same parameter.
+    Each access returns a new field, so that several classes may list the same parameter.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ class Shared:
         self._groups = groups
 
     def __getattr__(self, name: str) -> Any:
-        """Return a parameter as it is written."""
+        """Return a parameter unchanged."""
         return self.but(name)
 
     def but(self, name: str, **changes: Any) -> Any:
-        """Return a parameter with some changes, as `changed` takes them."""
+        """Return a parameter with changes, the arguments of `changed`."""
         for group in self._groups:
             if name in group.__dataclass_fields__:  # type: ignore[attr-defined]
                 return changed(group, name, **changes)
@@ -110,7 +110,7 @@ class Shared:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters that cannot be right, each alone."""
+    """Check each parameter by itself; raise if one is invalid."""
     for each in fields(estimator):
         check = each.metadata["check"]
         if check is not None:
@@ -134,7 +134,7 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
 
 
 def _entry(each: Any) -> str:
-    """Return what numpydoc says of a field."""
+    """Return the numpydoc entry of a field."""
     default = f"default={each.default!r}".replace("'", '"')
     kind, text = each.metadata["kind"], each.metadata["text"]
     head = f"{each.name} : {kind}, " + ("optional" if each.default is None else default)
@@ -142,63 +142,74 @@ def _entry(each: Any) -> str:
 
 
 def natural_or_switch(name: str, value: Any) -> None:
-    """Check a verbosity: a count, or a switch."""
+    """Check that a verbosity is a count or a switch."""
     if not isinstance(value, (bool, np.bool_)):
         check_count(name, value, minimum=0)
 
 
 def one_of(*names: str) -> Check:
-    """Return the check that a value is one of these names."""
+    """Return a check that a value is one of these names."""
     return partial(check_choice, known=names)
+
+
+def read_dtype(dtype: Any) -> Any:
+    """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        resolved = None
+    if resolved not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
+    return resolved
 
 
 @dataclass(eq=False, repr=False)
 class ReservoirParameters:
-    """Parameters of a reservoir; `reservoir.building` checks them where they are used."""
+    """Parameters of a reservoir; `reservoir.building` checks them when they are used."""
 
     n_units: int = parameter(
         100,
         "int",
         """Number of reservoir units N. More units fit more, at a cost that grows with N for a step
-        (sparse topologies) and with N^3 for the fit; 100 answers within a second.""",
+        (sparse topologies) and with N^3 for the fit; 100 take less than a second.""",
     )
     _: KW_ONLY
     topology: Any = parameter(
         "random_sparse",
         "str, callable or array",
-        """Who receives from whom: a name in `reservoir.topologies.TOPOLOGIES`, ``f(n_units,
+        """Which units are connected: a name in `reservoir.topologies.TOPOLOGIES`, ``f(n_units,
         random_state=...)``, or W itself, dense or sparse, (n_units, n_units).""",
     )
     in_degree: float = parameter(
         10,
         "int or float in (0, 1]",
         """Connections per unit, or their density; ignored by topologies without it. Ten keep the
-        cost of a step linear in N without loss on the usual tasks.""",
+        cost of a step linear in N without loss of accuracy on common tasks.""",
     )
     weights: Any = parameter(
         "normal",
         '{"normal", "uniform", "bernoulli"} or scipy.stats distribution',
-        """Law of the recurrent weights; ignored by topologies without it.""",
+        """Distribution of the recurrent weights; ignored by topologies without it.""",
     )
     input_weights: Any = parameter(
         "uniform",
         "str, scipy.stats distribution, callable or array",
-        """Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, taken as
-        given.""",
+        """Distribution of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, used
+        unchanged.""",
     )
     spectral_radius: float | None = parameter(
         0.9,
         "float or None",
-        """Largest absolute eigenvalue that W is scaled to; larger remembers longer. None leaves W
-        as it is (a delay line has radius 0 and cannot be scaled).""",
+        """Largest absolute eigenvalue that W is scaled to; larger means longer memory. None leaves
+        W unchanged (a delay line has radius 0 and cannot be scaled).""",
     )
     leak_rate: Any = parameter(
         1.0,
         "float in (0, 1], tuple of a few, or array of shape (n_units,), per step",
-        """How much of the state is new at each step; lower it for slow series. A tuple of more than
-        one rate and fewer than n_units, such as (0.5, 0.3), has one for each group of neighbouring
-        units, whose sizes differ by one at most; all units hear each other, unlike the groups of
-        `ReservoirFeatures`. One unit has the first rate.""",
+        """Share of the state that is new at each step; lower it for slow series. A tuple of more
+        than one rate and fewer than n_units, such as (0.5, 0.3), has one for each group of
+        neighbouring units; the sizes of the groups differ by one at most. Units of different groups
+        are connected, unlike in `ReservoirFeatures`. A single unit has the first rate.""",
     )
     activation: Any = parameter(
         "tanh",
@@ -214,16 +225,17 @@ class ReservoirParameters:
         "uniform",
         "str or array of shape (n_units,)",
         """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias itself.
-        "stable": with which the reservoir is proved to forget its start, also above spectral
-        radius 1, for every input within the range of X in fit, a tenth of its width added on
-        both sides; `certificate_` says so. With ``topology="orthogonal"`` or ``"ring"`` and
-        ``spectral_radius=0.99`` the uniform one will do, and memory is long; where another
-        bias has to be found, and costs memory, a warning says so.""",
+        "stable": a bias with which the reservoir is proved to forget its initial state, also above
+        spectral radius 1, for every input within the range of X in fit, widened by a tenth on both
+        sides; the proof is in `certificate_`. With ``topology="orthogonal"`` or ``"ring"`` and
+        ``spectral_radius=0.99`` the uniform bias suffices, and memory is long; if another bias has
+        to be found, which costs memory, a warning is raised.""",
     )
     bias_scaling: float = parameter(
         0.1,
         "float",
-        """Without a bias a tanh reservoir computes odd functions of its input only.""",
+        """Scale of a drawn bias. Without a bias a tanh reservoir computes only odd functions of its
+        input.""",
     )
 
 
@@ -234,31 +246,30 @@ class SequenceParameters:
     initial_state: Any = parameter(
         "last",
         '{"last", "zeros", "steady"} or array',
-        """Where a run starts. "last": `predict` goes on from the end of training (so
-        TimeSeriesSplit scores what it should) if fit saw one sequence and X is one; otherwise,
-        and in training, zeros. Where an index of dates, periods or numbers tells that X does
-        not begin right after training, the run starts from "steady" and a warning says so.
-        Without such an index (arrays; rows numbered from 0) nothing can be known, and X is
-        taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
-        "zeros". "steady": the state that the first row leads to when it is held, zeros if there
-        is none. An array has shape (n_units,) or (n_sequences, n_units); with feedback the last
-        output may follow the units.""",
+        """State before the first row. "last": `predict` continues from the end of training (as
+        TimeSeriesSplit requires) if both fit and X have one sequence; otherwise, and in training,
+        zeros. If an index of dates, periods or numbers shows that X does not begin right after
+        training, the run starts from "steady" with a warning. Without such an index (arrays; rows
+        numbered from 0) X is assumed to follow: cross-validate with
+        `reservoir.model_selection.ContextSplit` and "zeros". "steady": the state that the first
+        row leads to when it is repeated, zeros if there is none. An array has shape (n_units,) or
+        (n_sequences, n_units); with feedback the last output may follow the units.""",
     )
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """Column of X that tells the sequences apart; it counts in `n_features_in_` and never
+        """Column of X with the id of each row's sequence; it counts in `n_features_in_` and never
         enters the reservoir. Rows of one id must be adjacent.""",
     )
     dtype: Any = parameter(
         "float64",
         '{"float64", "float32"}',
-        """Of states and outputs. Gram matrices are float64 in either case.""",
+        """Precision of states and outputs. Gram matrices are float64 in either case.""",
     )
 
 
 def check_time_step(name: str, value: Any) -> None:
-    """Check a length of time: a positive number, or "auto"."""
+    """Check that a time step is a positive number or "auto"."""
     if isinstance(value, str):
         check_choice(name, value, ("auto",))
     else:
@@ -267,22 +278,22 @@ def check_time_step(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TimeParameters:
-    """Parameters of every estimator that takes account of when rows were measured."""
+    """Parameters of every estimator that supports irregular times of measurement."""
 
     time_column: Any = parameter(
         None,
         "int or str",
-        """Column of X that says when each row was measured: numbers that rise within a sequence,
-        such as hours or days. The state then moves by ``1 - (1 - leak_rate) ** dt`` of the way,
-        where dt is the time since the row before in units of `time_step`: after a long gap more of
-        what was before is forgotten. Units with a leak rate of 1 take no account of it. The column
-        counts in `n_features_in_` and enters nothing else. Such runs are NumPy's, not compiled.""",
+        """Column of X with the time of each row: numbers that increase within a sequence, such as
+        hours or days. The state is then updated with the leak rate ``1 - (1 - leak_rate) ** dt``,
+        where dt is the time since the previous row in units of `time_step`: after a long gap more
+        of the past is forgotten. Units with a leak rate of 1 ignore it. The column counts in
+        `n_features_in_` and is used for nothing else. Such runs use NumPy, not compiled code.""",
     )
     time_step: Any = parameter(
         "auto",
         'float or "auto"',
-        """The gap for which `leak_rate` is given, in units of `time_column`; "auto" is the median
-        gap in fit.""",
+        """Time between two rows to which `leak_rate` refers, in units of `time_column`; "auto" is
+        the median in fit.""",
         check_time_step,
     )
 
@@ -294,19 +305,19 @@ class DrawnParameters:
     random_state: Any = parameter(
         None,
         "int, Generator, RandomState or None",
-        """Seed of all weights, and of what else is drawn: noise, the order of sequences, what is
-        held out.""",
+        """Seed of all weights, and of all else that is random: noise, the order of sequences,
+        held-out rows.""",
     )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InputParameters:
-    """Parameters of every estimator whose readout sees states."""
+    """Parameters of every estimator with a readout of states."""
 
     include_input: bool = parameter(
         True,
         "bool",
-        """Whether the readout sees the input beside the states.""",
+        """Whether the readout receives the input in addition to the states.""",
         check_switch,
     )
 
@@ -355,68 +366,67 @@ class ReadoutParameters:
     alpha: Any = parameter(
         "auto",
         '"auto", float or array of shape (n_alphas,)',
-        """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
-        number of rows. "auto": from the powers of ten between penalties that do nothing (1e-11 of
-        the mean square sum of the features; 1e-8 of a small one where these differ much) and what
-        leaves the mean of the targets (100 times the sum over features) one is chosen by
-        `alpha_selection`; from an array likewise. The fitted attributes `alphas_` and
-        `alpha_scores_` hold what was tried. A choice costs as much as one fit more, at most three:
-        if outputs are asked for after each row that is learned, use a session (`stream`), or one
-        number.""",
+        """Ridge penalty as in scikit-learn: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
+        number of rows. "auto": one is chosen by `alpha_selection` from the powers of ten between
+        penalties without effect (1e-11 of the mean square sum of the features; 1e-8 of a small one
+        if these differ much) and a penalty that leaves only the mean of the targets (100 times the
+        sum over features); an array gives the candidates. The fitted attributes `alphas_` and
+        `alpha_scores_` contain the candidates and their scores. The choice costs as much as one to
+        three more fits: if outputs are needed after each row that is learned, use a session
+        (`stream`), or one number.""",
         check_alpha,
     )
     solver: str = parameter(
         "auto",
         '{"auto", "cholesky", "qr"}',
-        """What the ridge is solved from. "cholesky": the Gram matrix of the features, which has
-        half of their digits: penalties below some 1e-12 of its largest eigenvalue (about n_samples
-        times n_features times the features' variance) are lost in rounding errors. "qr": a
-        triangular factor with all digits (`reservoir.readouts.QRAccumulator`), in about twice the
-        time; penalties count down to some 1e-30 times n_samples. "auto" is "qr" if dtype is
-        "float64" and the least penalty is below 1e-11, else "cholesky"; the data do not matter.
-        A penalty below 1e-12 is wise where the data have no noise, as in simulations of dynamical
-        systems: one-step errors and closed loops then gain many digits. With noise, that of
-        measurements or of single precision too, it fits the noise: larger ones generalise. Chunks
-        of partial_fit keep to the solver of the first. Unused with `readout`.""",
+        """Matrix from which the ridge is solved. "cholesky": the Gram matrix of the features, which
+        retains half of their digits: penalties below some 1e-12 of its largest eigenvalue (about
+        n_samples times n_features times the features' variance) are lost in rounding errors. "qr":
+        a triangular factor with all digits (`reservoir.readouts.QRAccumulator`), in about twice the
+        time; penalties have an effect down to some 1e-30 times n_samples. "auto" is "qr" if dtype
+        is "float64" and the smallest penalty is below 1e-11, else "cholesky"; the data do not
+        matter. A penalty below 1e-12 is recommended if the data have no noise, as in simulations of
+        dynamical systems: one-step errors and closed loops then gain many digits. With noise,
+        including that of measurements or of single precision, it fits the noise: larger ones
+        generalise. Chunks of partial_fit use the solver of the first. Unused with `readout`.""",
         _check_solver,
     )
     alpha_selection: str = parameter(
         "auto",
         '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1", "forecast"}',
-        """How a penalty is chosen where there is a choice. "halves": runs of neighbouring rows
-        belong to two halves in turns, each scored by a fit on the other. "blocked": 5 consecutive
+        """Rule by which one of several penalties is chosen. "halves": runs of neighbouring rows
+        belong to two halves in turn, each scored by a fit on the other. "blocked": 5 consecutive
         blocks of time, each scored by a fit on the others. "holdout": the last 20 % of each
         sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
-        restricted maximum likelihood, from the same sums and less misled by errors that depend on
-        their neighbours. "reml_ar1": the same with AR(1) errors, from a second sum, over
-        differences of neighbouring rows. "forecast", of regressors whose y is the next row of X, in
-        any unit, or with `feedback`: closed loops in the last fifth of each sequence, or in whole
-        sequences where there are many, under coefficients from the rest. There are up to 8, from
-        places at equal distances, each half as long as what a sequence has there, and 50 steps at
-        most; the median decides of what `reservoir.model_selection.ClosedLoopSearchCV` scores, and
-        rows of weight 0 or without a target do not count. "auto": "halves", or "reml" where a half
-        would have fewer than 8 rows, and where `forgetting` is less than 1. Chunks of partial_fit
-        can be neither "blocked", "holdout" nor "forecast"; with the others any split of the rows is
-        one fit. Several outputs
-        count in units of the variance of their targets, classes all alike. A session goes on with
-        the penalty that it began with.""",
+        restricted maximum likelihood, from the same sums and less misled by correlated errors.
+        "reml_ar1": the same with AR(1) errors, from a second sum, over differences of neighbouring
+        rows. "forecast", for regressors whose y is the next row of X, in any unit, or with
+        `feedback`: closed loops in the last fifth of each sequence, or in whole sequences if there
+        are many, with coefficients from the rest. Up to 8 loops start from equally spaced origins;
+        each has half the length of the held-out rows, at most 50 steps. The median of the scores of
+        `reservoir.model_selection.ClosedLoopSearchCV` determines the penalty; rows of weight 0 or
+        without a target do not count. "auto": "halves", or "reml" if a half would have fewer than 8
+        rows, or if `forgetting` is less than 1. partial_fit does not support "blocked", "holdout"
+        and "forecast"; with the others the result does not depend on how the rows are split into
+        chunks. Several outputs count in units of the variance of their targets, classes equally. A
+        session keeps the penalty that it began with.""",
         _check_selection,
     )
     alpha_per_target: bool = parameter(
         False,
         "bool",
-        """Whether each output gets a penalty of its own. "forecast" has one for all.""",
+        """Whether each output gets a separate penalty. "forecast" has one for all.""",
         check_switch,
     )
     forgetting: float = parameter(
         1.0,
         "float in (0, 1]",
-        """What each row that the fit learns from multiplies the weights of all rows before it by,
-        in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
-        of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
-        Later sequences are younger; the penalty is not forgotten. With less than 1 several
-        sequences run one by one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if
-        there is a choice of penalties, and `readout` must be None.""",
+        """Factor by which each training row multiplies the weights of all rows before it, in `fit`
+        and `partial_fit`: ``1 - 1/n`` retains about n rows, 1.0 all of them. Rows of the washout,
+        of weight 0 or without a target (``missing_targets="skip"``) do not count. Later sequences
+        are more recent; the penalty does not decay. With less than 1 several sequences run one by
+        one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if there are several
+        penalties, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(
@@ -427,15 +437,15 @@ class ReadoutParameters:
     fit_intercept: bool = parameter(
         True,
         "bool",
-        """The intercept is not penalised.""",
+        """Whether to fit an intercept, which is not penalised.""",
         check_switch,
     )
     washout: Any = parameter(
         "auto",
         'int, "auto" or "measured"',
-        """Rows at the start of each sequence that the fit leaves out, because the states there
-        still remember the initial state. "auto" is ``min(100, n_samples // 10)``; "measured":
-        as many as it takes states from different starts to agree
+        """Rows at the start of each sequence that are excluded from the fit, because the states
+        there still depend on the initial state. "auto" is ``min(100, n_samples // 10)``;
+        "measured": the number of steps after which states from different initial states agree
         (`reservoir.stability.transient_length`).""",
     )
     n_jobs: int | None = parameter(
@@ -448,26 +458,26 @@ class ReadoutParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DrivenParameters:
-    """Parameters of the features that a readout sees of a reservoir, and of its feedback."""
+    """Parameters of the features that a readout receives from a reservoir, and of its feedback."""
 
     augment: Any = parameter(
         None,
         '{"square", "even_square"} or callable',
-        """What the readout sees in the place of the states x. "square": ``[x, x^2]``, twice as many
+        """Features of the readout instead of the states x. "square": ``[x, x^2]``, twice as many
         columns; a readout of tanh units then has even functions as well, and learns from short
         series. "even_square": the states of units of even index, counted from 0, are replaced by
-        their squares, which costs nothing: one half of the units, as Pathak, Lu, Hunt, Girvan and
-        Ott do ("Using machine learning to replicate chaotic attractors and calculate Lyapunov
-        exponents from data", Chaos 27, 121102, 2017). A function gets states, (n_rows, n_units),
-        and returns an array of any width with a row for each row, which must not depend on the
-        other rows. Inputs (`include_input`) stand behind.""",
+        their squares at no cost: half of the units, as in Pathak, Lu, Hunt, Girvan and Ott ("Using
+        machine learning to replicate chaotic attractors and calculate Lyapunov exponents from
+        data", Chaos 27, 121102, 2017). A function receives states, (n_rows, n_units), and returns
+        an array of any width with one row for each, which must not depend on the other rows. Inputs
+        (`include_input`) come after these columns.""",
         _check_augment,
     )
     feedback: bool = parameter(
         False,
         "bool",
         """Whether the previous output enters the reservoir: the target in fit (teacher forcing),
-        its own output in predict. X then holds exogenous inputs only.""",
+        the predicted output in predict. X then contains exogenous inputs only.""",
         check_switch,
     )
     feedback_scaling: Any = parameter(
@@ -478,8 +488,8 @@ class DrivenParameters:
     noise: float = parameter(
         0.0,
         "float",
-        """Standard deviation of Gaussian noise on the states, in fit only: makes a network that
-        runs on its own outputs robust.""",
+        """Standard deviation of Gaussian noise on the states, in fit only: makes closed loops
+        robust.""",
         partial(check_number, low=0.0),
     )
 
@@ -491,14 +501,14 @@ class TargetParameters:
     missing_targets: str = parameter(
         "raise",
         '{"raise", "skip"}',
-        """Whether rows with NaN in y are refused, or are seen by the rows after them and left out
-        of the fit, of `score` and of `reservoir.model_selection.washout_scorer`. scikit-learn's own
-        scorers (``scoring="r2"``) refuse them in any case.""",
+        """Handling of rows with NaN in y. "raise": an error; "skip": they update the states, but
+        are excluded from the fit, from `score` and from `reservoir.model_selection.washout_scorer`.
+        The scorers of scikit-learn (``scoring="r2"``) always reject them.""",
         one_of("raise", "skip"),
     )
 
 
-#: Where an estimator takes its parameters from: ``alpha: Any = shared.alpha``.
+#: The parameters that estimators list: ``alpha: Any = shared.alpha``.
 shared = Shared(
     ReservoirParameters,
     TimeParameters,

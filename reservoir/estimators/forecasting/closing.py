@@ -1,4 +1,4 @@
-"""How a loop is closed: what is fed back, and the ways from outputs to next inputs."""
+"""Closing a loop: bounds of the feedback, and the ways from outputs to next inputs."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.dynamics.fed_back import as_limits, changed
-from reservoir.estimators._progress import widened
-from reservoir.estimators.forecasting._chain import Affine
-from reservoir.estimators.forecasting._column_layout import Layout
 from reservoir.estimators.forecasting.forecaster import Forecaster
+from reservoir.estimators.forecasting.pipeline import Affine, Layout
+from reservoir.estimators.progress import widened
 
 Rows = Callable[[Array], Array]
 
 
 class Bounds(NamedTuple):
-    """What is fed back stays between two ends, or is what a function makes of it.
+    """Bounds of the feedback: two ends to which it is clipped, or a function of it.
 
-    Ends, of shape (2, n_outputs), are given in terms of the network's `inputs`, of its `targets`,
-    or of the `units` of the outermost y; a function always takes and returns these units.
+    Ends, of shape (2, n_outputs), are in terms of the network's `inputs`, of its `targets`, or in
+    the `units` of the outermost y; a function always takes and returns values in these units.
     """
 
     of: str
     ends: Array | Callable[[Array], Any]
 
-    def hold(self, of: str, rows: Array) -> Array:
-        """Return what of rows is fed back, if it is these that the ends are for."""
+    def apply(self, of: str, rows: Array) -> Array:
+        """Return bounded rows if the bounds are in terms of `of`, else the rows unchanged."""
         if of != self.of:
             return rows
         if callable(self.ends):
@@ -36,7 +35,7 @@ class Bounds(NamedTuple):
         return np.clip(rows, *self.ends)
 
     def of_inputs(self, layout: Layout) -> Any:
-        """Return `clip` in terms of what is fed back as the network's inputs, by affine maps."""
+        """Return `clip` in terms of the network's inputs, by affine maps."""
         fed, of_units, q = layout.fed_back(), layout.inputs_map, layout.n_outputs
         assert fed is not None
         assert of_units is not None
@@ -49,19 +48,19 @@ class Bounds(NamedTuple):
         return low, high
 
     def of_targets(self, layout: Layout) -> Any:
-        """Return `clip` in terms of what comes back through feedback weights."""
+        """Return `clip` in terms of the outputs fed back through feedback weights."""
         if callable(self.ends):
             return self._between(layout.to_units, layout.to_targets)
         low, high = layout.ends_of_targets(self.ends) if self.of == "units" else self.ends
         return low, high
 
     def _between(self, to_units: Rows, back: Rows) -> Callable[[Array], Array]:
-        """Return the function of one row, with a way to its units before it and back behind it."""
-        return lambda row: back(self.hold(self.of, to_units(row[None])))[0]
+        """Return the function of one row, between the maps to its units and back."""
+        return lambda row: back(self.apply(self.of, to_units(row[None])))[0]
 
 
 def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
-    """Return what `clip` asks for."""
+    """Return the bounds that the parameter `clip` defines; None for none."""
     if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
         return None
     if callable(clip):
@@ -74,8 +73,8 @@ def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
             return Bounds("targets" if fed_back else "inputs", ends)
         if not np.isfinite(network.progress.target_range).all():
             raise ValueError(
-                "clip=True holds what is fed back near the range of the training targets, and this "
-                "network has seen none. Give a range in y's units: clip=(low, high)."
+                "clip=True keeps the feedback near the range of the training targets, and this "
+                "network has none. Give a range in y's units: clip=(low, high)."
             )
         return Bounds("targets", widened(network.progress.target_range))
     limits = as_limits(clip, network.n_outputs, np.float64)
@@ -86,7 +85,7 @@ def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
 def through_inputs(
     layout: Layout, output: Array, state: Array, exog: Array, bounds: Bounds | None
 ) -> tuple[Array, Array, int]:
-    """Close the loop through the inputs; return network outputs, end state and sound steps."""
+    """Close the loop through the inputs; return outputs, end state and number of finite steps."""
     network, q = layout.network, layout.n_outputs
     fed = layout.fed_back()
     if fed is None or layout.inputs_map is None:
@@ -104,7 +103,7 @@ def through_inputs(
 
 
 def folded(fed: Affine, readout: Any) -> Any:
-    """Return a readout of what is fed back: outputs behind the scalers."""
+    """Return a readout of the feedback: the outputs after the scalers."""
     if callable(readout):
         return lambda features: fed(readout(features))
     coef, intercept = readout
@@ -120,20 +119,20 @@ def row_by_row(
     bounds: Bounds | None,
     first_input: Array | None = None,
 ) -> tuple[Array, Array, int]:
-    """Close the loop through transformers that are no affine maps, one row at a time.
+    """Close the loop through transformers that are not affine maps, one row at a time.
 
-    `first_input` is what the first step receives, if not the last output.
+    `first_input` is the input of the first step; by default computed from the last output.
     """
     network, outputs = layout.network, [output]
 
-    def hold(of: str, rows: Array) -> Array:
-        return rows if bounds is None else bounds.hold(of, rows)
+    def bounded(of: str, rows: Array) -> Array:
+        return rows if bounds is None else bounds.apply(of, rows)
 
     def following() -> Array:
-        """Return the network's input after the last output; the very last is never used."""
+        """Return the network's input after the last output; that after the final step is unused."""
         row = exog[min(len(outputs), len(exog)) - 1]
-        said = hold("units", layout.to_units(hold("targets", outputs[-1][None])))
-        return layout.to_inputs(said, row[None])[0]
+        units = bounded("units", layout.to_units(bounded("targets", outputs[-1][None])))
+        return layout.to_inputs(units, row[None])[0]
 
     def step(features: Array) -> Array:
         new = readout(features) if callable(readout) else readout[0] @ features + readout[1]
