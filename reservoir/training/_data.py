@@ -81,7 +81,7 @@ class Data:
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return the indices in groups of `size` with similar lengths, in random order."""
+        """Return the indices in groups of `size` of similar length, shuffled by `generator`."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

@@ -1152,7 +1152,7 @@ CASES = [
     ),
     Case(
         "stability/proofs/_conditions.py",
-        "f'echo_state_conditions({held}.W, {held}.leak_rate)'",
+        "f'echo_state_conditions({source}.W, {source}.leak_rate)'",
         "model = esn().fit(ROWS, ROWS[:, 0])",
         "echo_state_conditions(model)",
         "result.spectral_radius < 1",
@@ -1160,7 +1160,7 @@ CASES = [
     ),
     Case(
         "stability/proofs/_conditions.py",
-        "f'echo_state_conditions({held}.W, {held}.leak_rate)'",
+        "f'echo_state_conditions({source}.W, {source}.leak_rate)'",
         "model = SMALL",
         "echo_state_conditions(model)",
         "result.spectral_radius < 1",

@@ -113,7 +113,7 @@ def _kind_in_words(kind: str) -> str:
 
 
 def raise_unknown_step(name: str, index: Any) -> NoReturn:
-    """Refuse stamps in increasing order from which no frequency can be inferred."""
+    """Raise the error for increasing stamps without a frequency."""
     kind = kind_of(index) or ""
     dated = kind.startswith("datetime")
     if len(index) < (3 if dated else 2):

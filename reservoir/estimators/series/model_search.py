@@ -90,6 +90,7 @@ class ModelSearch:
     def run(self, rows: PanelRows) -> Found:
         """Find models for the series of a panel, or for trajectories of one system."""
         if rows.are_trajectories:
+            warn_of_numbers(rows.panel)
             return self._dynamics(rows)
         panel, seed = rows.panel, self.settings.seed
         check_enough_values(rows.values, panel)

@@ -145,7 +145,7 @@ class Trace:
         return self.kept.get("slopes")
 
     def take(self, *names: str) -> tuple[Array, ...]:
-        """Return and remove kept arrays: a trace can be used for only one backward pass."""
+        """Return and remove kept arrays by their names: a trace serves one backward pass only."""
         return tuple(self.kept.pop(name) for name in names)
 
     def copy(self) -> Trace:

@@ -42,7 +42,7 @@ class CompositeCell(Cell):
         for cell in self.cells:
             if not isinstance(cell, Cell):
                 raise TypeError(
-                    f"{cell!r} is not a cell: give objects, such as LSTMCell(8). Names are allowed "
+                    f"{cell!r} is not a cell: give objects, such as LSTMCell. Names are allowed "
                     "only in recipes for estimators, such as stacked."
                 )
             if cell.at_even_steps() is not cell:

@@ -200,9 +200,9 @@ def test_a_loop_that_does_not_follow_says_so():
 
 def test_partial_fit_is_refused_after_it():
     model = force_train(chaotic(20), WAVES[:300], n_test=0)
-    with pytest.raises(ValueError, match=r"Go on with `reservoir\.force_train\(model"):
+    with pytest.raises(ValueError, match=r"Continue with `reservoir\.force_train\(model"):
         model.partial_fit(np.empty((10, 0)), WAVES[:10])
-    with pytest.raises(ValueError, match=r"Go on with `reservoir\.force_train\(model"):
+    with pytest.raises(ValueError, match=r"Continue with `reservoir\.force_train\(model"):
         model.stream().learn(np.empty((10, 0)), WAVES[:10])
 
 

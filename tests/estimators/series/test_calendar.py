@@ -436,9 +436,11 @@ def test_tables_must_be_at_the_same_times(kind):
 def test_other_kinds_of_stamps():
     index = dates("month ends", 30)
     found = calendar(index)
-    with pytest.raises(ValueError, match=r"periods \(period\[M\]\), that of y dates.*to_timestamp"):
+    with pytest.raises(
+        ValueError, match=r"periods \(period\[M\]\), and the index of y dates.*to_timestamp"
+    ):
         found.check_matches("exog", series(index.to_period("M")), "y")
-    with pytest.raises(ValueError, match="with a time zone, that of y dates without"):
+    with pytest.raises(ValueError, match="with a time zone, and the index of y dates without"):
         found.check_matches("exog", series(index.tz_localize("UTC")), "y")
     with pytest.raises(ValueError, match="numbers, that of the rows before it dates"):
         found.check_follows("y", series(pd.Index([1950, 1951])))

@@ -193,7 +193,7 @@ def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
             quick().fit(PAST, exog)
     with pytest.raises(ValueError, match="exog was given, and the series was fitted without"):
         fitted.forecast(3, PRICE[40:43])
-    with pytest.raises(TypeError, match=r"column 'day' of exog holds text.*'Mon'"):
+    with pytest.raises(TypeError, match=r"column 'day' of exog contains text.*'Mon'"):
         quick().fit(PAST, PRICE[:40].assign(day="Mon"))
 
 
@@ -388,7 +388,7 @@ def test_bad_updates_are_refused_and_leave_no_trace(fitted, driven, panel):
     expected = fitted.forecast(4)
     for rows, message in (
         (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
-        (SALES[38:], r"y begins at 2018-03-01.*is due. Leave out.*y = y.iloc\[2:\]"),
+        (SALES[38:], r"y begins at 2018-03-01.*is due. Drop the rows.*y = y.iloc\[2:\]"),
         (LATER * np.inf, "y contains infinity"),
         (-LATER, r"y has the value -\d.* in row 0, and in fit all values were positive.*Fit again"),
         (FRAME[40:], "y contains 2 series|y has 2 columns"),
@@ -567,9 +567,9 @@ BAD = [
         PAST.set_axis(MONTHS[:40] + pd.to_timedelta(T[:40] ** 2, "min")),
         "index of y.*to_period",
     ),
-    (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y holds labels"),
-    (["a"] * 40, "y holds text"),
-    (PAST.astype(complex), "y holds complex numbers"),
+    (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y contains labels"),
+    (["a"] * 40, "y contains text"),
+    (PAST.astype(complex), "y contains complex numbers"),
     (None, "y must be a series.*got NoneType"),
     (3.0, "y must be a series.*got float"),
     (np.zeros((0, 2)), "y has no rows"),
