@@ -91,7 +91,7 @@ def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
     """Return the message for stamps that cannot be compared."""
     return (
         f"The index of {name} contains {_kind_in_words(kind)}, and the index of {what} "
-        f"{_kind_in_words(other)}. Give "
+        f"contains {_kind_in_words(other)}. Give "
         "both the same kind, as pandas' to_period, to_timestamp, tz_localize and tz_convert do."
         f"{in_order_advice(name)}"
     )

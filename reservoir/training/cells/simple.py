@@ -97,7 +97,7 @@ class SimpleCell(Cell):
         return None if (leak == 1).all() else np.array(leak)
 
     def slopes(self, trace: Trace) -> Array:
-        """Return a f'(z), the derivative of the state by the pre-activation, at each step of a trace."""
+        """Return a f'(z), the derivative of the state by the pre-activation, along a trace."""
         values: Array = trace.values  # type: ignore[assignment]
         slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
         leak = self._leak_of(trace)

@@ -437,12 +437,17 @@ def test_other_kinds_of_stamps():
     index = dates("month ends", 30)
     found = calendar(index)
     with pytest.raises(
-        ValueError, match=r"periods \(period\[M\]\), and the index of y dates.*to_timestamp"
+        ValueError,
+        match=r"periods \(period\[M\]\), and the index of y contains dates.*to_timestamp",
     ):
         found.check_matches("exog", series(index.to_period("M")), "y")
-    with pytest.raises(ValueError, match="with a time zone, and the index of y dates without"):
+    with pytest.raises(
+        ValueError, match="with a time zone, and the index of y contains dates without"
+    ):
         found.check_matches("exog", series(index.tz_localize("UTC")), "y")
-    with pytest.raises(ValueError, match="numbers, that of the rows before it dates"):
+    with pytest.raises(
+        ValueError, match="numbers, and the index of the rows before it contains dates"
+    ):
         found.check_follows("y", series(pd.Index([1950, 1951])))
     rows = Calendar.of("y", np.zeros(30))
     rows.check_matches("exog", series(index), "y")
