@@ -332,11 +332,17 @@ class Panel:
         self._check_columns_of_known([exog[0] if is_collection(exog) else exog])
         names, tables, values = self._divide_known(exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
-            which = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
-            after = "the rows after " if following else ""
-            calendar.check_matches(names[i], table, f"{after}{which}", following=following)
+            which = "the rows after " if following else ""
+            which += self._name(i)
+            calendar.check_matches(names[i], table, which, following=following)
         check_lengths(values, lengths, partner)
         return fill_known(values, missing_values)
+
+    def _name(self, i: int) -> str:
+        """Return the name of a series of y in messages."""
+        if self.kind == "one":
+            return "y"
+        return SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
 
     def _divide_known(
         self, exog: Any, sequence_column: Any
@@ -401,8 +407,7 @@ class Panel:
     def _check_columns_of_known(self, tables: Any) -> None:
         for table in tables:
             _check_table(table)
-            if self.exog is not None:
-                self.exog.check_same("exog", table)
+            self.exog.check_same("exog", table)  # type: ignore[union-attr]
 
     # ------------------------------------------------------------------ the way back
 
@@ -413,14 +418,8 @@ class Panel:
         """
         if self.kind == "columns":
             return self.whole.wrap(np.hstack(rows), self.calendars[0])
-        return self._assembled(
-            [
-                container.wrap(part, calendar)
-                for container, calendar, part in zip(
-                    self.containers, self.calendars, rows, strict=True
-                )
-            ]
-        )
+        series = zip(self.containers, rows, self.calendars, strict=True)
+        return self._assembled([one.wrap(part, calendar) for one, part, calendar in series])
 
     def wrap_bands(
         self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
@@ -432,11 +431,10 @@ class Panel:
         if self.kind == "columns":
             every = np.concatenate(bands, axis=-1)
             return self.whole.wrap_bands(np.hstack(points), every, coverages, self.calendars[0])
+        series = zip(self.containers, points, bands, self.calendars, strict=True)
         made = [
-            container.wrap_bands(point, ends, coverages, calendar)
-            for container, calendar, point, ends in zip(
-                self.containers, self.calendars, points, bands, strict=True
-            )
+            one.wrap_bands(point, ends, coverages, calendar)
+            for one, point, ends, calendar in series
         ]
         if self.kind == "long" and self.whole.kind == "array":
             made = [part.reshape(len(part), -1) for part in made]
@@ -446,14 +444,8 @@ class Panel:
         """Return sample paths, (n_paths, n_steps, n_outputs) per series, as `SeriesContainer`."""
         if self.kind == "columns":
             return self.whole.wrap_paths(np.concatenate(paths, axis=-1), self.calendars[0])
-        return self._assembled(
-            [
-                container.wrap_paths(part, calendar)
-                for container, calendar, part in zip(
-                    self.containers, self.calendars, paths, strict=True
-                )
-            ]
-        )
+        series = zip(self.containers, paths, self.calendars, strict=True)
+        return self._assembled([one.wrap_paths(part, calendar) for one, part, calendar in series])
 
     def _assembled(self, made: list[Any]) -> Any:
         """Return the results of all series in one container."""
