@@ -496,3 +496,49 @@ def test_later_tables_must_have_the_same_columns():
         container.check_same("y", pd.DataFrame(VALUES, columns=["b", "a"]))
     with pytest.raises(ValueError, match="y has 1 column, and in fit it had 2"):
         container.check_same("y", VALUES[:, 0])
+
+
+# --- long tables, read by whole columns ---------------------------------------------------------
+
+
+def long_table(freq, seed):
+    """Return a table of series that begin and end at different dates, and its parts."""
+    rng = np.random.default_rng(seed)
+    dates = pd.DatetimeIndex(list(pd.date_range("2021-01-31", periods=60, freq=freq)))
+    parts = {}
+    for name in "cab":
+        begin, length = rng.integers(20), rng.integers(3, 40)
+        rows = dates[begin : begin + length]
+        parts[name] = pd.DataFrame({"y": rng.normal(size=len(rows))}, rows)
+    return pd.concat([part.assign(shop=name) for name, part in parts.items()]), parts
+
+
+@pytest.mark.fast_cases("values")
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "freq", ["D", "MS", "ME", "h", "15min", "W-WED", "QS-FEB", "YE-JUN", "B", "2MS", "3D"]
+)
+def test_a_long_table_is_read_as_its_series_one_by_one(freq, seed, global_random_seed):
+    table, parts = long_table(freq, 5 * global_random_seed + seed)
+    alone = Panel.read(list(parts.values()), panel="each")
+    by_date = table.sort_index(kind="stable")
+    levels = table.set_index("shop", append=True).swaplevel()
+    for given, column in ((table, "shop"), (by_date, "shop"), (levels, None)):
+        read = Panel.read(given, panel="each", sequence_column=column)
+        for i, name in enumerate(read.panel.ids):
+            k = list(parts).index(name)
+            np.testing.assert_array_equal(read.values[i], alone.values[k])
+            assert read.panel.calendars[i] == alone.panel.calendars[k]
+        first = by_date["shop"] if given is by_date else parts
+        assert read.panel.ids == tuple(dict.fromkeys(first))
+
+
+def test_errors_in_a_long_table_name_the_series():
+    table, parts = long_table("D", 0)
+    text = table.astype({"y": object})
+    text.iloc[-1, 0] = "x"
+    with pytest.raises(TypeError, match=r"column 'y' of series 'b' of y contains text \('x' in"):
+        Panel.read(text, panel="each", sequence_column="shop")
+    gap = pd.concat([table, parts["a"].iloc[:9].drop(parts["a"].index[4]).assign(shop="z")])
+    with pytest.raises(ValueError, match="index of series 'z' of y has a gap"):
+        Panel.read(gap, panel="each", sequence_column="shop")
