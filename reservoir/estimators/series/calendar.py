@@ -33,8 +33,13 @@ from reservoir.estimators.series.index_messages import (
     raise_several_levels,
     raise_unknown_step,
 )
-from reservoir.estimators.series.names import changed, changed_index, without_index
-from reservoir.estimators.series.tables import Division, plain_name
+from reservoir.estimators.series.tables import (
+    Division,
+    changed,
+    changed_index,
+    plain_name,
+    without_index,
+)
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # from this many rows on a frequency is certain

@@ -13,9 +13,8 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import Fit, StatisticalFit
-from reservoir.estimators.series.names import SeriesName, changed_index
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import is_collection
+from reservoir.estimators.series.tables import SeriesName, changed_index, is_collection
 
 _MIN_VALUES = 5  # observed rows of a series
 _MIN_ROWS = 30  # of the longest trajectory that networks are fitted to

@@ -12,8 +12,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import code
 from reservoir.estimators.series.calendar import Calendar
-from reservoir.estimators.series.names import changed
 from reservoir.estimators.series.tables import (
+    changed,
     dtype_of,
     is_pandas,
     is_polars,

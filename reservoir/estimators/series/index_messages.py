@@ -14,7 +14,7 @@ from reservoir._validation import code
 from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.wording import put
-from reservoir.estimators.series.names import (
+from reservoir.estimators.series.tables import (
     changed,
     changed_index,
     numbered,

@@ -15,9 +15,9 @@ from reservoir._validation import caller_level, code, index_of
 from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
-from reservoir.estimators.series.names import SeriesName
 from reservoir.estimators.series.tables import (
     Division,
+    SeriesName,
     divide,
     dtype_of,
     is_collection,
@@ -332,17 +332,11 @@ class Panel:
         self._check_columns_of_known([exog[0] if is_collection(exog) else exog])
         names, tables, values = self._divide_known(exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
-            which = "the rows after " if following else ""
-            which += self._name(i)
+            series = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
+            which = f"the rows after {series}" if following else series
             calendar.check_matches(names[i], table, which, following=following)
         check_lengths(values, lengths, partner)
         return fill_known(values, missing_values)
-
-    def _name(self, i: int) -> str:
-        """Return the name of a series of y in messages."""
-        if self.kind == "one":
-            return "y"
-        return SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
 
     def _divide_known(
         self, exog: Any, sequence_column: Any
@@ -503,8 +497,6 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
 
 def _names(variable: str, division: Division) -> list[str]:
     """Return the name of each series of a container in messages."""
-    if division.kind == "one":
-        return [variable]
     alone = len(division.ids) == 1
     return [
         SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
