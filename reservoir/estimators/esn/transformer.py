@@ -19,6 +19,7 @@ from reservoir.estimators.esn.sources import reservoir_source
 from reservoir.estimators.parameters import documented, shared
 from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, DataReader
+from reservoir.estimators.reporting import restored_on_error
 
 __all__ = ["ReservoirTransformer"]
 
@@ -105,9 +106,10 @@ class ReservoirTransformer(
         -------
         self
         """
-        sequences = self._build(X)
-        if isinstance(self.initial_state, str) and self.initial_state == "last":
-            self._first_states(sequences)
+        with restored_on_error(self):
+            sequences = self._build(X)
+            if isinstance(self.initial_state, str) and self.initial_state == "last":
+                self._first_states(sequences)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -122,8 +124,9 @@ class ReservoirTransformer(
         -------
         As `transform`.
         """
-        sequences = self._build(X)
-        return sequences.restore(self._first_states(sequences))
+        with restored_on_error(self):
+            sequences = self._build(X)
+            return sequences.restore(self._first_states(sequences))
 
     def transform(self, X: Any) -> Any:
         """Return the states of the reservoir when driven by X.

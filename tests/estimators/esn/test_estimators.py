@@ -738,3 +738,14 @@ def test_readouts_get_one_column_as_a_vector_and_must_fit_the_task():
     assert own.fit(X, y[:, None]).predict(X).shape == (len(X), 1)  # and no warning
     with pytest.raises(TypeError, match="not a classifier"):
         ESNClassifier(10, readout=Ridge()).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_a_transformer_whose_fit_fails_is_unchanged(method):
+    X = np.random.default_rng(0).normal(size=(50, 1))
+    model = ReservoirTransformer(20, random_state=0).fit(X)
+    model.set_params(initial_state="last", activation="identity", spectral_radius=1e6)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="states are not finite"):
+        getattr(model, method)(np.tile(X, (8, 2)) * 1e300)
+    assert vars(model) == before
