@@ -609,7 +609,7 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.multipliers([0.5], bound=-1.0), r"bound=-1.0 must be .*\(0, inf"),
         (
             lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0, 2.0]),
-            "inputs has 2 features; field has 1",
+            "inputs has 2 features, but field has 1",
         ),
         (
             lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0], units="pca"),
