@@ -78,7 +78,7 @@ def phase_portrait(
         A distance from the cycle for which a proof holds, in the Euclidean norm over all units. It
         is drawn as a soft band around the curve, with the same scale on both axes. No projection
         increases a distance, so states within `band` of the cycle are drawn inside. A dict draws
-        several bands, with its keys in the legend. `cycle` is then required.
+        several bands, with its keys in the legend. `band` requires `cycle`.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
