@@ -71,9 +71,7 @@ def read_rows(y: Any, exog: Any) -> Rows:
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
         there = other.is_unique and own.isin(other).all()
-        remedy = (
-            f"If the rows correspond, use one index: {code('exog = exog.set_axis(y.index)')}"
-        )
+        remedy = f"If the rows correspond, use one index: {code('exog = exog.set_axis(y.index)')}"
         if there:
             remedy = f"Select the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(

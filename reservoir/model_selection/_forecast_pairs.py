@@ -58,9 +58,10 @@ def make_forecast_pairs(
         of every series; if a series has neither 1 nor 2 dimensions; if `exog` lacks a row, or has a
         column name in common with the series.
 
-    Notes ----- Either all column names are strings, or none. If there are several columns, an
-    unnamed Series is named "y"; the columns of an array `exog` next to named columns are "exog0",
-    "exog1" and so on.
+    Notes
+    -----
+    Either all column names are strings, or none. If there are several columns, an unnamed Series is
+    named "y"; the columns of an array `exog` next to named columns are "exog0", "exog1" and so on.
 
     Examples
     --------

@@ -85,8 +85,8 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
 def stamps_of(table: Any) -> Array | None:
     """Return the times in a pandas index as a NumPy array, or None if the index has no times.
 
-    The time of a period is its start; timezone-aware times become naive local times. An index that
-    only numbers the rows from 0 counts as having no times.
+    The time of a period is its start; times with a time zone become naive local times. An index
+    that only numbers the rows from 0 counts as having no times.
     """
     index = index_of(table)
     if index is None:

@@ -182,8 +182,10 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
 
 
 def _names(networks: list[dict[str, Any]]) -> list[str]:
-    """Name each network by the parameters in which the networks differ. Values that stand for an
-    absent part are omitted: a leak rate of 1 (no leak), or one lag (only the row itself).
+    """Name each network by the parameters in which the networks differ.
+
+    Values that indicate an absent part are omitted: a leak rate of 1 (no leak), or one lag (only
+    the row itself).
     """
     every = list(dict.fromkeys(name for network in networks for name in network))
     parts = [n for n in every if len({str(network.get(n)) for network in networks}) > 1]

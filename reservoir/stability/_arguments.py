@@ -41,7 +41,7 @@ def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> En
 
 
 def as_real(name: str, value: Any) -> Array:
-    """Return real numbers as an array of doubles; raise TypeError for strings and complex values."""
+    """Return real numbers as an array of doubles; raise TypeError if they are not real numbers."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths

@@ -166,7 +166,7 @@ class BiasSearch:
         return b
 
     def slope(self, b: Array) -> tuple[float, Array]:
-        """Return the mean slope of the activations at the drive's midpoint, and its gradient by b.
+        """Return the mean slope at the midpoint of the drive, and its gradient with respect to b.
 
         The slopes are taken at the fixed point x = f(W x + c) without leak, where c is bias plus
         drive.
@@ -221,7 +221,7 @@ class BiasSearch:
         return _fixed_point(transposed, given).sum(axis=0)
 
     def _slope_bends(self, box: Box) -> tuple[Array, Array]:
-        """Return the derivatives of the largest slopes by the lower and by the upper bound of z."""
+        """Return the derivatives of the largest slopes with respect to both bounds of z."""
         of = self.network.enclosure.slopes
         h = _STEP
         ends = box.z_low, np.maximum(box.z_high, box.z_low + 2 * h)

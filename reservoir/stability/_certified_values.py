@@ -235,8 +235,10 @@ def largest_certified(
         If `certify` would raise one, or the spectral radius of W is 0, so that no factor changes
         it.
 
-    Notes ----- The value is certified; that it is the largest is not proved: bisection assumes that
-    all values smaller than a certified one are certified, too.
+    Notes
+    -----
+    The value is certified; that it is the largest is not proved: bisection assumes that all values
+    smaller than a certified one are certified, too.
 
     Examples
     --------

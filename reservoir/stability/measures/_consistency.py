@@ -52,10 +52,12 @@ def consistency(
     TypeError, ValueError
         If shapes disagree, X contains NaN or infinity, or washout leaves fewer than two rows.
 
-    Notes ----- If a unit is constant (to within 1e-10 of its size) in one of two responses, their
-    correlation is undefined: it counts as 1 if the unit is the same constant in both, else as 0.
-    Correlation ignores offsets: responses that follow the drive equally around different levels are
-    consistent; `echo_state_index` distinguishes them.
+    Notes
+    -----
+    If a unit is constant (to within 1e-10 of its size) in one of two responses, their correlation
+    is undefined: it counts as 1 if the unit is the same constant in both, else as 0. Correlation
+    ignores offsets: responses that follow the drive equally around different levels are consistent;
+    `echo_state_index` distinguishes them.
 
     References
     ----------

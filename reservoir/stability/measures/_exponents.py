@@ -63,8 +63,10 @@ def lyapunov_exponents(
         If shapes disagree, X contains NaN or infinity, washout leaves no row, or n_exponents
         exceeds n_units.
 
-    Notes ----- The exponents are measured along one trajectory and prove nothing: another drive or
-    initial state may have other exponents. The network is teacher-forced with the given `feedback`.
+    Notes
+    -----
+    The exponents are measured along one trajectory and prove nothing: another drive or initial
+    state may have other exponents. The network is teacher-forced with the given `feedback`.
 
     References
     ----------

@@ -221,10 +221,12 @@ class Certificate:
             the box of a cycle or states need tens of thousands of steps to enter the box; for a
             closed loop; and with a `step_range`.
 
-        Notes ----- Theorem C8 of the page on stability. The computation takes milliseconds, or, if
-        it needs full matrices, some tenths of a second for up to 200 units and longer for more
-        units. The bound is sharp if all weights are positive. Pass all distances in one array: they
-        are computed together.
+        Notes
+        -----
+        Theorem C8 of the page on stability. The computation takes milliseconds, or, if it needs
+        full matrices, some tenths of a second for up to 200 units and longer for more units. The
+        bound is sharp if all weights are positive. Pass all distances in one array: they are
+        computed together.
 
         Examples
         --------

@@ -153,14 +153,16 @@ def certify(
         not 0 < shortest <= longest < infinity, or is combined with "thorough", "series" or, with
         different leak rates, "two_norm" or "lyapunov".
 
-    Notes ----- Theorems C1 to C4, C7 and C9 of the page on stability. In short: a box that every
-    trajectory enters bounds the slopes d of the activation. The network contracts if ``diag(d)|W|``
-    has a spectral radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, if
-    the series about the mean slopes converges, or if ``e' P e`` shrinks under all slopes for some
-    full P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the
-    last is a numerical radius below 1 in a scaling of the units. If "two_norm" proves contraction
-    for unequal leak rates, differences need not shrink at each step. For one unit `bias_bounds`
-    proves more: it also covers a gain of 1, and gains below -1.
+    Notes
+    -----
+    Theorems C1 to C4, C7 and C9 of the page on stability. In short: a box that every trajectory
+    enters bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
+    spectral radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, if the
+    series about the mean slopes converges, or if ``e' P e`` shrinks under all slopes for some full
+    P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the last
+    is a numerical radius below 1 in a scaling of the units. If "two_norm" proves contraction for
+    unequal leak rates, differences need not shrink at each step. For one unit `bias_bounds` proves
+    more: it also covers a gain of 1, and gains below -1.
 
     The theorems are about the exact map. `Certificate.resolution` is the distance that trajectories
     may keep in floating point: chains of units with steep slopes amplify rounding errors, so that

@@ -138,10 +138,12 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
         If W is not square, complex, NaN or infinite, or a leak rate is not in (0, 1]; if a spectral
         radius cannot be computed accurately (`reservoir.scaling.SpectralRadiusError`).
 
-    Notes ----- The first three sufficient conditions do not depend on the leak: if r is the
-    condition's number, differences decay at every rate above ``1 - a_min (1 - r)``, also with
-    unequal leaks. The fourth condition at leak 1 implies it at every equal leak, and is weaker the
-    smaller the leak; with unequal leaks it is computed, and proved, for these leaks.
+    Notes
+    -----
+    The first three sufficient conditions do not depend on the leak: if r is the condition's number,
+    differences decay at every rate above ``1 - a_min (1 - r)``, also with unequal leaks. The fourth
+    condition at leak 1 implies it at every equal leak, and is weaker the smaller the leak; with
+    unequal leaks it is computed, and proved, for these leaks.
 
     The proofs are bounds of Collatz and Wielandt, and Cholesky factorisations with Rump's (2006)
     correction. Beyond 3000 units ``||B||^2 <= rho(|B'B|)`` replaces the latter. A numerical
