@@ -29,7 +29,7 @@ class Case(NamedTuple):
     bounds : dict
         The lower and the upper bounds, arrays of shape (n_known,), by coverage.
     train : array of shape (n_train,)
-        The rows before the origin on which the model was trained.
+        The rows before the origin, from which scales are computed.
     season : int
         Season length of the scaled errors, in rows.
     """
