@@ -147,10 +147,10 @@ def backtest(
         and an upper bound for each coverage: DataFrames with these columns, or arrays of shape
         (n_steps, 1 + 2 * n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages).
     metrics : str, callable, or a list of them, default=("mase", "rmse")
-        "mase", "rmsse", "smape" (`reservoir.metrics`), "mae", "rmse", or functions ``f(y_true,
-        y_pred)`` that return a number; each column of y is scored separately. With `coverage` also
-        "pinball", the mean pinball loss of all bounds. Scales are computed from the rows before
-        each origin, or the last `window` of them.
+        "mase", "rmsse", "smape" (`reservoir.metrics`), "mae", "rmse", or functions
+        ``f(y_true, y_pred)`` that return a number; each column of y is scored separately. With
+        `coverage` also "pinball", the mean pinball loss of all bounds. Scales are computed from the
+        rows before each origin, or the last `window` of them.
     season : int, rows, optional
         Season length of "mase" and "rmsse". By default it is determined by the frequency of y's
         index: a year for monthly, quarterly and weekly rows, a week for daily rows, a day for

@@ -35,9 +35,9 @@ def make_forecast_pairs(
     exog : array-like of shape (n_samples,) or (n_samples, n_exog), or a collection, optional
         Exogenous variables, one row for each row of `series`; a collection if `series` is a
         collection. If both are pandas objects, rows are matched by index, so `exog` may start
-        earlier and end later. In X, the columns of ``series[t]`` are followed by ``exog[t +
-        horizon]``, the row of the target; with several horizons, by the row of each target. With
-        horizon 1, `forecast` then takes the rows of `exog` that follow.
+        earlier and end later. In X, the columns of ``series[t]`` are followed by
+        ``exog[t + horizon]``, the row of the target; with several horizons, by the row of each
+        target. With horizon 1, `forecast` then takes the rows of `exog` that follow.
 
     Returns
     -------

@@ -40,8 +40,7 @@ def certificate(
     ----------
     certificate : Certificate
         From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape (2,
-        n_units) or (period, 2, n_units), and `rate`, whose truth value is true if the certificate
-        holds.
+        n_units) or (period, 2, n_units), and `rate`, which is true as a condition if it holds.
     states : array of shape (n_samples, n_units), default=None
         States of the network under admissible inputs, without the transient: the box contains every
         trajectory eventually, not from the start.

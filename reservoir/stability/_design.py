@@ -105,7 +105,7 @@ class Design:
     reservoir : Reservoir
         The chosen reservoir.
     certificate : Certificate
-        The reservoir's certificate, which holds and contains the range of the inputs.
+        The reservoir's certificate, which holds for the range of the inputs.
     memory : float or None
         Approximate number of past inputs that a linear readout can recover from the states.
     alternatives : tuple of Alternative

@@ -41,7 +41,7 @@ class LimitCycle:
     states : array of shape (multiple * period, n_units)
         Row t is the state after step t. The last row is the state before ``inputs[0]``, a fixed
         point of the map over the whole cycle.
-    multipliers : complex array of shape (n_units,), or (10,) above 1000 units
+    multipliers : complex array of shape (n_units,), or (10,) if there are more than 1000 units
         Floquet multipliers, the eigenvalues of the product of the step Jacobians over the cycle,
         by descending modulus.
     stable : bool

@@ -45,14 +45,14 @@ class EchoStateConditions:
         Spectral radius of ``|W|``.
     diagonal_schur : float
         Least ``||P W P^-1||_2`` over diagonal P that a search has found; if it is below 1, W is
-        diagonally Schur stable [2]_. It never exceeds `spectral_norm` and `abs_radius`.
+        diagonally Schur stable [2]_. It never exceeds `spectral_norm` or `abs_radius`.
     numerical_radius : float
         Numerical radius of ``P W P^-1``, the largest ``|x* P W P^-1 x|`` over complex vectors x of
-        norm 1, with a diagonal P that makes it small [3]_. With a leak it is the largest ``Re x* P
-        W F P^-1 x``, where F, the diagonal of ``a / (exp(i t) - 1 + a)``, is the frequency response
-        of the leaky means at any frequency t. It never exceeds `diagonal_schur`: it uses the signs
-        of W, and is about a fifth lower for random matrices. It is computed to an accuracy of about
-        1e-4, mostly better.
+        norm 1, with a diagonal P that makes it small [3]_. With a leak it is the largest
+        ``Re x* P W F P^-1 x``, where F, the diagonal of ``a / (exp(i t) - 1 + a)``, is the
+        frequency response of the leaky means at any frequency t. It never exceeds `diagonal_schur`:
+        it uses the signs of W, and is about a fifth lower for random matrices. It is computed to an
+        accuracy of about 1e-4, mostly better.
     sufficient : bool
         Whether the echo state property is proved, for every input and bias: one of the last four
         numbers is below 1, rounding included. `certify` then proves it as well.
