@@ -13,7 +13,7 @@ def as_aeon(estimator: Any) -> Any:
 
     The result takes aeon's collections, (n_cases, n_channels, n_timepoints) or a list of arrays
     (n_channels, n_timepoints_i), and works wherever aeon's own estimators do: in its pipelines,
-    ensembles and benchmarks. `estimator` receives the series with time first.
+    ensembles and benchmarks. `estimator` receives the series with time as the first axis.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def as_sktime(estimator: Any) -> Any:
 
 
 def _kind_of(estimator: Any, library: str) -> str:
-    """Return the kind of an estimator; raise a TypeError if it has none of them."""
+    """Return the kind of an estimator; raise a TypeError if it is of no supported kind."""
     if not isinstance(estimator, type) and hasattr(estimator, "fit"):
         if is_classifier(estimator):
             return "Classifier"
@@ -135,7 +135,7 @@ def _kind_of(estimator: Any, library: str) -> str:
 
 
 def _load(module: str, library: str) -> Any:
-    """Import a module that needs a library; if that is missing, the error names what to install."""
+    """Import a module that needs a library; if it is missing, the error names the package."""
     try:
         import_module(library)
     except ModuleNotFoundError as error:

@@ -27,6 +27,7 @@ class AeonClassifier(Classifying, BaseClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier
+        The classifier to adapt.
 
     Examples
     --------
@@ -49,6 +50,7 @@ class AeonRegressor(Predicting, BaseRegressor):
     Parameters
     ----------
     estimator : scikit-learn regressor
+        The regressor to adapt.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class AeonTransformer(Adapted, BaseCollectionTransformer):
     Parameters
     ----------
     estimator : scikit-learn transformer
+        The transformer to adapt.
 
     Examples
     --------

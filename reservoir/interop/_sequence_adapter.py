@@ -19,7 +19,7 @@ def check_params(cls: Any) -> list[dict[str, Any]]:
 
 
 def time_first(X: Any) -> Any:
-    """Return sequences with time first; DataFrames already have it, arrays have channels first."""
+    """Return sequences with time first; arrays are transposed, DataFrames already have it first."""
     if isinstance(X, list) and hasattr(X[0], "to_numpy"):
         return [frame.to_numpy(dtype=float) for frame in X]
     return from_channels_first(X)
@@ -49,7 +49,7 @@ class Predicting(Adapted):
 
 
 class Classifying(Predicting):
-    """Base of classifiers; without `predict_proba` the library derives it from predictions."""
+    """Base of classifiers; without `predict_proba` the library derives probabilities."""
 
     def _predict_proba(self, X: Any) -> Array:
         if hasattr(self.estimator_, "predict_proba"):

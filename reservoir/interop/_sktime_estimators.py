@@ -28,6 +28,7 @@ class SktimeClassifier(Classifying, BaseClassifier):
     Parameters
     ----------
     estimator : scikit-learn classifier
+        The classifier to adapt.
 
     Examples
     --------
@@ -51,6 +52,7 @@ class SktimeRegressor(Predicting, BaseRegressor):
     Parameters
     ----------
     estimator : scikit-learn regressor
+        The regressor to adapt.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class SktimeTransformer(Adapted, BaseTransformer):
     Parameters
     ----------
     estimator : scikit-learn transformer
+        The transformer to adapt.
 
     Examples
     --------

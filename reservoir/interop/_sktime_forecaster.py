@@ -10,7 +10,7 @@ from sktime.forecasting.base import BaseForecaster
 
 from reservoir.estimators import ESNForecaster
 
-_DIGITS = 9  # decimals of a coverage: those of the quantiles alpha and 1 - alpha must be equal
+_DIGITS = 9  # decimals of a coverage, so that quantiles alpha and 1 - alpha have equal coverage
 
 
 class SktimeForecaster(BaseForecaster):
@@ -19,6 +19,7 @@ class SktimeForecaster(BaseForecaster):
     Parameters
     ----------
     estimator : ESNForecaster
+        The forecaster to adapt.
 
     Examples
     --------

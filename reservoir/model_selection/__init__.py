@@ -5,10 +5,10 @@ For one series, `sklearn.model_selection.TimeSeriesSplit` with the estimators' d
 that start each prediction from zeros, `ContextSplit` adds the preceding rows to each test block,
 and `washout_scorer` excludes them from the score. For several sequences, `stack_sequences` makes
 one table with an id column, which works with Pipeline, cross-validation, search and every scorer.
-For models that will run in closed loop, `ClosedLoopSearchCV` scores candidates by closed loops, and
-`forecast_scorer` does the same in scikit-learn's searches. `backtest` measures how well a model
-forecasts from several origins within a series. For estimators of whole sequences,
-`channel_importance` measures how much each channel matters.
+For models that will run in closed loop, `ClosedLoopSearchCV` selects a candidate by its closed-loop
+forecasts, and `forecast_scorer` scores such forecasts in scikit-learn's searches. `backtest`
+measures how well a model forecasts from several origins within a series. For estimators of whole
+sequences, `channel_importance` measures how much each channel matters.
 """
 
 from __future__ import annotations

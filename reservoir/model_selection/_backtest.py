@@ -34,15 +34,15 @@ _LOGGER = logging.getLogger("reservoir")
 class BacktestResult:
     """Result of `backtest`: forecasts with the truth, their errors and their scores.
 
-    Rows are labelled by their forecast origin, the last row that the model had: its date if the
-    series has dates, else its number.
+    Rows are labelled by the forecast origin, the last row that was available to the model: by its
+    date if the series has dates, otherwise by its row number.
 
     Attributes
     ----------
     scores : DataFrame
         One row per origin (and per column, if the series has several); one column per metric. With
-        intervals, "coverage 0.9" is the share of true values inside the interval, and "width 0.9"
-        its mean width.
+        intervals, "coverage 0.9" is the fraction of true values inside the interval, and "width
+        0.9" is the mean width of the interval.
     errors : DataFrame
         One row per origin, step and column: "origin", "step" (1 for the first row after the
         origin), "time", "column" and "error", the truth minus the forecast.
@@ -50,7 +50,7 @@ class BacktestResult:
         The same rows, with "truth", "forecast" and, if intervals were requested, "lower 90%" and
         "upper 90%" instead of "error".
     season : int
-        Length of the season in the scaled errors, in rows.
+        Season length of the scaled errors, in rows.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class BacktestResult:
     season: int
 
     def summary(self) -> Any:
-        """Return mean, median and range of each metric over the origins, as a DataFrame."""
+        """Return the mean, median and range of each metric over the origins, as a DataFrame."""
         figures = ["mean", "median", "min", "max"]
         if self.scores.index.nlevels == 1:
             return self.scores.agg(figures).T
@@ -109,21 +109,21 @@ def backtest(
 ) -> BacktestResult:
     """Forecast a series from several origins within it, and score the forecasts.
 
-    This is cross-validation for forecasts: at each origin the model has only the rows before it,
-    and its forecast of the next `horizon` rows is scored. Origins are `step` rows apart, and the
-    last forecast ends with the series [1]_.
+    This is cross-validation for forecasts: at each origin only the rows up to it are available to
+    the model, and its forecast of the next `horizon` rows is scored. Origins are `step` rows apart,
+    and the last forecast ends with the series [1]_.
 
     Parameters
     ----------
     model : estimator
-        One of three kinds; clones of it are fitted. A forecaster has ``fit(y, exog)`` and
-        ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a custom class with these
-        methods. A network is `reservoir.ESNRegressor`, `reservoir.RNNRegressor`,
+        A forecaster, a network or any other regressor; clones of it are fitted. A forecaster has
+        ``fit(y, exog)`` and ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a custom
+        class with these methods. A network is `reservoir.ESNRegressor`, `reservoir.RNNRegressor`,
         `reservoir.NVARRegressor`, or a pipeline or search that ends in one; it is trained to
         predict the next row, and forecasts in closed loop. Any other regressor, for instance one of
         scikit-learn, needs `n_lags`.
     y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
-        Rows at equal time steps. Rows whose true value is NaN are not scored.
+        The series, with rows at equal time steps. Rows whose true value is NaN are not scored.
     horizon : int, rows
         Length of each forecast.
     n_origins : int, default=5
@@ -132,33 +132,35 @@ def backtest(
         Distance from one origin to the next. By default `horizon`, so that no row is forecast
         twice.
     window : int, rows, optional
-        Number of rows before each origin to train on. By default all of them.
+        Number of rows to train on at each origin, the latest ones. By default all rows up to the
+        origin.
     refit : bool, default=True
         Whether a clone is fitted at each origin. Otherwise one clone is fitted at the first origin
         and receives the later rows without being trained on them: forecasters by
         ``update(y_new, exog)``, networks as the context of a forecast, regressors as lags.
     exog : DataFrame or array of shape (n_samples,) or (n_samples, n_exog), optional
-        Exogenous variables known in advance, one row per row of y. A forecast receives the rows of
+        Exogenous variables known in advance, one row per row of y. A forecast receives the rows for
         its horizon.
     coverage : float in (0, 1), or a list of them, optional
-        Request intervals that contain this share of the true values; the forecaster's `forecast`
-        must take ``coverage``. It returns the forecast, then a lower and an upper bound for each
-        coverage: DataFrames with these columns, or arrays of shape (n_steps, 1 + 2 * n_coverages)
-        or (n_steps, n_outputs, 1 + 2 * n_coverages).
+        The fraction of true values that each requested interval should contain. The forecaster's
+        `forecast` must have a parameter ``coverage``, and return the forecast followed by a lower
+        and an upper bound for each coverage: DataFrames with these columns, or arrays of shape
+        (n_steps, 1 + 2 * n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages).
     metrics : str, callable, or a list of them, default=("mase", "rmse")
         "mase", "rmsse", "smape" (`reservoir.metrics`), "mae", "rmse", or functions
         ``f(y_true, y_pred)`` that return a number; each column of y is scored separately. With
-        `coverage` also "pinball", the mean over all bounds. Scales are computed from the rows
-        before each origin, or the last `window` of them.
+        `coverage` also "pinball", the mean pinball loss of all bounds. Scales are computed from the
+        rows before each origin, or the last `window` of them.
     season : int, rows, optional
         Season length of "mase" and "rmsse". By default it is determined by the frequency of y's
-        index: a year of months, quarters or weeks, a week of days, a day of hours, an hour of
-        minutes; 1 if the index has no frequency.
+        index: a year for monthly, quarterly and weekly rows, a week for daily rows, a day for
+        hourly rows, and an hour for rows of one minute; 1 if the index has no frequency.
     n_lags : int, rows, optional
-        For regressors without memory: predict each row from this many rows before it, the newest
-        first, and from its row of `exog`; predictions become lags of the next rows.
+        Number of previous rows from which a regressor without memory predicts each row, the latest
+        first, together with the predicted row's `exog`. In a forecast, predictions become lags of
+        the next rows.
     n_jobs : int, optional
-        Number of origins fitted in parallel, with ``refit=True``, as in scikit-learn.
+        Number of origins that are fitted in parallel if ``refit=True``, as in scikit-learn.
     verbose : int, default=0
         If not 0, log a line for each origin to the logger "reservoir".
 
@@ -260,8 +262,8 @@ def _check_update(runner: Runner, refit: bool, n_origins: int) -> None:
         return
     if not hasattr(runner.model, "update"):
         raise ValueError(
-            f"refit=False needs a method update, and {type(runner.model).__name__} has none. "
-            "Use refit=True."
+            "refit=False needs a forecaster with a method update, but "
+            f"{type(runner.model).__name__} has none. Use refit=True."
         )
 
 
@@ -306,7 +308,7 @@ def _read_forecast(plan: Plan, origin: int, table: Any) -> Array:
 
 
 def _check_names(plan: Plan, origin: int, table: Any) -> None:
-    """Check that columns of y, or bounds, are in order; columns of other names are not checked."""
+    """Check the order of the columns of y, or of the bounds, unless none of the names is known."""
     if not hasattr(table, "columns"):
         return
     found = [name[-1] if isinstance(name, tuple) else name for name in table.columns]
@@ -348,7 +350,7 @@ def _warn_if_not_finite(plan: Plan, origin: int, table: Array) -> None:
 
 
 def _columns(y: Any) -> list[Any]:
-    """Return the names of the columns of y, by default their numbers."""
+    """Return the names of the columns of y, or their numbers if they have no names."""
     if hasattr(y, "columns"):
         return list(y.columns)
     name = getattr(y, "name", None)
@@ -381,7 +383,7 @@ def _score(
     season: int,
     columns: list[Any],
 ) -> list[dict[str, Any]]:
-    """Return the scores at one origin, a dict for each column."""
+    """Return the scores at one origin, as one dict for each column."""
     values = plan.rows.values()
     found = []
     for j, column in enumerate(columns):

@@ -148,7 +148,7 @@ class Loops(Runner):
 def _names_of(rows: Rows) -> list[Any] | None:
     """Return the column names of X if y is a pandas object, else None.
 
-    Without exog they are the names of y, unchanged; with exog all names are converted to text.
+    Without exog they are the names of y, unchanged; with exog all names are converted to strings.
     """
     if not hasattr(rows.y, "iloc"):
         return None
@@ -192,7 +192,7 @@ class Lags(Runner):
         return np.array(past[self.n_lags :])
 
     def _inputs(self, past: Array, known: Array) -> Array:
-        """Return a row of X: the last rows, the newest first, and the exog of the next row."""
+        """Return a row of X: the last rows, the latest first, and the exog of the next row."""
         return np.concatenate([past[: -self.n_lags - 1 : -1].ravel(), known])
 
 
@@ -227,12 +227,12 @@ def runner_for(
     if own:
         if n_lags is not None:
             raise ValueError(
-                f"n_lags={n_lags} is for regressors, but {name} has its own forecast. Omit n_lags."
+                f"n_lags={n_lags} is for regressors, but {name} has a method forecast. Omit n_lags."
             )
         if coverages and "coverage" not in inspect.signature(model.forecast).parameters:
             raise ValueError(
-                f"coverage={given!r}, but {name}.forecast takes no coverage. Omit it, or use a "
-                "forecaster with intervals."
+                f"coverage={given!r}, but {name}.forecast has no parameter coverage. Omit "
+                "coverage, or use a forecaster with intervals."
             )
         return OwnForecasts(model, rows, coverages, given)
     if coverages:
@@ -254,8 +254,8 @@ def runner_for(
         return Loops(model, rows)
     if n_lags is None:
         raise ValueError(
-            f"{name} has no forecast. Give n_lags, the number of past rows to predict the next one "
-            "from, for instance n_lags=12."
+            f"{name} has no method forecast. Set n_lags, the number of past rows from which the "
+            "next row is predicted, for instance n_lags=12."
         )
     return Lags(model, rows, n_lags)
 

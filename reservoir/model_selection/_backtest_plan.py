@@ -20,12 +20,15 @@ class Plan:
     Attributes
     ----------
     rows : Rows
+        The series and its exogenous variables.
     origins : list of int
         The first row of each forecast.
     horizon : int
+        Number of rows of each forecast.
     window : int or None
-        Number of rows to train on; None for all before the origin.
+        Number of rows to train on; None for all rows before the origin.
     coverages : list of float
+        Coverages of the requested intervals.
     """
 
     rows: Rows
@@ -39,7 +42,7 @@ class Plan:
         return 0 if self.window is None else origin - self.window
 
     def label(self, row: int) -> Any:
-        """Return the date of a row, or its number."""
+        """Return the date of a row, or its number if the series has no dates."""
         return self.rows.y.index[row] if hasattr(self.rows.y, "iloc") else row
 
     def name(self, origin: int) -> str:
@@ -48,7 +51,7 @@ class Plan:
 
 
 def read_rows(y: Any, exog: Any) -> Rows:
-    """Return y and exog as pandas tables or arrays, checked to have one length and one index."""
+    """Return y and exog as pandas tables or arrays, after checking that their rows match."""
     rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
     try:
         infinite = np.isinf(rows.values()).any(axis=1)
@@ -56,11 +59,11 @@ def read_rows(y: Any, exog: Any) -> Rows:
         raise ValueError(f"y must contain numbers: {error}") from error
     if infinite.any():
         raise ValueError(
-            f"y is infinite in row {np.argmax(infinite)}. Replace it, by NaN if it is unknown."
+            f"y is infinite in row {np.argmax(infinite)}. Replace it, or set it to NaN if unknown."
         )
     if exog is not None and len(rows.exog) != len(rows.y):
         raise ValueError(
-            f"exog has {len(rows.exog)} rows and y has {len(rows.y)}; give one row of exog for "
+            f"exog has {len(rows.exog)} rows, but y has {len(rows.y)}. Pass one row of exog for "
             "each row of y."
         )
     own, other = index_of(rows.y), index_of(rows.exog)
@@ -68,9 +71,7 @@ def read_rows(y: Any, exog: Any) -> Rows:
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
         there = other.is_unique and own.isin(other).all()
-        remedy = (
-            f"If the rows correspond, give them one index: {code('exog = exog.set_axis(y.index)')}"
-        )
+        remedy = f"If the rows correspond, use one index: {code('exog = exog.set_axis(y.index)')}"
         if there:
             remedy = f"Select the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
@@ -88,8 +89,8 @@ def _read_table(name: str, given: Any) -> Any:
     if collection or table.ndim not in (1, 2) or len(table) == 0:
         found = "is a list of arrays" if collection else f"has shape {table.shape}"
         raise ValueError(
-            f"{name} {found}; it must be one series, (n_samples,) or (n_samples, n_columns). "
-            "Backtest several series one by one."
+            f"{name} {found}; it must be one series of shape (n_samples,) or (n_samples, "
+            "n_columns). Backtest several series one by one."
         )
     if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
         raise ValueError(

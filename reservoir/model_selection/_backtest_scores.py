@@ -25,11 +25,13 @@ class Case(NamedTuple):
     Attributes
     ----------
     truth, guess : array of shape (n_known,)
+        The true values and their forecasts.
     bounds : dict
         The lower and the upper bounds, arrays of shape (n_known,), by coverage.
     train : array of shape (n_train,)
-        The training series before the origin.
+        The rows before the origin, from which scales are computed.
     season : int
+        Season length of the scaled errors, in rows.
     """
 
     truth: Array
@@ -99,7 +101,7 @@ def _mean_width(level: float) -> Metric:
 
 
 def score(metrics: dict[str, Metric], case: Case) -> dict[str, float]:
-    """Return each metric of a forecast; NaN if there is no true value."""
+    """Return each metric of a forecast, or NaN for all if no true value is known."""
     known = ~np.isnan(case.truth)
     if not known.any():
         return dict.fromkeys(metrics, np.nan)
@@ -115,7 +117,7 @@ def score(metrics: dict[str, Metric], case: Case) -> dict[str, float]:
 
 
 def read_coverages(given: Any) -> list[float]:
-    """Return coverages as a list; empty for None."""
+    """Return the coverages as a list, which is empty if none are given."""
     if given is None:
         return []
     several = np.ndim(given) > 0
@@ -129,7 +131,7 @@ def read_coverages(given: Any) -> list[float]:
 
 
 def season_of(y: Any) -> int:
-    """Return the length in rows of the shortest season for the frequency of y's index; 1 if none.
+    """Return the length, in rows, of the shortest season of y; 1 if the index has no frequency.
 
     A season that is not a whole number of rows (52.18 weeks a year) is rounded if it differs by at
     most 1 %.

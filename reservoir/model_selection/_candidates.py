@@ -21,7 +21,7 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
     Parameters
     ----------
     candidates : dict or sequence of dicts
-        Values are lists or distributions; anything else is a single value.
+        Values of each parameter: a list or a distribution; anything else is a single value.
     n_iter : int or None
         Number of candidates to draw; None for all combinations.
     random_state : int, Generator, RandomState or None
@@ -34,7 +34,7 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
             f"such dicts; got {candidates!r}."
         )
     if not spaces:
-        raise ValueError("candidates is empty. Give a dict, or a list with at least one.")
+        raise ValueError("candidates is empty. Give a dict, or a list with at least one dict.")
     wrapped = [
         {name: value if _is_several(value) else [value] for name, value in space.items()}
         for space in spaces
@@ -64,9 +64,9 @@ class Group(NamedTuple):
     Attributes
     ----------
     members : list of int
-        Their numbers; the first is the one that is fitted.
+        Positions of the candidates in the search; the first of them is fitted.
     name : str or None
-        The parameter; None for a single candidate.
+        The parameter in which they differ; None for a single candidate.
     """
 
     members: list[int]
@@ -74,7 +74,7 @@ class Group(NamedTuple):
 
 
 def groups_of(candidates: list[Params]) -> list[Group]:
-    """Return the candidates in groups that differ only in a penalty, the smallest one first."""
+    """Return groups of candidates that differ only in a penalty, the smallest penalty first."""
     found: dict[Any, list[int]] = {}
     names: dict[Any, str] = {}
     for i, params in enumerate(candidates):
@@ -100,7 +100,7 @@ def _is_penalty(value: Any) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """Return a key for a dict: type and value of text and numbers, the id of other objects."""
+    """Return a dict key: the type and value of a string or number, the id of any other object."""
     if value is None or isinstance(value, (str, numbers.Number, np.bool_)):
         return type(value), value
     return id(value)

@@ -23,11 +23,11 @@ class ChannelImportance(NamedTuple):
     importances_mean : array of shape (n_channels,)
         The mean loss of score over the repetitions.
     importances_std : array of shape (n_channels,)
-        Its standard deviation over the repetitions.
+        The standard deviation of the loss of score over the repetitions.
     importances : array of shape (n_channels, n_repeats)
         The loss of score in each repetition.
     names : list of str, or None
-        Names of the channels, if X has names.
+        Names of the channels; None if X has no names.
     """
 
     importances_mean: Array
@@ -46,13 +46,13 @@ def channel_importance(
     sequence_column: Any = None,
     random_state: Any = None,
 ) -> ChannelImportance:
-    """Measure how much score a fitted estimator loses without a channel of its sequences.
+    """Measure how much the score of a fitted estimator drops if a channel is permuted.
 
-    A channel as a whole is permuted at random between sequences, while the other channels stay; the
-    loss of score is the channel's importance (Breiman's permutation importance [1]_, with channels
-    instead of columns). Use held-out sequences: on the training sequences the importances show what
-    the estimator has learned, not what generalises. Among redundant channels, each seems
-    unimportant as long as the others are present.
+    Each channel is permuted at random, as a whole, between the sequences, while the other channels
+    stay unchanged; the loss of score is the channel's importance (Breiman's permutation importance
+    [1]_, with channels instead of columns). Use held-out sequences: on the training sequences the
+    importances show what the estimator has learned, not what generalises. Among redundant channels,
+    each seems unimportant as long as the others are present.
 
     If lengths differ, a permuted channel is cut off, or extended by reflection until it is long
     enough, so its time scale does not change. Times (the estimator's `time_column`) are not
@@ -61,19 +61,20 @@ def channel_importance(
     Parameters
     ----------
     estimator : estimator
-        Fitted; `ESNSequenceClassifier`, a pipeline, or any other that takes X and has a score.
+        A fitted `ESNSequenceClassifier`, pipeline or any other estimator that accepts X and has a
+        method `score`.
     X : list, object array, 3-D array, 2-D array, or table
-        As in `ReservoirFeatures`: a list of arrays or DataFrames of shape (n_steps,
+        The sequences, as in `ReservoirFeatures`: a list of arrays or DataFrames of shape (n_steps,
         n_channels) or (n_steps,); an array (n_sequences, n_steps, n_channels); a 2-D array of one
         channel, one sequence per row; a table with an id column or a MultiIndex.
     y : array
-        As in the estimator's `score`.
+        The targets, as in the estimator's `score`.
     scoring : str or callable, optional
-        As in scikit-learn; by default the estimator's `score`.
+        The scorer, as in scikit-learn; by default the estimator's `score`.
     n_repeats : int, default=5
         Number of permutations of each channel.
     sequence_column : int or str, optional
-        The id column of a table; by default the estimator's parameter of that name.
+        The id column of a table; by default the estimator's parameter `sequence_column`.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the permutations.
 
@@ -109,7 +110,7 @@ def channel_importance(
         sequence_column = _parameter(estimator, "sequence_column")
     scorer = check_scoring(estimator, scoring=scoring)
     generator = as_generator(random_state)
-    whole = scorer(estimator, X, y)  # first, because the estimator has the best errors for a bad X
+    whole = scorer(estimator, X, y)  # first: its errors for an invalid X are clearer
     channels = _channels_of(X, sequence_column)
     n_sequences = len(channels.columns[0])
     if n_sequences < 2:
@@ -120,7 +121,7 @@ def channel_importance(
     times = channels.number_of(_parameter(estimator, "time_column"))
     lost = np.zeros((len(channels.columns), n_repeats))
     for k in range(n_repeats):
-        order = generator.permutation(n_sequences)  # one for all channels: their losses compare
+        order = generator.permutation(n_sequences)  # the same for all channels, to compare
         for c, columns in enumerate(channels.columns):
             if c == times:
                 continue
@@ -130,7 +131,7 @@ def channel_importance(
 
 
 def _parameter(estimator: Any, name: str) -> Any:
-    """Return a parameter of an estimator or of its parts; None if it is not set, or not unique."""
+    """Return a parameter of an estimator or of its parts; None if it is unset or ambiguous."""
     params = estimator.get_params()
     found = [value for key, value in params.items() if key.split("__")[-1] == name]
     known = {repr(value): value for value in found if value is not None}
@@ -172,7 +173,7 @@ class _Channels(ABC):
         return None if self.labels is None else [self.labels[c] for c in self.positions]
 
     def number_of(self, column: Any) -> int | None:
-        """Return the channel of the time column, given by its name or number; None for None."""
+        """Return the channel of the time column, from its name or number; None if there is none."""
         if column is None:
             return None
         return self.positions.index(
@@ -185,7 +186,7 @@ class _Channels(ABC):
 
 
 class _OfArray(_Channels):
-    """An array, (n_sequences, n_steps, n_channels), or (n_sequences, n_steps) for one channel."""
+    """The channels of a 3-D array, or of a 2-D array with one series of one channel per row."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -204,7 +205,7 @@ class _OfArray(_Channels):
 
 
 class _OfItems(_Channels):
-    """A list, or an object array, of sequences."""
+    """The channels of a list, or an object array, of sequences."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -225,7 +226,7 @@ class _OfItems(_Channels):
 
 
 class _OfTable(_Channels):
-    """A table whose sequences are identified by an id column or a MultiIndex."""
+    """The channels of a table whose sequences have an id column or a MultiIndex."""
 
     def __init__(self, X: Any, sequence_column: Any) -> None:
         self.X = X

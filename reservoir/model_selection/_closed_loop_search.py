@@ -60,13 +60,14 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     estimator : ESNRegressor, RNNRegressor, or a Pipeline or TransformedTargetRegressor around one
         Any unfitted estimator that `reservoir.forecast` supports.
     candidates : dict, or list of dicts
-        Parameters to try, by name: lists, all combinations of which are tried; distributions
-        (objects with ``rvs``), with `n_iter`; or single values. A list of dicts is a list of grids.
+        The values of each parameter to try: a list, a distribution (an object with ``rvs``, which
+        requires `n_iter`) or a single value. All combinations are tried, or `n_iter` that are
+        drawn. A list of dicts is a list of such grids.
     horizon : int, steps
-        Length of each loop.
+        Number of steps of each loop.
     n_starts : int, default=8
-        Number of loops; with ``strategy="rolling"`` number of fits, each followed by one loop in
-        every sequence.
+        Number of loops; with ``strategy="rolling"`` the number of fits, each followed by one loop
+        in every sequence.
     strategy : {"recycle", "holdout", "rolling"}, default="recycle"
         "recycle": fit on all rows, with loops from equispaced origins among them; the default,
         because it withholds no data, and a closed loop is a real test even on rows that were used
@@ -74,10 +75,10 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         loops in the last fifth. "rolling": fit on growing parts of each sequence, the first at
         least a half, with loops from their ends.
     scoring : str, callable or None, default=None
-        None is minus the mean of log10(error) over the steps; the error is the root mean square
+        None means minus the mean of log10(error) over the steps; the error is the root mean square
         over outputs, each divided by the standard deviation of the training targets, and is clipped
         to [1e-9, 1]. Errors of chaotic systems grow exponentially, so logarithms give all steps
-        equal weight. A str names a regression metric of scikit-learn, such as
+        equal weight. A string names a regression metric of scikit-learn, such as
         "neg_root_mean_squared_error". A function is called as ``scoring(y_true, y_pred)`` for each
         loop, with arrays of shape (horizon, n_outputs) in the units of y, and returns a number,
         greater for better. Both receive 1e30 where a loop diverged.
@@ -91,7 +92,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         No loop starts in the first `washout` rows of a sequence. "auto" is a tenth of the sequence,
         at most 100.
     error_score : "raise" or number, default=nan
-        Score of a candidate whose fit or loop fails (see Warns of `fit`); NaN ranks last.
+        Score of a candidate whose fit or loop fails, which `fit` warns about; a score of NaN ranks
+        last. "raise" raises the error instead.
     n_jobs : int, default=None
         Number of networks fitted in parallel. Results are bit-identical for all values, because
         each fit uses one BLAS thread.
@@ -101,9 +103,11 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     Attributes
     ----------
     best_estimator_ : estimator
-        The best candidate, fitted on all rows; if `refit`.
+        The best candidate, fitted on all rows; only if ``refit=True``.
     best_params_ : dict
+        Parameters of the best candidate.
     best_score_ : float
+        Mean score of the best candidate.
     best_index_ : int
         Position of the best candidate in `cv_results_`.
     cv_results_ : dict of arrays
@@ -112,7 +116,9 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         "rolling" for each fit), "mean_fit_time", "mean_score_time" and their standard deviations.
         The time of a fit that candidates share is divided among them.
     n_splits_ : int
+        Number of scores of each candidate: `n_starts`.
     refit_time_ : float, seconds
+        Time of the final fit on all rows; only if ``refit=True``.
 
     See Also
     --------
@@ -127,11 +133,11 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     their loops are advanced together. With ``solver="auto"`` the smallest penalty thus determines
     the solver for all of them. The best candidate is refitted with its own penalty.
 
-    Give the estimator a `random_state`: without one, the refitted network differs from the selected
+    Set the estimator's `random_state`: without it, the refitted network differs from the selected
     one.
 
-    A loop starts in the state that the network has after the rows before it, run as in training;
-    with ``feedback=True`` the run up to there is teacher-forced.
+    A loop starts in the state that the network reaches after the preceding rows, which are run as
+    in training; with ``feedback=True`` this run is teacher-forced.
 
     References
     ----------
@@ -199,8 +205,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
             (`make_forecast_pairs`): one table, a list of tables, or a table with an id column or a
             MultiIndex.
         **fit_params
-            Passed to the estimator's `fit`; values with one entry per row of X (or per sequence, as
-            in X) are cut together with X.
+            Passed to the estimator's `fit`. Values with one entry per row of X, or one item per
+            sequence if X is a list, are split together with X.
 
         Returns
         -------
@@ -354,7 +360,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         n_steps, context, exog
             As in `reservoir.forecast`.
         clip : bool, (low, high) or callable, optional
-            By default the search's `clip`.
+            As in `reservoir.forecast`; by default the parameter `clip` of the search.
 
         Returns
         -------

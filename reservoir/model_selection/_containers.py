@@ -20,7 +20,8 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     Parameters
     ----------
     Xs : list, object array or 3-D array of sequences, each of shape (n_samples_i, n_features)
-        DataFrames with equal columns give a DataFrame, whose first column is named "sequence".
+        The sequences. If all are DataFrames with the same columns, X is a DataFrame, whose first
+        column is named "sequence".
     ys : list of arrays of shape (n_samples_i,) or (n_samples_i, n_outputs), default=None
         The targets of each sequence, one per row, in a list, an object array or an array.
 
@@ -36,7 +37,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     Raises
     ------
     ValueError
-        If there is no sequence, a sequence is not 2-D or empty, or the lengths of X and y, the
+        If there is no sequence, a sequence is empty or not 2-D, or the lengths of X and y, the
         numbers of features or the numbers of outputs differ.
 
     Examples
@@ -89,7 +90,7 @@ def from_channels_first(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If X, or an item of a list, has another number of dimensions.
+        If X is an array that is not 3-D, or a list with an item that is not 2-D.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def from_channels_first(X: Any) -> Any:
 
 
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:
-    """Check the items of a parameter, and return the number of rows of each.
+    """Check the items of a parameter, and return the number of rows in each.
 
     `name` is the parameter's name; `lengths` are the numbers of rows that targets must have, or
     None for the sequences.

@@ -16,11 +16,11 @@ from reservoir._validation import check_count
 class ContextSplit(BaseCrossValidator):
     """Cross-validator that prepends the rows before each test block to the test indices.
 
-    For estimators that start from zeros (``initial_state="zeros"``): the rows before the block
-    warm up the reservoir. Score with `washout_scorer`, with a washout equal to `context`, so that
-    these rows are excluded from the score. The training indices of `cv` are unchanged. Do not use
-    it with ``initial_state="last"``, which continues from the end of training and would run the
-    context rows a second time.
+    It is meant for estimators that start each prediction from zeros (``initial_state="zeros"``):
+    the rows before the block warm up the reservoir. Score with `washout_scorer`, with a washout
+    equal to `context`, so that these rows are excluded from the score. The training indices of `cv`
+    are unchanged. Do not use it with ``initial_state="last"``, which continues from the end of
+    training and would run the context rows a second time.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ContextSplit(BaseCrossValidator):
         The splitter that selects the blocks; an int is the number of folds of
         `sklearn.model_selection.KFold`. Test indices must be consecutive rows (no shuffling).
     context : int, default=100
-        Number of rows added before each block, fewer if the block starts earlier. 100 is the
+        Number of rows added before each block, or all rows before it if there are fewer. 100 is the
         longest washout of ``washout="auto"``.
 
     Notes
@@ -124,7 +124,7 @@ def _blocks(test: Array, labels: Array | None) -> list[Array]:
 
 
 def _check_blocks(split: int, blocks: list[Array], labels: Array | None) -> None:
-    """Check that a split has only one block (per group)."""
+    """Check that a split has only one block, or one block per group."""
     n_groups = 1 if labels is None else len({labels[b[0]] for b in blocks})
     if len(blocks) > n_groups:
         where = "" if labels is None else f" in {n_groups} groups"

@@ -18,7 +18,7 @@ from reservoir._validation.order import Handling, check_order
 def make_forecast_pairs(
     series: Any, horizon: int | Sequence[int] = 1, *, exog: Any = None
 ) -> tuple[Any, Any]:
-    """Make inputs and the targets `horizon` steps ahead from a series.
+    """Make inputs, and targets that are `horizon` steps ahead of them, from a series.
 
     ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs for
     closed-loop forecasting; a list of horizons gives the pairs for a direct forecast, with a
@@ -28,16 +28,16 @@ def make_forecast_pairs(
     Parameters
     ----------
     series : array-like of shape (n_samples,) or (n_samples, n_outputs), or a collection of them
-        A collection is a list of arrays or DataFrames, an object array or a 3-D array; a nested
-        list of numbers is one table.
+        The series, or several. A collection is a list of arrays or DataFrames, an object array or a
+        3-D array; a nested list of numbers is one table.
     horizon : int or list of int, steps, default=1
         Number of steps from an input to its target.
     exog : array-like of shape (n_samples,) or (n_samples, n_exog), or a collection, optional
-        One row for each row of `series`; a collection if `series` is one. If both are pandas
-        objects, rows are matched by index, so `exog` may start earlier and end later. In X, the
-        columns of ``series[t]`` are followed by ``exog[t + horizon]``, the row of the target; with
-        several horizons, by the row of each target. With horizon 1, `forecast` then takes the rows
-        of `exog` that follow.
+        Exogenous variables, one row for each row of `series`; a collection if `series` is a
+        collection. If both are pandas objects, rows are matched by index, so `exog` may start
+        earlier and end later. In X, the columns of ``series[t]`` are followed by
+        ``exog[t + horizon]``, the row of the target; with several horizons, by the row of each
+        target. With horizon 1, `forecast` then takes the rows of `exog` that follow.
 
     Returns
     -------
@@ -45,11 +45,11 @@ def make_forecast_pairs(
         Always 2-D; for a collection, one for each item, in the same container. Columns of `exog`
         keep their names; with a list of horizons "+1", "+2" and so on are appended.
     y : ndarray, Series or DataFrame
-        For an integer `horizon`, as many dimensions as the series; in pandas each row keeps the
-        index of its value, `horizon` steps after the index of the same row of X. For a list of
-        horizons, shape (n_samples - max(horizon), n_horizons * n_outputs), all outputs of the first
-        horizon first; in pandas with the index of X, from which the horizons count, and with
-        columns such as "sales+1" and "sales+2".
+        For an integer `horizon`, y has as many dimensions as the series; a pandas y keeps, in each
+        row, the index of its value, `horizon` steps after the index of the same row of X. For a
+        list of horizons, y has shape (n_samples - max(horizon), n_horizons * n_outputs), with all
+        outputs of the first horizon first; a pandas y has the index of X, from which the horizons
+        are counted, and columns such as "sales+1" and "sales+2".
 
     Raises
     ------
@@ -60,9 +60,8 @@ def make_forecast_pairs(
 
     Notes
     -----
-    Column names must be all text, or none of them. If there are several columns, an unnamed Series
-    is named "y"; the columns of an array `exog` next to named columns are "exog0", "exog1" and so
-    on.
+    Either all column names are strings, or none. If there are several columns, an unnamed Series is
+    named "y"; the columns of an array `exog` next to named columns are "exog0", "exog1" and so on.
 
     Examples
     --------
@@ -99,7 +98,7 @@ def make_forecast_pairs(
 
 @dataclass(frozen=True)
 class _Horizons:
-    """Horizons of the targets; `several` is true if they were given as a list."""
+    """Horizons of the targets; `several` is true if they were passed as a list."""
 
     steps: list[int]
     several: bool
@@ -109,7 +108,7 @@ class _Horizons:
         return max(self.steps)
 
     def named(self, name: Any, step: int) -> Any:
-        """Return the name of a column that is shifted by some steps."""
+        """Return the name of a column that is shifted by `step` rows."""
         return f"{name}+{step}" if self.several else name
 
 
@@ -126,7 +125,7 @@ class _Item:
         return "exog" if self.name == "the series" else f"exog of {self.name}"
 
     def handling(self) -> Handling:
-        """Return the code for messages that changes the order of rows."""
+        """Return the code, to be shown in messages, that sorts the rows."""
         kind = "table" if self.name == "the series" else "list"
         others = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
         return Handling("series", others, alike=False, kind=kind)
@@ -280,7 +279,7 @@ def _known_frame(item: _Item, frame: Any) -> Any:
 
 
 def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
-    """Check that no column name of X is repeated, and that all or none are text."""
+    """Check that no column name of X is repeated, and that all or none are strings."""
     names = [*frame.columns, *known]
     counts = Counter(names)
     twice = [name for name in known if counts[name] > 1]
@@ -293,6 +292,6 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(
-            f"X would have the columns {names}, names and numbers, which scikit-learn rejects. "
-            "Give all columns names, or none."
+            f"X would have the columns {names}, a mix of names and numbers, which scikit-learn "
+            "rejects. Name all columns, or none."
         )

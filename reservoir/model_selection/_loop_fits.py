@@ -23,12 +23,13 @@ class Outcome(NamedTuple):
     Attributes
     ----------
     scores : array of shape (n_starts,)
-        Empty if the trial failed.
+        The scores of the loops; empty if the trial failed.
     fit_time, score_time : float, seconds
+        Times of the fit and of the loops.
     error : str or None
-        The error of a failed trial.
+        The error of a failed trial; None if it succeeded.
     stage : {"fit", "run"}
-        The stage at which it was raised.
+        The stage at which the error was raised.
     """
 
     scores: Array
@@ -40,7 +41,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings of a search; called, also in workers, with a candidate and its round."""
+    """Settings of a search; a call, also in workers, fits and runs a candidate in one round."""
 
     data: LoopData
     rounds: list[Round]

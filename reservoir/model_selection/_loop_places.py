@@ -22,11 +22,11 @@ class Round(NamedTuple):
     Attributes
     ----------
     sizes : list of int or None
-        Number of training rows of each sequence; None for all.
+        Number of training rows of each sequence; None for all rows.
     places : list of (index, row)
-        The first input of each loop: the sequence, and its row there.
+        The first input of each loop: the index of its sequence, and its row in that sequence.
     pooled : bool
-        Whether the scores of the loops are averaged to one.
+        Whether the scores of the loops are averaged into a single score.
     """
 
     sizes: list[int] | None
@@ -35,19 +35,21 @@ class Round(NamedTuple):
 
 
 class LoopData:
-    """X and y, cut into sequences.
+    """X and y, split into sequences.
 
     Parameters
     ----------
     X, y : data
         As in the `fit` of estimators.
     sequence_column : int, str or None
+        The id column of a table.
 
     Attributes
     ----------
     lengths : list of int
-        Rows of each sequence.
+        Number of rows of each sequence.
     targets : list of arrays of shape (n_samples_i, n_outputs)
+        The targets of each sequence.
     """
 
     def __init__(self, X: Any, y: Any, sequence_column: int | str | None) -> None:
@@ -62,8 +64,8 @@ class LoopData:
             parts = np.split(parts[0], np.cumsum(self.lengths)[:-1])
         if [len(part) for part in parts] != self.lengths:
             raise ValueError(
-                f"y must have one row per row of X; the sequences of X have {self.lengths} rows, "
-                f"the sequences of y {[len(part) for part in parts]}."
+                f"y must have one row per row of X, but the sequences of X have {self.lengths} "
+                f"rows and the sequences of y {[len(part) for part in parts]}."
             )
         self.targets = parts
 
@@ -91,7 +93,7 @@ class LoopData:
         return n_items == (sum(self.lengths) if self.is_table else len(self.lengths))
 
     def spread(self, sizes: list[int] | None) -> Array:
-        """Return the standard deviation of the first targets of each sequence; 1 for constants."""
+        """Return the standard deviation of the training targets, or 1 for a constant output."""
         ends = self.lengths if sizes is None else sizes
         learned = np.concatenate([Y[:n] for Y, n in zip(self.targets, ends, strict=True)])
         known = learned[~np.isnan(learned).any(axis=1)]
@@ -144,10 +146,11 @@ def rounds_of(
     ----------
     strategy : {"recycle", "holdout", "rolling"}
     lengths : list of int
-        Rows of each sequence.
+        Number of rows of each sequence.
     horizon : int
         Number of rows required from each origin on.
     n_starts : int
+        Number of origins or, with "rolling", of fits.
     washout : int or "auto"
         Number of rows at the start of each sequence without an origin.
     """
@@ -207,7 +210,7 @@ def _first_rows(lengths: list[int], washout: Any, after: list[int] | None) -> li
 def _check_origins(lengths: list[int], horizon: int, n_starts: int, room: int, where: str) -> None:
     shown = ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")
     raise ValueError(
-        f"n_starts={n_starts} loops need as many origins with horizon={horizon} rows from each on, "
+        f"n_starts={n_starts} loops need as many origins, each followed by horizon={horizon} rows, "
         f"but there are only {room} after the washout in {where} (n_samples={shown}). Lower "
         "horizon or n_starts, or give longer sequences."
     )

@@ -50,9 +50,9 @@ def read_scoring(scoring: Any) -> Scoring:
         inspect.signature(scoring).bind(None, None)
     except TypeError:
         raise TypeError(
-            f"scoring={scoring!r} must take two arrays, y_true and y_pred, and return a "
-            "number, greater for better. Instead of a scorer made by make_scorer give its metric "
-            "or its name."
+            f"scoring={scoring!r} must take two arrays, y_true and y_pred, and return a number, "
+            "greater for better. Instead of a scorer made by make_scorer, pass its metric or its "
+            "name."
         ) from None
     except ValueError:  # a builtin without a signature
         pass
@@ -97,7 +97,7 @@ class _Fixed(RegressorMixin, BaseEstimator):
 
 
 class _Named:
-    """A metric by the name of scikit-learn's scorer."""
+    """A metric that is given by the name of a scikit-learn scorer."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,7 +122,7 @@ def forecast_scorer(
     clip: Any = False,
     washout: Any = "auto",
 ) -> Callable[..., float]:
-    """Scorer that runs the estimator in closed loop from origins in the test rows.
+    """Make a scorer that runs the estimator in closed loop from origins in the test rows.
 
     `ClosedLoopSearchCV` makes its own splits; this scorer is for the splits of `GridSearchCV`,
     `cross_val_score` and others: `sklearn.model_selection.TimeSeriesSplit` for estimators that
@@ -133,7 +133,7 @@ def forecast_scorer(
     Parameters
     ----------
     horizon : int, steps
-        Length of each loop.
+        Number of steps of each loop.
     n_starts : int, default=8
         Number of loops, from equispaced origins in each test set.
     scoring : str, callable or None, default=None
@@ -142,13 +142,13 @@ def forecast_scorer(
     clip : bool, (low, high) or callable, default=False
         As in `reservoir.forecast`.
     washout : int or "auto", rows, default="auto"
-        No loop starts in the first `washout` rows of a test sequence; give at least the `context`
-        of `ContextSplit` if that is used. "auto" is a tenth of the sequence, at most 100.
+        No loop starts in the first `washout` rows of a test sequence; with `ContextSplit`, set it
+        to at least the `context`. "auto" is a tenth of the sequence, at most 100.
 
     Returns
     -------
     scorer : callable
-        ``scorer(estimator, X, y)``, the mean over the loops, greater for better.
+        ``scorer(estimator, X, y)``, which returns the mean score over the loops; greater is better.
 
     Raises
     ------

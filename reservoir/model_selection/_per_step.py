@@ -40,12 +40,12 @@ class PerStep(  # type: ignore[call-arg]
     ----------
     transformer : transformer
         The transformer of rows, for example `sklearn.preprocessing.StandardScaler()`. It must
-        return one row for each row, and should not mix rows.
+        return one row for each input row, and should not mix rows.
 
     Attributes
     ----------
     transformer_ : transformer
-        The fitted clone.
+        The fitted clone of `transformer`.
     n_features_in_ : int
         Number of columns of each sequence.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -113,7 +113,7 @@ class PerStep(  # type: ignore[call-arg]
 
     @available_if(_inner_has("inverse_transform"))
     def inverse_transform(self, X: Any) -> Any:
-        """Transform each sequence back.
+        """Apply the inverse transformation to each sequence.
 
         Parameters
         ----------
@@ -133,6 +133,7 @@ class PerStep(  # type: ignore[call-arg]
         Parameters
         ----------
         input_features : array-like of str, default=None
+            Names of the input columns, passed to the transformer.
 
         Returns
         -------
@@ -225,7 +226,7 @@ def _apply(method: Any, X: Any) -> Any:
         if result.shape[0] != len(item):
             raise ValueError(
                 f"Sequence {i} has {len(item)} rows but its transform has {result.shape[0]}: "
-                "PerStep needs a transformer that returns one row per row."
+                "PerStep needs a transformer that returns one row per input row."
             )
     # back into the container of X; a 3-D array cannot contain sparse matrices
     if not isinstance(X, np.ndarray):

@@ -16,7 +16,7 @@ from reservoir._validation import check_count, container_of, with_targets
 def washout_scorer(
     scoring: Any = None, washout: int = 100, *, sequence_column: int | str | None = None
 ) -> Callable[..., Any]:
-    """Scorer that ignores the first rows of each test sequence.
+    """Make a scorer that ignores the first rows of each test sequence.
 
     The estimator predicts all rows, and the predictions and targets of the washout are then
     dropped. Rows whose target is NaN are dropped as well if the estimator, or one inside it, has
@@ -25,7 +25,7 @@ def washout_scorer(
     Parameters
     ----------
     scoring : str, callable, list, tuple, dict or None, default=None
-        As in scikit-learn. None means R^2, or for classifiers the accuracy.
+        The scoring, as in scikit-learn. None means the accuracy for classifiers, else R^2.
     washout : int, rows, default=100
         Number of rows dropped at the start of each sequence: the `context` of `ContextSplit`.
     sequence_column : int, str or None, default=None

@@ -1,8 +1,9 @@
 """Plots: functions that take arrays and return matplotlib `Axes`.
 
-No other part of the package imports this one, and matplotlib is imported inside its functions: if
-it is missing, each raises an ImportError that names the package to install. Every plot can be read
-in black and white: elements of different colours also differ in line style, marker or grey level.
+Matplotlib is imported inside the functions, and no other part of the package imports this one.
+Without matplotlib, each function raises an ImportError that names the package to install. Every
+plot can be read in black and white: elements of different colours also differ in line style, marker
+or grey level.
 """
 
 from reservoir.plotting._bias_region import bias_region

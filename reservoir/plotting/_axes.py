@@ -19,7 +19,7 @@ _LABELS = 0.45  # inches below the axes for tick labels and axis label
 
 
 def new_axes(ax: Axes | None, projection: str | None = None) -> Any:
-    """Return `ax`, or for None the axes of a new figure of 7 x 3 inches."""
+    """Return `ax`, or the axes of a new figure of 7 x 3 inches if `ax` is None."""
     if ax is not None:
         return ax
     try:
@@ -42,11 +42,12 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
     """Put the legend into a strip above the curves, so that it hides none of them.
 
     The vertical axis is extended by the height of the legend, which has as many columns as fit into
-    the width of the axes. `size` is the size of the axes in inches, for axes without a layout yet.
+    the width of the axes. `size` is the size of the axes in inches; pass it if the axes have not
+    been laid out yet.
     """
     width, height = size or inches(ax)
     n_columns, n_rows = _legend_grid(ax, width)
-    # The share of the axes for its rows, at most a half.
+    # The fraction of the axes' height that the rows occupy, at most a half.
     share = min((n_rows * _LINE_HEIGHT + 0.14) / height, 0.5)
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + (top - bottom) * share / (1 - share))
@@ -63,7 +64,7 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
 
 
 def legend_below(ax: Axes) -> Axes:
-    """Put the legend below the axes, for axes whose limits must stay; above them is the title."""
+    """Put the legend below the axes: the limits must not change, and the title is above."""
     from matplotlib.transforms import ScaledTranslation
 
     n_columns, _ = _legend_grid(ax, inches(ax)[0])
@@ -81,7 +82,7 @@ def legend_below(ax: Axes) -> Axes:
 
 
 def _legend_grid(ax: Axes, width: float) -> tuple[int, int]:
-    """Return the numbers of columns and rows of a legend, with as many columns as fit."""
+    """Return the legend's numbers of columns and rows, with as many columns as fit into `width`."""
     names = ax.get_legend_handles_labels()[1]
     spans = [_HANDLE + _LETTER * len(name) for name in names]
     for n_columns in range(len(names), 0, -1):
@@ -122,7 +123,7 @@ def date_axis(ax: Axes) -> None:
 
 
 def cell_edges(centres: Array) -> Array:
-    """Return the edges of cells around increasing `centres`, half-way between neighbours."""
+    """Return the edges of cells around increasing `centres`: the midpoints between neighbours."""
     if len(centres) == 1:
         return np.array([centres[0] - 0.5, centres[0] + 0.5])
     half = np.diff(centres) / 2

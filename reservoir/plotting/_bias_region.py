@@ -1,4 +1,4 @@
-"""Biases for which a single unit has the echo state property, over its gain."""
+"""Biases for which a single unit has the echo state property, as a function of its gain."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ def bias_region(
     printed: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the biases for which one tanh unit has the echo state property, over its gain.
+    """Draw the biases that give a tanh unit the echo state property, as a function of its gain.
 
     In the hatched region the property is proved for every drive in the range, by theorems T0 to T3
-    of `reservoir.stability.bias_bounds`. In the white region some constant drive violates it, if
-    the gain is positive or there is no leak; for a negative gain with a leak this is unknown.
+    of `reservoir.stability.bias_bounds`. In the white region, if the gain is positive or there is
+    no leak, some constant drive violates the property; for a negative gain with a leak this is an
+    open question.
 
     Parameters
     ----------
     gains : array of shape (n_gains,)
         The unit's self-weights, in any order.
     drive_min, drive_max : float
-        Bounds of p = W_in u, without the bias.
+        Bounds of the drive p = W_in u, the bias excluded.
     leak_rate : float in (0, 1], per step, default=1.0
-        Affects only negative gains.
+        The leak rate; it affects only negative gains.
     printed : bool, default=False
-        Whether to draw also the bounds as printed in [1]_, for gains above 1. They use the wrong
-        end of the drive, and are right only if its range is symmetric about 0.
+        Whether to also draw the bounds as printed in [1]_, for gains above 1. They use the wrong
+        bound of the drive, and are correct only if its range is symmetric about 0.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 

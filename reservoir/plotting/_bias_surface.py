@@ -1,4 +1,4 @@
-"""The next state of one of two units, and the tangent planes of the row-norm heuristic."""
+"""The next state of a unit in a two-unit network, and the planes of the row-norm heuristic."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PLANE_LINES = 9  # per axis
 
 
 def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
-    """Draw the next state of one of two units, and the tangent planes of the row-norm heuristic.
+    """Draw the next state of a unit in a two-unit network, and the planes of the row-norm rule.
 
-    The surface is ``z = tanh(w1 x + w2 y + b)``, with the states x and y. Let
+    The surface is ``z = tanh(w1 x + w2 y + b)``, where x and y are the states of the two units. Let
     ``s = w1^2 + w2^2``. If s > 1, two planes of slope 1, with gradient ``(w1, w2) / sqrt(s)``,
     touch the surface. They meet the z axis at ``(b - k) / sqrt(s)`` and ``(b + k) / sqrt(s)`` with
     ``k = critical_bias(sqrt(s))``. The bias is beyond the row-norm bound if both planes pass the
@@ -34,9 +34,9 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
     Parameters
     ----------
     weights : array of shape (2,)
-        (w1, w2), the row of W for the unit.
+        (w1, w2), the unit's row of W.
     bias : float
-        b, bias plus drive.
+        b, the sum of bias and drive.
     ax : matplotlib 3-D Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 

@@ -1,4 +1,4 @@
-"""A bifurcation diagram: the attractors of a network over one parameter."""
+"""A bifurcation diagram: the attractors of a network as a function of one parameter."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def bifurcation(
     label: str = "bias",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the states of one unit on the attractors of a network, over a parameter.
+    """Draw one unit's states on the attractors of a network, as a function of a parameter.
 
     Parameters
     ----------
     values : array of shape (n_values,)
         Values of the parameter, increasing.
     points : sequence of n_values arrays of shape (n_points,)
-        For each value, the states of one unit on all attractors that were found; their number may
-        differ from value to value.
+        For each value, the states of one unit on all attractors that were found; the number of
+        states may differ between values.
     certified : bool array of shape (n_values,), default=None
-        Values for which a certificate holds; they are hatched.
+        Whether a certificate holds for each value; certified intervals are hatched.
     label : str, default="bias"
         The parameter's name.
     ax : matplotlib Axes, default=None
@@ -64,7 +64,8 @@ def bifurcation(
     row = increasing("values", values)
     if len(points) != len(row):
         raise ValueError(
-            f"points has {len(points)} entries for {len(row)} values; give one array per value."
+            f"points has {len(points)} entries, but values has {len(row)}. Pass one array of "
+            "states per value."
         )
     clouds = [np.asarray(cloud, dtype=float) for cloud in points]
     for i, cloud in enumerate(clouds):

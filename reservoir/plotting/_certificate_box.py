@@ -18,7 +18,7 @@ _BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0
 _DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
 _NUMBER = 0.3  # width of a unit's number on the axis, in inches
 _VISIBLE = 1e-3  # differences of states below this cannot be seen
-_MOST_ROWS = 200  # at most this many states of a unit are marked: more would run together
+_MOST_ROWS = 200  # at most this many states of a unit are marked: more would merge
 
 
 def certificate(
@@ -28,24 +28,24 @@ def certificate(
     units: int | Sequence[int] = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the box of a certificate, which eventually contains all states, with states of a run.
+    """Draw a certificate's box, which eventually contains every state, and the states of a run.
 
     The bar of each unit is the interval that eventually contains its state; for the certificate of
-    a cycle, the union over the period. Dashes are states of the run, and a line joins the smallest
-    and the largest. The title gives the certified rate, rounded up, or "not certified". It also
-    gives the difference that rounding may sustain (`Certificate.resolution`), if that is large
-    enough to be seen.
+    a cycle it is the union of the unit's intervals over the period. Dashes are states of the run,
+    and a line joins the smallest and the largest. The title gives the certified rate, rounded up,
+    or "not certified" if the certificate does not hold. It also gives the difference that rounding
+    may sustain (`Certificate.resolution`), if that is large enough to be seen.
 
     Parameters
     ----------
     certificate : Certificate
-        From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape
-        (2, n_units) or (period, 2, n_units), and `rate`, whose truth value is whether it holds.
+        From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape (2,
+        n_units) or (period, 2, n_units), and `rate`, which is true as a condition if it holds.
     states : array of shape (n_samples, n_units), default=None
         States of the network under admissible inputs, without the transient: the box contains every
         trajectory eventually, not from the start.
     units : int or list of int, default=20
-        The units to draw, or their number (spread evenly over all).
+        Indices of the units to draw, or a number of units that are spread evenly over all.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -114,7 +114,7 @@ def _draw_states(ax: Axes, positions: Array, H: Array) -> None:
 
 
 def _title(certificate: Any) -> str:
-    """Return the title; the rate is rounded up, with enough digits to stay below 1."""
+    """Return the title, with the rate rounded up to enough digits to remain below 1."""
     if not certificate:
         return "not certified"
     rate = float(certificate.rate)
@@ -127,7 +127,7 @@ def _title(certificate: Any) -> str:
 
 
 def _name_units(ax: Axes, positions: Array, chosen: Array) -> None:
-    """Label the horizontal axis with the units' numbers, or some of them if there are many."""
+    """Label the horizontal axis with the units' indices; if there are many, label only some."""
     every = int(np.ceil(len(positions) * _NUMBER / inches(ax)[0]))
     ax.set_xticks(positions[::every], labels=[str(unit) for unit in chosen[::every]])
     ax.set_xlim(-0.7, len(positions) - 0.3)

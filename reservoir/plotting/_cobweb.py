@@ -29,7 +29,7 @@ _MAPS = ("tab:blue", "black", "0.45")  # colours of the phases: with DASHES twel
 _FEW_PHASES = 4  # the legend names each phase up to this number
 _GRID = 4001  # points of the grid in whose intervals roots are sought
 _MARGIN = 1e-9  # a fixed point whose slope is this close to 1 is not labelled stable
-_ZERO = 1e-13  # a point x with |F(x) - x| up to this, which is rounding, is fixed
+_ZERO = 1e-13  # a point x with |F(x) - x| up to this, a rounding error, is fixed
 
 Map = Callable[[Any], Any]
 
@@ -57,8 +57,8 @@ def cobweb(
     gain : float
         The unit's self-weight.
     drive : float or array of shape (period,)
-        c, bias plus drive: constant, or one value for each phase; step t has phase (t - 1) modulo
-        the period.
+        c, the sum of bias and drive: a constant, or one value for each phase of a period. Step t
+        has phase (t - 1) modulo the period.
     leak_rate : float in (0, 1], per step, default=1.0
         The leak rate a.
     initial_state : float or array of shape (n_initial_states,), default=0.0
@@ -66,10 +66,12 @@ def cobweb(
     n_steps : int, default=50
         Number of steps of each staircase.
     activation : {"tanh", "logistic"} or Activation, default="tanh"
-        A bounded activation with an enclosure: fixed points are sought in its whole range.
+        The activation. It must be bounded and have an enclosure, because fixed points are sought in
+        its whole range.
     tangents : bool, default=False
-        Whether to draw also the maps of the two critical drives, plus and minus
-        `reservoir.stability.critical_bias`, which touch the diagonal. For tanh and gains above 1.
+        Whether to also draw the maps of the two critical drives, plus and minus
+        `reservoir.stability.critical_bias`, which touch the diagonal. They exist only for tanh with
+        a gain above 1.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -81,7 +83,7 @@ def cobweb(
     ------
     ValueError
         If a number is NaN or infinite, the leak rate is outside (0, 1], the activation is not
-        bounded, or ``tangents=True`` and there are none.
+        bounded, or ``tangents=True`` for a unit without critical drives.
 
     References
     ----------
@@ -159,7 +161,7 @@ def _critical(gain: float, activation: str) -> float:
 def _cycles(
     maps: list[Map], slopes: list[Map], low: float, high: float
 ) -> list[tuple[Array, bool]]:
-    """Return the states of each cycle of the drive's period, and whether it is stable.
+    """Return the cycles of the drive's period: the states of each, and whether it is stable.
 
     The first state of a cycle is repeated at its end. All cycles start at zeros of F(x) - x in the
     range of the activation, where F is the composed map. The turning points of F(x) - x are found
@@ -187,7 +189,7 @@ def _cycles(
 
 
 def _roots(function: Map, nodes: Array, zero: float) -> Array:
-    """Return the roots at nodes, and one in each interval between nodes with a change of sign."""
+    """Return the roots at the nodes, and one root in each interval in which the sign changes."""
     values = function(nodes)
     signs = np.where(np.abs(values) <= zero, 0, np.sign(values))
     # Neighbouring nodes that are all roots up to rounding count as one root.
@@ -231,7 +233,7 @@ def _draw_stairs(ax: Axes, maps: list[Map], start: float, n_steps: int, k: int) 
 
 
 def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
-    """Draw stable cycles as filled and unstable ones as hollow dots; the label counts them."""
+    """Draw stable cycles as filled and unstable ones as hollow dots, and label their numbers."""
     for stable, word, color in ((True, "stable", "black"), (False, "unstable", "white")):
         chosen = [states for states, is_stable in cycles if is_stable == stable]
         if not chosen:

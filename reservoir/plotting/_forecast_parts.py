@@ -22,6 +22,7 @@ class Guess(NamedTuple):
     Attributes
     ----------
     values : array of shape (n_steps, n_outputs)
+        The forecast.
     bounds : list of (str, array, array)
         The name of each interval, its lower and its upper bounds; the highest coverage first.
     """
@@ -31,7 +32,7 @@ class Guess(NamedTuple):
 
 
 def read_guess(y_pred: Any, coverage: float | Sequence[float] | None) -> Guess:
-    """Return a forecast and its intervals, given by DataFrame columns or by `coverage`."""
+    """Return a forecast and its intervals, identified by DataFrame columns or by `coverage`."""
     parts = _parts_of(y_pred)
     if parts is not None:
         values, levels = parts
@@ -61,7 +62,7 @@ def read_guess(y_pred: Any, coverage: float | Sequence[float] | None) -> Guess:
 
 
 def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
-    """Return values and coverages of a DataFrame that names its bounds; None for anything else."""
+    """Return the values and coverages of a DataFrame with named bounds; None for other input."""
     if not hasattr(y_pred, "columns"):
         return None
     several = getattr(y_pred.columns, "nlevels", 1) == 2
@@ -82,10 +83,10 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
 
 
 def stamps_of(table: Any) -> Array | None:
-    """Return the times in a pandas index as a NumPy array; None if there are none.
+    """Return the times in a pandas index as a NumPy array, or None if the index has no times.
 
-    The time of a period is its start; times with a time zone are local times. An index that only
-    numbers the rows from 0 has no times.
+    The time of a period is its start; times with a time zone become naive local times. An index
+    that only numbers the rows from 0 counts as having no times.
     """
     index = index_of(table)
     if index is None:
@@ -106,6 +107,7 @@ def times_of_both(
     Parameters
     ----------
     n_truth, n_guess : int
+        Numbers of rows of the truth and of the forecast.
     start, index
         The user's values; both take precedence over the indexes of the tables.
     tables : (y_true, y_pred)
@@ -121,8 +123,8 @@ def times_of_both(
     first = n_truth - n_guess if start is None else start
     if not 0 <= first <= n_truth:
         raise ValueError(
-            f"start={start} puts the forecast's first row at row {first} of y_true; it must be in "
-            f"[0, {n_truth}]. Give start, the row of y_true of which y_pred[0] is a forecast."
+            f"start={start} puts the forecast's first row at row {first} of y_true, but that must "
+            f"be in [0, {n_truth}]. Set start to the row of y_true that y_pred[0] forecasts."
         )
     n_rows = max(n_truth, first + n_guess)
     if index is not None:
@@ -136,7 +138,8 @@ def times_of_both(
     elif n_rows > n_truth:
         raise ValueError(
             f"y_pred ends {n_rows - n_truth} rows after y_true, and the times of these rows are "
-            "unknown. Give y_pred an index like that of y_true, or give index with all times."
+            "unknown. Pass y_pred with an index of the same kind as y_true, or pass all times as "
+            "index."
         )
     else:
         times = of_truth
@@ -144,7 +147,7 @@ def times_of_both(
 
 
 def names_in(table: Any) -> list[str] | None:
-    """Return the column names of a pandas table; None if it has none."""
+    """Return the column names of a pandas table, or None if it has no names."""
     if hasattr(table, "columns"):
         names = list(table.columns)
         return None if names == list(range(len(names))) else [str(name) for name in names]

@@ -27,11 +27,11 @@ def forgetting(
     distance: float = 1e-6,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the proved bound on the difference of two trajectories, over the number of steps.
+    """Draw the proved bound of the difference between two trajectories after each step.
 
     The curve is `Certificate.steps_to`: it counts steps from any initial state, including the steps
-    to enter the box. A dashed line shows the bound by the certified rate alone, which is valid only
-    inside the box. Simulated differences are below the curve.
+    to enter the box. A dashed line shows the bound that the certified rate alone would give, which
+    is valid only inside the box. Simulated differences are below the curve.
 
     Parameters
     ----------
@@ -39,24 +39,25 @@ def forgetting(
         From `reservoir.stability.certify` or `certify_cycle`: an object with `steps_to`, `rate` and
         `box`.
     differences : array of shape (n_steps,) or (n_steps, n_runs), default=None
-        The largest difference of two runs in any unit, before each step: at index 0 the difference
-        of the initial states.
+        The largest difference, over all units, between two runs before each step; at index 0 it is
+        the difference between the initial states.
     distance : float, above 0, default=1e-6
-        The smallest difference, at which the curve ends. At least the certificate's `resolution`.
+        The smallest difference, at which the curve ends. It must be at least the certificate's
+        `resolution`.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
     Returns
     -------
     matplotlib Axes
-        With a logarithmic vertical axis.
+        The axes, whose vertical axis is logarithmic.
 
     Raises
     ------
     TypeError
         If `certificate` has no `steps_to`.
     ValueError
-        As in `Certificate.steps_to`; also if differences are negative, NaN or infinite.
+        If `Certificate.steps_to` raises one, or a difference is negative, NaN or infinite.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def forgetting(
 
 
 def _widest(certificate: Any) -> float:
-    """Return the largest difference that states may have: 2 for tanh, 1 for logistic units."""
+    """Return the largest difference that two states may have: 2 for tanh, 1 for logistic units."""
     for widest in (1.0, 2.0):
         if not certificate.steps_to(widest):
             return widest
@@ -108,7 +109,7 @@ def _widest(certificate: Any) -> float:
 
 
 def _checked(differences: ArrayLike | None) -> Array:
-    """Check the differences and return them as columns; an empty array for None."""
+    """Check the differences and return them as columns; the array is empty if there are none."""
     runs: Array = np.zeros((0, 0)) if differences is None else np.asarray(differences, dtype=float)
     runs = runs[:, None] if runs.ndim == 1 else runs
     if not runs.size:

@@ -20,19 +20,19 @@ _COLORS = ("black", "firebrick", "tab:blue", "0.6")
 def jacobian_norms(
     log_norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the norm of the product of step Jacobians over its depth, on a logarithmic axis.
+    """Draw the norm of products of step Jacobians against their depth, on a logarithmic axis.
 
-    The dotted line is a norm of 1, at which gradients keep their size: below it they vanish, above
-    it they explode.
+    The dotted line marks a norm of 1, at which gradients keep their size: below it they vanish,
+    above it they explode.
 
     Parameters
     ----------
     log_norms : array of shape (depth,) or (depth, n_networks)
-        Natural logarithms, as returned by
+        Natural logarithms of the norms, as returned by
         `reservoir.training.gradient_control.jacobian_product_norms`. A curve ends where the product
         is zero (-inf).
     labels : list of n_networks str, default=None
-        The networks' names; without them there is no legend.
+        Names of the networks, for the legend; by default there is no legend.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -68,17 +68,18 @@ def jacobian_norms(
 def temporal_gradients(
     norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the norm of the contribution of each step to the gradient, on a logarithmic axis.
+    """Draw the norm of each step's contribution to the gradient, on a logarithmic axis.
 
     If a curve falls towards the left, training hardly depends on the distant past.
 
     Parameters
     ----------
     norms : array of shape (n_steps,) or (n_steps, n_networks)
-        As returned by `reservoir.training.temporal_gradients.temporal_gradient_norms`. A curve has
-        a gap where the norm is 0.
+        Norms of the contributions, as returned by
+        `reservoir.training.temporal_gradients.temporal_gradient_norms`. A curve has a gap where the
+        norm is 0.
     labels : list of n_networks str, default=None
-        The networks' names; without them there is no legend.
+        Names of the networks, for the legend; by default there is no legend.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -120,8 +121,8 @@ def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -
     """Check the shapes, and return one column for each network."""
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
-            f"{name} has shape {table.shape}; it must be ({rows},) or ({rows}, n_networks), and "
-            "not empty."
+            f"{name} has shape {table.shape}; it must be a non-empty array of shape ({rows},) or "
+            f"({rows}, n_networks)."
         )
     table = table.reshape(len(table), -1)
     n = table.shape[1]
@@ -131,7 +132,7 @@ def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -
 
 
 def _draw(ax: Axes, steps: Array, decades: Array, labels: Sequence[str] | None) -> Axes:
-    """Draw decimal logarithms; a curve ends where one is -inf."""
+    """Draw a curve of decimal logarithms for each network; it ends where a logarithm is -inf."""
     decades = np.where(np.isneginf(decades), np.nan, decades)
     for j, column in enumerate(decades.T):
         ax.plot(

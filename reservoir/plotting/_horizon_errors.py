@@ -14,23 +14,24 @@ from reservoir.plotting._styles import DASHES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# of the results, in their order
+# styles of the results, in the order in which they are drawn
 _COLOURS = ("black", "firebrick", "tab:blue", "tab:green", "0.45")
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
 def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw the errors over the horizon: the median over the origins, and the quartiles.
+    """Draw the median and the quartiles of a backtest's errors at each step of the horizon.
 
-    Errors are absolute, in the units of the series. The band extends from the lower to the upper
-    quartile, and contains half of the origins.
+    Errors are absolute, in the units of the series. Median and quartiles are over the forecast
+    origins; the band between the quartiles contains the errors of half of the origins.
 
     Parameters
     ----------
-    result : BacktestResult, or dict of them by name
-        Result of `reservoir.model_selection.backtest`, for one model or for several to compare.
+    result : BacktestResult, or dict of str to BacktestResult
+        Result of `reservoir.model_selection.backtest` for one model, or the results of up to five
+        models by name.
     column : str or int, default=None
-        The column of the series to draw; required if there are several.
+        The column of the series to draw; required if the series has several columns.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -41,10 +42,10 @@ def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -
     Raises
     ------
     TypeError
-        If `result` is neither such a result nor a dict of them.
+        If `result` is neither a result of `backtest` nor a dict of such results.
     ValueError
         If the dict is empty or has more than five items, `column` is not a column of a result, or
-        is required and not given.
+        no `column` is given for a series of several columns.
 
     Examples
     --------
@@ -88,18 +89,18 @@ def horizon_errors(result: Any, *, column: Any = None, ax: Axes | None = None) -
 
 
 def _table(result: Any, column: Any) -> Array:
-    """Return absolute errors of one column, (n_origins, horizon); NaN where the truth is NaN."""
+    """Return one column's absolute errors, (n_origins, horizon); NaN where the truth is NaN."""
     errors: Any = getattr(result, "errors", None)
     if not {"origin", "step", "column", "error"} <= set(getattr(errors, "columns", ())):
         raise TypeError(
-            f"result is a {type(result).__name__}; give a result of model_selection.backtest, or a "
-            "dict of them."
+            f"result is a {type(result).__name__}; pass a result of model_selection.backtest, or a "
+            "dict of such results."
         )
     known = list(errors["column"].unique())
     chosen = known[:1] if column is None and len(known) == 1 else [column]
     if chosen[0] not in known:
         start = "result has the columns" if column is None else f"column={column!r} is none of"
-        raise ValueError(f"{start} {', '.join(map(repr, known))}. Give one of them as column.")
+        raise ValueError(f"{start} {', '.join(map(repr, known))}. Set column to one of them.")
     errors = errors[errors["column"] == chosen[0]]
     # rows are sorted by origin, then by step
     return np.abs(errors["error"].to_numpy(dtype=float)).reshape(-1, errors["step"].max())

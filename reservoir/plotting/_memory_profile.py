@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """Draw the accuracy with which states reproduce past inputs; its area is the memory capacity.
+    """Draw the memory profile: how accurately the states reproduce past inputs, by lag.
+
+    The area below the curve is the memory capacity.
 
     Parameters
     ----------
     profile : array of shape (n_lags,)
-        Squared correlation, about 0 to 1, at lag 1, 2, 3, ... steps.
+        Squared correlation, about 0 to 1, between the input 1, 2, 3, ... steps ago and its estimate
+        from the states.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -42,7 +45,9 @@ def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """
     share = np.asarray(profile, dtype=float)
     if share.ndim != 1 or share.size == 0:
-        raise ValueError(f"profile has shape {share.shape}; it must be (n_lags,), and not empty.")
+        raise ValueError(
+            f"profile has shape {share.shape}; it must be a non-empty array of shape (n_lags,)."
+        )
     lags = np.arange(1, len(share) + 1)
     ax = new_axes(ax)
     ax.fill_between(lags, share, color="0.85", label=f"memory capacity {share.sum():.2f}")

@@ -31,11 +31,11 @@ def parameter_map(
     quantity: str = EXPONENT,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a quantity over two parameters, with the certified region.
+    """Draw a map of a quantity over two parameters, with the certified region.
 
     Exponents are blue below 0 and red above, darker for larger values, with a dashed line where
-    they change sign. Counts are steps of grey. The certified region is hatched and has a bold
-    outline.
+    they change sign. Counts are drawn in steps of grey. The certified region is hatched and has a
+    bold outline.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ default="largest Lyapunov exponent"
         )
     mask = None if certified is None else read_mask(certified, table.shape)
     if isinstance(labels, str) or len(labels) != 2:
-        raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
+        raise ValueError(f"labels={labels!r} must contain two names: one for x and one for y.")
     # Draw the quantity, then the certified region over it.
     ax = new_axes(ax)
     edges = cell_edges(columns), cell_edges(rows)
@@ -139,7 +139,7 @@ def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, ta
 def _shades(zero: float) -> Any:
     """Return a colour map whose hue changes at `zero`, a number in [0, 1].
 
-    It gets darker throughout, so that the order can also be read in black and white.
+    Its colours get darker throughout, so that the order can also be read in black and white.
     """
     from matplotlib.colors import LinearSegmentedColormap
 

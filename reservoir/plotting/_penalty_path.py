@@ -22,7 +22,7 @@ def penalty_path(
     selected: float | ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the score of each penalty that was tried, and mark the chosen one.
+    """Draw the score of each ridge penalty that was tried, and mark the chosen penalty.
 
     Parameters
     ----------
@@ -30,9 +30,10 @@ def penalty_path(
         Penalties, none negative, in any order. The axis is logarithmic; a penalty of 0 is drawn at
         its left end, on a grey background.
     scores : array of shape (n_alphas,) or (n_alphas, n_outputs)
-        The score of each penalty, an error: less is better.
+        The score of each penalty. It is an error: lower is better.
     selected : float or array of shape (n_outputs,), default=None
-        The chosen penalty, or one for each output; by default the one with the lowest mean score.
+        The chosen penalty, or one penalty for each output; by default the penalty with the lowest
+        mean score.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -43,7 +44,7 @@ def penalty_path(
     Raises
     ------
     ValueError
-        If a penalty is negative, or there is not exactly one score for each.
+        If a penalty is negative, or the numbers of penalties and of scores differ.
 
     Examples
     --------
@@ -55,7 +56,8 @@ def penalty_path(
     penalties, errors = np.ravel(np.asarray(alphas, dtype=float)), columns("scores", scores)
     if len(penalties) != len(errors):
         raise ValueError(
-            f"scores has {len(errors)} rows for {len(penalties)} alphas; give one row per penalty."
+            f"scores has {len(errors)} rows, but alphas has {len(penalties)} entries. Pass one row "
+            "per penalty."
         )
     if not np.all(penalties >= 0):
         raise ValueError(

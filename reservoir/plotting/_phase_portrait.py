@@ -47,7 +47,7 @@ def phase_portrait(
 
     Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
     marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
-    only show their order. `smooth` is for long cycles and many trajectories.
+    only show their order. Set `smooth` for long cycles or many trajectories.
 
     Parameters
     ----------
@@ -56,29 +56,29 @@ def phase_portrait(
     cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
         One cycle or several, as arrays or as an object with an attribute `states`, such as a
         `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
-        `n_transient` on, is drawn instead of a cycle.
+        `n_transient` on, is drawn instead.
     units : pair of int or "pca", default=(0, 1)
-        The two units to draw, or "pca" for the two leading principal components of the cycles (of
-        all states if the cycles are on one line); the axis labels give their shares of the
-        variance.
+        The two units to draw, or "pca" for the two leading principal components of the cycles (or
+        of all states, if the cycles are on one line); the axis labels give the fraction of the
+        variance that each explains.
     n_transient : int, default=None
-        Number of rows of each trajectory to draw as transient. By default the first half; if
-        `cycle` is given, the rows before the trajectory stays near the cycles, within 1 % of the
-        range of all states.
+        Number of rows at the start of each trajectory to draw as transient. By default it is half
+        of the rows; if `cycle` is given, it is the number of rows before the trajectory stays near
+        the cycles, within 1 % of the range of all states.
     field : Reservoir, default=None
-        A network of two units. Grey arrows of equal length on a grid show the direction of its next
-        step from there. Output feedback, if there is any, is 0.
+        A network of two units. Grey arrows of equal length show the direction of its next step from
+        each point of a grid. Output feedback, if the network has any, is set to 0.
     inputs : array of shape (n_features,), default=None
-        The input row for the steps of `field`.
+        The input row at which the steps of `field` are computed; required with `field`.
     smooth : bool, default=False
-        Join the states by smooth curves without markers, for cycles of many small steps. Transients
-        are then thin and translucent, with a dot at the initial state, only cycles have arrows, and
-        both axes have the same scale.
+        Whether to join the states by smooth curves without markers, for cycles of many small steps.
+        Transients are then thin and translucent, with a dot at the initial state, only cycles have
+        arrows, and both axes have the same scale.
     band : float or dict of str to float, default=None
         A distance from the cycle for which a proof holds, in the Euclidean norm over all units. It
         is drawn as a soft band around the curve, with the same scale on both axes. No projection
         increases a distance, so states within `band` of the cycle are drawn inside. A dict draws
-        several bands, with its keys in the legend. It needs `cycle`.
+        several bands, with its keys in the legend. `band` requires `cycle`.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -90,8 +90,8 @@ def phase_portrait(
     ------
     ValueError
         If shapes do not match, a state is NaN or infinite, a unit does not exist, `field` is not a
-        network of two units or `units` are not its two, or `band` is not positive or given without
-        `cycle`.
+        network of two units or `units` are not these two, or `band` is not positive or is given
+        without `cycle`.
 
     References
     ----------
@@ -177,8 +177,8 @@ def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | Non
     shortest = min(len(path) for path in paths)
     if cycles is None and count >= shortest:
         raise ValueError(
-            f"n_transient={count} leaves no rows of a trajectory of {shortest} rows. Lower it, or "
-            "give the cycle."
+            f"n_transient={count} leaves no rows of a trajectory of {shortest} rows. Lower "
+            "n_transient, or pass cycle."
         )
     return [min(count, len(path)) for path in paths]
 
@@ -206,7 +206,7 @@ def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any,
 
 
 def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
-    """Return the projection onto the principal components, and their names with their shares."""
+    """Return the projection onto the principal components, and their axis labels."""
     from sklearn.decomposition import PCA  # slow to import, and rarely used
 
     rows = np.concatenate(ends)
@@ -235,17 +235,17 @@ def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
             "networks of two units, with units (0, 1) or (1, 0). Omit field."
         )
     if inputs is None:
-        raise ValueError("field needs inputs, the input row of shape (n_features,).")
+        raise ValueError("field needs inputs: pass the input row, of shape (n_features,).")
     row = finite("inputs", inputs, "n_features")
     if len(row) != field.n_features:
-        raise ValueError(f"inputs has {len(row)} features; field has {field.n_features}.")
+        raise ValueError(f"inputs has {len(row)} features, but field has {field.n_features}.")
     return row
 
 
 def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
     """Check the distances of bands, and return them with their names, the widest first."""
     if cycles is None:
-        raise ValueError(f"band={band!r} is a distance from a cycle. Give cycle.")
+        raise ValueError(f"band={band!r} is a distance from a cycle: pass cycle, too.")
     named = band if isinstance(band, Mapping) else {f"within {band:.3g} of the cycle": band}
     for distance in named.values():
         check_number("band", distance, low=0.0, low_open=True)
@@ -253,9 +253,10 @@ def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
 
 
 def _curve(rows: Array, closed: bool, smooth: bool) -> Array:
-    """Return the points of a line: the rows, repeating the first if `closed`, or a smooth curve.
+    """Return the points of the curve through the rows: a polygon, or a smooth curve if `smooth`.
 
-    The smooth curve is Akima's, which passes through all rows and depends only on nearby ones.
+    If `closed`, the curve returns to the first row. The smooth curve is Akima's, which passes
+    through all rows and depends only on nearby ones.
     """
     if not smooth or len(rows) < 3:
         return np.vstack([rows, rows[:1]]) if closed and len(rows) > 1 else rows
@@ -356,7 +357,7 @@ def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
 
 
 def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
-    """Return the legend label of the k-th cycle; more than four cycles share one."""
+    """Return the legend label of the k-th cycle; more than four cycles share one label."""
     if n_cycles > 4:
         return f"{n_cycles} cycles" if k == 0 else None
     what = "fixed point" if period == 1 else f"cycle of period {period}"

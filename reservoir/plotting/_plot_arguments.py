@@ -16,8 +16,8 @@ def columns(name: str, values: ArrayLike) -> Array:
     table = np.asarray(values, dtype=float)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
-            f"{name} has shape {table.shape}; it must be (n_samples,) or (n_samples, n_columns), "
-            "and not empty."
+            f"{name} has shape {table.shape}; it must be a non-empty array of shape (n_samples,) "
+            "or (n_samples, n_columns)."
         )
     return table.reshape(len(table), -1)
 
@@ -33,13 +33,13 @@ def finite(name: str, values: Any, *axes: str) -> Array:
         raise ValueError(f"{name} must be an array of numbers of shape {shape}: {error}") from error
     if table.ndim != len(axes) or table.size == 0:
         raise ValueError(
-            f"{name} has shape {table.shape}; it must be of shape {shape}, and not empty."
+            f"{name} has shape {table.shape}; it must be a non-empty array of shape {shape}."
         )
     return check_finite(name, table)
 
 
 def check_finite(name: str, table: Array) -> Array:
-    """Return `table` if it is finite; the error names the first entry that is not."""
+    """Return `table` if it is finite; otherwise the error names the first entry that is not."""
     bad = ~np.isfinite(table)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -54,7 +54,7 @@ def increasing(name: str, values: ArrayLike) -> Array:
     """Return the values of a parameter as floats that increase strictly."""
     row = finite(name, values, f"n_{name}")
     if not (np.diff(row) > 0).all():
-        raise ValueError(f"{name} must increase strictly; sort it, and the values with it.")
+        raise ValueError(f"{name} must increase strictly. Sort it together with the values.")
     return row
 
 
@@ -63,14 +63,14 @@ def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
     mask = np.asarray(certified)
     if mask.dtype != bool or mask.shape != shape:
         raise ValueError(
-            f"certified is of shape {mask.shape} and dtype {mask.dtype}; it must be {shape} and "
-            "bool, one entry for each value."
+            f"certified has shape {mask.shape} and dtype {mask.dtype}; it must have shape {shape} "
+            "and dtype bool, with one entry for each value."
         )
     return mask
 
 
 def choose_units(units: int | Sequence[int], n_units: int) -> Array:
-    """Return the indices of the units to draw: the given ones, or a number spread evenly."""
+    """Return the indices of the units to draw: the given indices, or `units` evenly spread ones."""
     if isinstance(units, (int, np.integer)):
         count = min(check_count("units", units), n_units)
         return np.linspace(0, n_units - 1, count).round().astype(int)
@@ -81,7 +81,7 @@ def choose_units(units: int | Sequence[int], n_units: int) -> Array:
 
 
 def times_of(index: ArrayLike | None, n_rows: int) -> Array:
-    """Return the time of each row: `index`, or 0, 1, 2, ..."""
+    """Return the time of each row: `index`, or the row numbers if `index` is None."""
     if index is None:
         return np.arange(n_rows)
     times = np.asarray(index)

@@ -40,15 +40,16 @@ def residuals(
     Parameters
     ----------
     errors : array of shape (n_samples,)
-        Errors of one horizon, in time order, at equal steps.
+        Errors of forecasts at one horizon, in time order and at equal time steps.
     n_lags : int, steps, default=None
-        Number of lags to draw. By default ``10 log10(n_samples)``, at most half of the samples.
+        Number of lags to draw. By default ``10 log10(n_samples)``, but at most half of the number
+        of samples.
     quantiles : bool, default=False
-        Whether to draw quantiles of the errors over normal quantiles, in standard deviations,
-        instead of a histogram with the normal density: they show the tails.
+        Whether to draw the quantiles of the errors, in standard deviations, against normal
+        quantiles instead of a histogram with the normal density. This shows the tails more clearly.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches. They keep one half of their area,
-        and second axes are made to the right, or above if they are narrow.
+        Axes to draw on; by default a new figure of 7 x 3 inches. They keep half of their area; the
+        second axes take the other half, on the right or, if the axes are narrow, above.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def residuals(
 
 
 def _halved(ax: Axes) -> tuple[Axes, tuple[float, float]]:
-    """Return new axes in one half of `ax`, which keeps the other, and the size of a half."""
+    """Split `ax` into halves, and return the axes of the new half and the size of a half."""
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 
     width, height = inches(ax)

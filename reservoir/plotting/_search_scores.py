@@ -44,7 +44,7 @@ def closed_loop_search(
     """Draw the scores of a closed-loop search over the penalty, with one line per network.
 
     Candidates that differ only in the penalty are one network. The best networks are labelled with
-    the parameters in which they differ, the others are grey; a circle marks the best candidate.
+    the parameters in which they differ, and the others are grey; a circle marks the best candidate.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def closed_loop_search(
         `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among the candidates' parameters
         (also inside a pipeline). Greater scores are better. Candidates without a score are omitted.
     n_named : int, default=5
-        Number of the best networks that are named in the legend.
+        Number of networks that are named in the legend, the best ones.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -64,7 +64,8 @@ def closed_loop_search(
     Raises
     ------
     ValueError
-        If `results` is neither of these, a penalty is not positive, or no candidate has a score.
+        If `results` is neither of these dicts, a penalty is not positive, or no candidate has a
+        score.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def _read(results: Mapping[str, Any]) -> _Tried:
 
 
 def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
-    """Read `search_results_`; scores include the loops in held-out blocks, as the ranks do."""
+    """Read `search_results_`; like the ranks, the scores include loops in held-out blocks."""
     score = np.asarray(results["score"], dtype=float)
     left_out = np.asarray(results.get("score_left_out", np.full_like(score, np.nan)), dtype=float)
     both = (score + left_out) / 2
@@ -162,8 +163,8 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
     found = {name for one in params for name in one if name.split("__")[-1] == "alpha"}
     if len(found) != 1 or not all(found <= set(one) for one in params):
         raise ValueError(
-            "The penalty is the horizontal axis: each of params needs the same single alpha; found "
-            f"{', '.join(sorted(found)) or 'none'}."
+            "The penalty is the horizontal axis, so each dict in params needs one and the same "
+            f"alpha; found {', '.join(sorted(found)) or 'none'}."
         )
     (penalty,) = found
     for one in params:
@@ -181,9 +182,10 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
 
 
 def _names(networks: list[dict[str, Any]]) -> list[str]:
-    """Name each network by the parameters in which they differ, without parts that it lacks.
+    """Name each network by the parameters in which the networks differ.
 
-    A leak rate of 1 means no leak, one lag only the row itself.
+    Values that indicate an absent part are omitted: a leak rate of 1 (no leak), or one lag (only
+    the row itself).
     """
     every = list(dict.fromkeys(name for network in networks for name in network))
     parts = [n for n in every if len({str(network.get(n)) for network in networks}) > 1]

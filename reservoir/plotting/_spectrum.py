@@ -20,7 +20,7 @@ MAX_DENSE_UNITS = 5000  # all eigenvalues of a larger matrix take minutes and gi
 
 
 def _eigenvalues(W: Any) -> Array:
-    """Return the eigenvalues of a matrix, Reservoir or estimator; eigenvalues stay unchanged."""
+    """Return the eigenvalues of a matrix, Reservoir or estimator, or the given eigenvalues."""
     W = getattr(W, "reservoir_", W)  # a fitted estimator
     W = getattr(W, "W", W)  # a Reservoir
     values: Any = W if sp.issparse(W) else np.asarray(W)
@@ -46,8 +46,8 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     W : (sparse) array of shape (n_units, n_units), or array of shape (n_eigenvalues,)
-        A matrix of up to 5000 units (it is made dense), a `Reservoir` or fitted estimator with such
-        a matrix, or the eigenvalues.
+        A matrix of up to 5000 units (a sparse one is converted to dense), a `Reservoir` or fitted
+        estimator with such a matrix, or the eigenvalues.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
 
@@ -74,14 +74,15 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
 def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the Floquet multipliers of a cycle in the complex plane, with the unit circle.
 
-    They are the eigenvalues of the Jacobian of one period, the factors by which small deviations
-    from the cycle are multiplied in each round. If all are inside the unit circle, the cycle is
+    They are the eigenvalues of the Jacobian over one period: the factors by which small deviations
+    from the cycle are multiplied per period. If all are inside the unit circle, the cycle is
     stable.
 
     Parameters
     ----------
     values : array of shape (n_multipliers,), or object with such an array as `multipliers`
-        For instance the result of `reservoir.stability.find_limit_cycle`.
+        The multipliers, or an object that has them, such as the result of
+        `reservoir.stability.find_limit_cycle`.
     bound : float, default=None
         A proved upper bound on the moduli of all multipliers: ``certificate.rate ** period``. It is
         drawn as a soft disc.
@@ -95,7 +96,7 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     Raises
     ------
     ValueError
-        If `values` is empty or not one-dimensional, or one is NaN or infinite; or `bound` is not
+        If `values` is empty, not one-dimensional, or contains NaN or infinity, or `bound` is not
         positive.
 
     Examples
@@ -111,9 +112,9 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     points = np.asarray(getattr(values, "multipliers", values))
     if points.ndim != 1 or points.size == 0 or points.dtype == object:
         raise ValueError(
-            f"values has shape {points.shape}; it must be the multipliers, of shape "
-            "(n_multipliers,) and not empty, or an object with an attribute `multipliers`. For a "
-            "matrix use `spectrum`."
+            f"values has shape {points.shape}; it must be a non-empty array of multipliers, of "
+            "shape (n_multipliers,), or an object with an attribute `multipliers`. For a matrix "
+            "use `spectrum`."
         )
     points = check_finite("values", points.astype(complex))
     if bound is not None:

@@ -27,25 +27,26 @@ def forecast(
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a forecast with the truth, or after the history, and mark its start.
+    """Draw a forecast together with the truth, or after the history, and mark where it starts.
 
     The truth is a broad grey line, the forecast a thin dashed line, its start a dotted vertical
-    line; intervals are bands around the forecast, the widest the lightest. Several outputs are
-    stacked, each scaled to the range of its truth. With pandas the horizontal axis shows the dates.
+    line; intervals are bands around the forecast, of which the widest is the lightest. Several
+    outputs are stacked, each scaled to the range of its truth. With pandas input the horizontal
+    axis shows the dates.
 
     Parameters
     ----------
     y_true : array, Series or DataFrame of shape (n_samples,) or (n_samples, n_outputs)
-        The truth, with the rows before the forecast that should be shown. It may end where the
-        forecast starts.
+        The true values, including the rows before the forecast that should be shown. They may end
+        where the forecast starts.
     y_pred : array, Series or DataFrame of shape (n_steps,) or (n_steps, n_outputs)
         The forecast. It may continue after the end of the truth. With intervals, the result of
         `reservoir.ESNForecaster.forecast`: a DataFrame with the columns "forecast", "lower 90%",
         "upper 90%" (for several outputs under the name of each), or an array as described for
         `coverage`.
     start : int, default=None
-        The row of `y_true` of which `y_pred[0]` is a forecast. By default it is determined by the
-        indexes if both have one; otherwise the forecast ends with the truth.
+        The row of `y_true` that `y_pred[0]` forecasts. By default it is determined by the indexes
+        if both have one; otherwise the forecast ends with the truth.
     coverage : float in (0, 1), or a list of them, default=None
         The coverages of the intervals in an array `y_pred`, which is then of shape (n_steps, 1 + 2
         * n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages): the forecast first, then a
@@ -53,7 +54,7 @@ def forecast(
     index : array of shape (max(n_samples, start + n_steps),), default=None
         The time of each row: numbers or dates. By default the pandas index, or the row numbers.
     labels : list of n_outputs str, default=None
-        The outputs' names; for one output the label of the vertical axis. By default the pandas
+        Names of the outputs; a single name is the label of the vertical axis. By default the pandas
         column names.
     ax : matplotlib Axes, default=None
         Axes to draw on; by default a new figure of 7 x 3 inches.
@@ -86,8 +87,8 @@ def forecast(
     truth, guess = columns("y_true", y_true), read_guess(y_pred, coverage)
     if truth.shape[1] != guess.values.shape[1]:
         raise ValueError(
-            f"y_pred has {guess.values.shape[1]} columns and y_true has {truth.shape[1]}; the "
-            "numbers must be equal."
+            f"y_pred has {guess.values.shape[1]} columns, but y_true has {truth.shape[1]}. Both "
+            "need the same number of columns."
         )
     before, ends = times_of_both(len(truth), len(guess.values), start, index, (y_true, y_pred))
     known = labels if labels is not None else names_in(y_true)
@@ -152,7 +153,7 @@ def states(
     H : array of shape (n_samples, n_units)
         States, one row per time step.
     units : int or list of int, default=6
-        The units to draw, or their number (spread evenly over all).
+        Indices of the units to draw, or a number of units that are spread evenly over all.
     index : array of shape (n_samples,), default=None
         The time of each row: numbers or dates. By default the row numbers.
     ax : matplotlib Axes, default=None
@@ -165,7 +166,7 @@ def states(
     Raises
     ------
     ValueError
-        If `H` is not two-dimensional, or a unit is not one of its columns.
+        If `H` is not two-dimensional, or a unit is not a column of `H`.
 
     Examples
     --------
@@ -178,7 +179,9 @@ def states(
     """
     H = np.asarray(H, dtype=float)
     if H.ndim != 2 or H.size == 0:
-        raise ValueError(f"H has shape {H.shape}; it must be (n_samples, n_units), and not empty.")
+        raise ValueError(
+            f"H has shape {H.shape}; it must be a non-empty array of shape (n_samples, n_units)."
+        )
     chosen = choose_units(units, H.shape[1])
     times = times_of(index, len(H))
     height = 2 * np.max(np.abs(H[:, chosen])) / 0.9 or 1.0

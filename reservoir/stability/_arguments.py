@@ -14,7 +14,7 @@ from reservoir.dynamics.reservoir import as_leak
 
 
 class UnboundedActivationError(ValueError):
-    """The activation has no bounds over intervals, so that nothing can be certified."""
+    """Nothing can be certified, because the activation is unbounded or has no enclosure."""
 
 
 def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> Enclosure:
@@ -41,7 +41,7 @@ def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> En
 
 
 def as_real(name: str, value: Any) -> Array:
-    """Return real numbers as an array of doubles; raise TypeError for text and complex numbers."""
+    """Return real numbers as an array of doubles; raise TypeError if they are not real numbers."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
@@ -72,7 +72,7 @@ def as_double(W: Matrix) -> Matrix:
 
 
 def read_matrix(W: Any) -> Matrix:
-    """Return a square, finite W in double precision; a number is a W of one unit."""
+    """Return a square, finite W in double precision; a number is the weight of a single unit."""
     if not sp.issparse(W):
         W = np.asarray(W)
         if W.ndim == 0:
@@ -126,7 +126,7 @@ def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
 def read_ends(
     of_low: str, of_high: str, n_columns: int, low: Any, high: Any
 ) -> tuple[Array, Array]:
-    """Return the checked lower and upper ends of a box, each of shape (n_columns,)."""
+    """Return the checked lower and upper bounds of a box, each of shape (n_columns,)."""
     ends = []
     for name, value in ((of_low, low), (of_high, high)):
         end = as_real(name, value)

@@ -50,7 +50,7 @@ class BiasSearch:
         self.At = abs(self.Wt)
         middle = 0.5 * (net.enclosure.low + net.enclosure.high)
         self.mid_drive = 0.5 * net.drive_min + 0.5 * net.drive_max
-        # The pre-activations without bias if all states are in the middle of their range.
+        # The pre-activations without bias if all states are at the midpoint of their range.
         self.offset = self.mid_drive + net.W @ np.full(net.n_units, middle)
 
     def rate(self, bias: Array) -> float:
@@ -81,11 +81,12 @@ class BiasSearch:
     def start(self, reinforcing: bool) -> Array:
         """Return the smallest certified bias on a ray.
 
-        The ray consists of the biases with which the units would receive t s, t > 0, if all states
-        were in the middle of their range; s contains the row sums of |W| with signs. A unit with a
-        positive sign saturates near the upper end of its range, one with a negative sign near the
-        lower end, and each drives the others accordingly. The search is for signs with which a
-        unit's recurrent input adds to its bias if `reinforcing`, and opposes it otherwise.
+        The ray consists of the biases with which the total inputs of the units would be t s, for t
+        > 0, if all states were at the midpoint of their range; s contains the row sums of |W| with
+        signs. A unit with a positive sign saturates near the upper end of its range, one with a
+        negative sign near the lower end, and each drives the others accordingly. The search is for
+        signs with which a unit's recurrent input adds to its bias if `reinforcing`, and opposes it
+        otherwise.
         """
         # Random signs, except where the drive alone determines them.
         net = self.network
@@ -108,7 +109,7 @@ class BiasSearch:
         return on_ray(bisected(lambda t: self.rate(on_ray(t)) <= RATE, 0.01, 4.0, 0.002))
 
     def limited(self, bias: Array) -> Array:
-        """Clip biases that saturate their unit for any input: larger ones change nothing."""
+        """Clip biases that saturate their unit for any input: larger ones would change nothing."""
         reach = row_sums(self.network.A) + 0.5 * (self.network.drive_max - self.network.drive_min)
         limit = reach + _SATURATED / self.activation.lipschitz
         return np.clip(bias, -limit - self.offset, limit - self.offset)
@@ -144,7 +145,7 @@ class BiasSearch:
         b = self.start(reinforcing=True)
         best, step = float(np.mean(np.abs(b))), 0.25
         for _ in range(_STEPS):
-            # The change of the rate, and the share of the mean, by relative changes of the entries.
+            # The effect of a relative change of each entry on the rate, and on the mean.
             effect = self.rate_gradient(b) * b
             share = np.abs(b) / np.sum(np.abs(b))
             if not np.isfinite(effect).all() or abs(effect.sum()) < 1e-12:
@@ -165,9 +166,10 @@ class BiasSearch:
         return b
 
     def slope(self, b: Array) -> tuple[float, Array]:
-        """Return the mean slope of the activations under the middle drive, and its gradient in b.
+        """Return the mean slope at the midpoint of the drive, and its gradient with respect to b.
 
-        The slopes are taken at the fixed point x = f(W x + c) without leak, c the bias plus drive.
+        The slopes are taken at the fixed point x = f(W x + c) without leak, where c is bias plus
+        drive.
         """
         # The fixed point.
         c, f, slope_of = b + self.mid_drive, self.activation.function, self.activation.derivative
@@ -186,13 +188,14 @@ class BiasSearch:
         return float(np.mean(slopes)), adjoint
 
     def rate_gradient(self, b: Array) -> Array:
-        """Return the gradient of log(rate) in the bias.
+        """Return the gradient of log(rate) with respect to the bias.
 
-        The rate is the Perron root of diag(d)|W|, and its gradient in the largest slopes d follows
-        from the left and right Perron vectors. The slopes depend on the ends of the box, which are
-        a fixed point of interval arithmetic: its adjoint equation gives the gradient in the bias.
+        The rate is the Perron root of diag(d)|W|, and its gradient with respect to the largest
+        slopes d follows from the left and right Perron vectors. The slopes depend on the bounds of
+        the box, which are a fixed point of interval arithmetic: its adjoint equation gives the
+        gradient with respect to the bias.
         """
-        # The gradient in the largest slopes.
+        # The gradient with respect to the largest slopes.
         net = self.network.biased(b)
         box = interval_box(net, tol=_LOOSE)
         M = scaled_rows(box.largest_slope, net.A)
@@ -200,14 +203,15 @@ class BiasSearch:
         _, y = perron_bound(sp.csr_array(M.T) if sp.issparse(M) else M.T)
         by_slope = y * (net.A @ x)
         by_slope = by_slope / max(float(y @ (M @ x)), 1e-300)
-        # The gradient in both ends of z.
+        # The gradient with respect to both bounds of z.
         to_low, to_high = self._slope_bends(box)
         at_low = self.activation.derivative(box.z_low)
         at_high = self.activation.derivative(box.z_high)
         given = np.array([by_slope * to_low, by_slope * to_high])
 
-        # The ends of z change with the bias by dz = K diag(f') dz + db, where K is the map from the
-        # ends of the box to those of z; the adjoint equation is v = given + diag(f') K' v.
+        # The bounds of z change with the bias by dz = K diag(f') dz + db, where K is the map from
+        # the bounds of the box to the bounds of z; the adjoint equation is v = given + diag(f') K'
+        # v.
         def transposed(v: Array) -> Array:
             together, apart = self.Wt @ (v[0] + v[1]), self.At @ (v[0] - v[1])
             return given + 0.5 * np.array(
@@ -217,7 +221,7 @@ class BiasSearch:
         return _fixed_point(transposed, given).sum(axis=0)
 
     def _slope_bends(self, box: Box) -> tuple[Array, Array]:
-        """Return the derivatives of the largest slopes in the lower and in the upper end of z."""
+        """Return the derivatives of the largest slopes with respect to both bounds of z."""
         of = self.network.enclosure.slopes
         h = _STEP
         ends = box.z_low, np.maximum(box.z_high, box.z_low + 2 * h)
@@ -232,9 +236,10 @@ def max_norm_bound(network: IntervalNetwork, tol: float = 1e-9) -> float:
 
 
 def bisected(holds: Callable[[float], bool], low: float, high: float, tol: float = 0.005) -> float:
-    """Return a number that holds, by bisection: near the smallest if all larger ones hold.
+    """Return a number for which `holds` is true, by bisection.
 
-    `high` is doubled until it holds; `tol` is the relative accuracy.
+    It is near the smallest such number if `holds` is true for all larger numbers. `high` is doubled
+    until `holds(high)` is true; `tol` is the relative accuracy.
     """
     while not holds(high):
         low, high = high, 2 * high

@@ -54,33 +54,35 @@ def stable_bias(
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of the drive p = W_in u, the bias excluded.
     objective : {"slope", "magnitude"}, default="slope"
-        "slope": the largest mean slope of the activations, at the fixed point under the drive in
-        the middle of its range; "magnitude": the smallest mean absolute value of the bias.
+        "slope" maximises the mean slope of the activations, at the fixed point under a constant
+        drive at the midpoint of its range; "magnitude" minimises the mean absolute value of the
+        bias.
     margin : float, not negative, default=0.01
-        The bias is certified for a range of the drive that is wider on both sides, by this share of
-        the width of a unit's total input: its drive plus the recurrent input from other units. At
-        0 the bias may be at a fold, where the box is about to become wide: then states need many
-        more steps to enter it than the rate suggests (see `Certificate.steps_to`).
+        Fraction by which the range of the drive is widened on both sides before the bias is
+        certified, relative to the width of a unit's total input (its drive plus the recurrent
+        input). With 0 the bias may be at a fold, where the box is about to become wide: then states
+        need many more steps to enter it than the rate suggests (see `Certificate.steps_to`).
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
-        Proof used by `certify` for the result; the search itself uses the maximum norm.
+        Proof that `certify` uses for the result; the search itself uses the maximum norm.
     leak_rate : float or array of shape (n_units,), per step, default=1.0
+        The leak rates.
     activation : str or Activation, default="tanh"
-        With a bounded enclosure.
+        The activation, which must have a bounded enclosure.
     random_state : int, Generator, RandomState or None, default=None
-        Seeds the signs that the search starts from.
+        Seed of the random signs from which the search starts.
 
     Returns
     -------
     array of shape (n_units,)
-        Zeros if no bias is needed, because `certify` holds by `method` without one for the given
-        range.
+        The bias. It is zero if none is needed, because `method` certifies the network without a
+        bias for the given range.
 
     Raises
     ------
     UnboundedActivationError
         If the activation is unbounded or has no enclosure; a subclass of ValueError.
     TypeError, ValueError
-        As `certify`; if W is so large that sums overflow.
+        If `certify` would raise one, or W is so large that sums overflow.
 
     Notes
     -----
@@ -132,7 +134,7 @@ def stable_bias(
 
 @OVERFLOWS
 def _widened(network: IntervalNetwork, margin: float) -> IntervalNetwork:
-    """Return a network whose drive has a wider range, by a share of what each unit receives."""
+    """Return a network whose drive has a wider range, by a fraction of each unit's total input."""
     low, high = network.drive_min, network.drive_max
     span = network.enclosure.high - network.enclosure.low
     more = margin * (high - low + span * row_sums(network.A))
@@ -180,7 +182,9 @@ class LargestCertified(NamedTuple):
     Attributes
     ----------
     value : float
+        The largest value that was certified.
     certificate : Certificate
+        The certificate for this value.
 
     Examples
     --------
@@ -221,19 +225,20 @@ def largest_certified(
     LargestCertified
         ``value`` is the spectral radius of the scaled W, or the factor of the input weights. The
         radius has the accuracy of `spectral_radius`, 1e-6: use a slightly smaller one to build a
-        new reservoir. The value is infinite if even 2^40 times the present one is certified, and
-        0.0 if not even 2^-40 times it is. ``certificate`` is for this value; it does not hold if
-        the value is 0.
+        new reservoir. The value is infinite if even 2^40 times the present value is certified, and
+        0.0 if not even 2^-40 times the present value is. ``certificate`` is for this value; it does
+        not hold if the value is 0.
 
     Raises
     ------
     TypeError, ValueError
-        As `certify`; if the spectral radius of W is 0, so that no factor changes it.
+        If `certify` would raise one, or the spectral radius of W is 0, so that no factor changes
+        it.
 
     Notes
     -----
     The value is certified; that it is the largest is not proved: bisection assumes that all values
-    below a certified one are certified, too.
+    smaller than a certified one are certified, too.
 
     Examples
     --------
@@ -279,7 +284,7 @@ def largest_certified(
 def _bracket(holds: Callable[[float], bool]) -> tuple[float | None, float | None]:
     """Return a power of 2 that holds and the next larger one, which does not.
 
-    The search begins at 1 and ends at 2^40 or 2^-40; an end that is not found is None.
+    The search begins at 1 and ends at 2^40 or 2^-40; a bound that is not found is None.
     """
     if holds(1.0):
         for k in range(1, 41):

@@ -33,7 +33,7 @@ from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._certify import certify
 from reservoir.topologies import TOPOLOGIES
 
-# Topologies that are tried by default, each with the largest number of units.
+# Topologies that are tried by default, each with the number of units up to which it is tried.
 _TRIED = {
     "orthogonal": 2000,
     "ring": sys.maxsize,
@@ -50,12 +50,16 @@ class Alternative:
     Attributes
     ----------
     topology : str
+        Name of the topology.
     spectral_radius : float
+        Spectral radius of W.
     bias : {"drawn", "none", "searched"}
-        Drawn from its distribution, zeros, or found by `stable_bias`.
+        Origin of the bias: drawn from its distribution, zeros, or found by `stable_bias`.
     reservoir : Reservoir
+        The reservoir itself.
     certificate : Certificate
-        For the range of inputs; it does not hold for reservoirs listed only for comparison.
+        Certificate for the range of inputs; it does not hold for reservoirs that are listed only
+        for comparison.
     memory : float or None
         Approximate number of past inputs that a linear readout can recover from the states; None
         if a dense W is too large for the estimate.
@@ -99,8 +103,9 @@ class Design:
     Attributes
     ----------
     reservoir : Reservoir
+        The chosen reservoir.
     certificate : Certificate
-        It holds, and includes the range of the inputs.
+        The reservoir's certificate, which holds for the range of the inputs.
     memory : float or None
         Approximate number of past inputs that a linear readout can recover from the states.
     alternatives : tuple of Alternative
@@ -128,8 +133,9 @@ class Design:
     def parameters(self) -> dict[str, Any]:
         """Parameters that reproduce the reservoir: ``ESNRegressor(**design.parameters)``.
 
-        A drawn bias, or none, is given as ``bias="stable"``: `fit` then certifies it for the range
-        of the X it receives and sets ``certificate_``. A searched bias is given as an array.
+        A drawn bias, or a bias of zeros, is given as ``bias="stable"``: `fit` then certifies it for
+        the range of the X it receives and sets ``certificate_``. A searched bias is given as an
+        array.
         """
         return dict(self.alternatives[0].parameters)
 
@@ -154,7 +160,7 @@ def design(
     dtype: Any = "float64",
     random_state: RandomState = None,
 ) -> Design:
-    """Find the certified reservoir with the longest memory of given inputs.
+    """Find the certified reservoir with the longest memory of its inputs.
 
     Suitable weights or a suitable bias make a proof possible. An orthogonal W, or a ring, with a
     radius just below 1 is certified for every input without a bias, and has a longer memory than a
@@ -164,6 +170,7 @@ def design(
     Parameters
     ----------
     n_units : int
+        Number of units.
     inputs : (low, high) or array of shape (n_samples, n_features), default=(-1.0, 1.0)
         A tuple is the range of the inputs: numbers or arrays of shape (n_features,). An array, or
         a list of arrays, is the series X: the range is then the range of X, widened on both sides
@@ -178,10 +185,11 @@ def design(
         over the largest slope of the activation: .99 for tanh, 3.96 for "logistic".
     bias_scaling : float or sequence of float, default=(0.0, 0.1)
         Scalings of a uniform bias that are tried. Memory is longest without a bias, but a tanh
-        reservoir then computes only odd functions of its input: use .1 if products of inputs
-        matter, or if in doubt.
+        reservoir then computes only odd functions of its input: use 0.1 if products of inputs
+        matter, or in case of doubt.
     input_scaling, leak_rate, activation, in_degree, weights, input_weights, dtype, random_state
-        As in `build_reservoir`. If `random_state` is not an integer, one is drawn from it.
+        As in `build_reservoir`. If `random_state` is not an integer, an integer seed is drawn from
+        it.
 
     Returns
     -------
@@ -203,11 +211,11 @@ def design(
     are by ``method="auto"``.
 
     ``memory`` is an estimate of the linear memory capacity [1]_: the sum, over lags and inputs, of
-    the squared correlation of a past input with its best linear estimate from the states. Lags go
-    to 100, or twice the number of units up to 500, and further with a leak. Inputs are drawn
-    independently: uniformly from the range, or from the rows of X. For one input without a leak the
-    estimate agrees with `metrics.memory_capacity` to a few percent. A task may need more than
-    memory: a larger input scaling shortens the memory but makes the states more nonlinear.
+    the squared correlation of a past input with its best linear estimate from the states. Lags
+    extend to 100, or to twice the number of units up to 500, and further with a leak. Inputs are
+    drawn independently: uniformly from the range, or from the rows of X. For one input without a
+    leak the estimate agrees with `metrics.memory_capacity` to a few percent. A task may need more
+    than memory: a larger input scaling shortens the memory but makes the states more nonlinear.
 
     References
     ----------
@@ -356,7 +364,7 @@ class _Trials:
                 return
 
     def _drawn(self, name: str, radius: float, scaling: float) -> Alternative:
-        """Return a reservoir with a uniform bias, or none; its memory is not yet estimated."""
+        """Return a reservoir with a uniform or zero bias; its memory is not yet estimated."""
         drawing = replace(self.drawing, topology=name, spectral_radius=radius, bias_scaling=scaling)
         n_features = self.box.shape[1]
         generator = np.random.default_rng(self.seed)

@@ -38,12 +38,13 @@ def drive_range(
     Returns
     -------
     drive_min, drive_max : arrays of shape (n_units,)
-        Rounded outwards.
+        Bounds of each unit's drive, rounded outwards.
 
     Raises
     ------
     ValueError
-        If bounds are missing, NaN, infinite, crossed or of a wrong shape.
+        If bounds are missing, NaN or infinite, have a wrong shape, or a lower bound exceeds the
+        upper.
 
     Examples
     --------
@@ -79,8 +80,8 @@ def drive_range(
 def inputs_of_drive(reservoir: Reservoir, low: Array, high: Array) -> tuple[Array, Array]:
     """Return a range of inputs, and of outputs fed back, whose drive has about these bounds.
 
-    This inverts `drive_range` if the bounds were computed by it; else it returns the range whose
-    drive is nearest to the bounds in least squares.
+    This inverts `drive_range` if the bounds were computed by it; otherwise the drive of the
+    returned range is nearest to the bounds in the least-squares sense.
     """
     matrices = [reservoir.W_in] if reservoir.W_fb is None else [reservoir.W_in, reservoir.W_fb]
     M = np.hstack([dense(M, "W_in") if sp.issparse(M) else as_double(M) for M in matrices])
@@ -116,7 +117,7 @@ def shared_inputs(
     Returns
     -------
     input_range, output_range : arrays of shape (2, n_columns)
-        The second is None without feedback weights.
+        `output_range` is None if the reservoir has no feedback weights.
     centre, generators : arrays of shape (n_units,) and (n_units, n_generators)
         Every drive is ``centre + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), which
         preserves the dependence between units that receive the same inputs.
@@ -136,7 +137,8 @@ def shared_inputs(
         M = dense(as_double(M), name)
         below, above = read_ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
         checked.append(np.array([below, above]))
-        # The half width is rounded up, so that the range about the rounded middle has both ends.
+        # The half width is rounded up, so that the range about the rounded midpoint includes both
+        # bounds.
         half = 0.5 * above - 0.5 * below + 2 * EPS * (np.abs(below) + np.abs(above))
         centre = centre + M @ (0.5 * below + 0.5 * above)
         # One generator for each column, and one for each unit to cover the products' rounding.

@@ -27,7 +27,7 @@ from reservoir.stability.proofs._certify import certify
 from reservoir.stability.proofs._certify_cycle import certify_cycle
 
 PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
-_N_UNSETTLED = 3  # at most so many trajectories that reached no cycle get an exponent
+_N_UNSETTLED = 3  # exponents are computed for at most this many trajectories without cycle
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,9 @@ class Sweep:
     Attributes
     ----------
     parameters : dict of name -> array of values
+        The values of each parameter, which span the grid.
     attractors : object array of `Attractors`
+        Results of `sample_attractors`.
     counts : int array
         Number of attracting cycles that were found.
     exponents : float array
@@ -92,11 +94,11 @@ def sweep(
         point as keywords and returns its reservoir; it must be importable if `n_jobs` uses
         processes.
     inputs : array of shape (period, n_features)
-        One period of the drive. A row of zeros for autonomous networks.
+        One period of the inputs; a single row of zeros for an autonomous network.
     parameters : dict of name -> values
-        The grid is the product of the values. Unless `reservoir` is a callable the names are:
-        "spectral_radius" (W is rescaled to it), "bias" and "input_scaling" (factors of the bias and
-        of W_in) and "leak_rate" (replaces the reservoir's leak rate).
+        The values of each parameter; the grid is their Cartesian product. Unless `reservoir` is a
+        callable the names are: "spectral_radius" (W is rescaled to it), "bias" and "input_scaling"
+        (factors of the bias and of W_in) and "leak_rate" (replaces the reservoir's leak rate).
     n_initial_states, n_periods, max_multiple, tol
         As in `sample_attractors`, with fewer initial states by default.
     certificate : {"range", "cycle", None}, default="range"
@@ -104,11 +106,11 @@ def sweep(
         extremes of this drive. "cycle" uses `certify_cycle`, for this drive alone, which holds more
         often and costs more. None computes no certificate.
     feedback : array of shape (period, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        Draws the initial states, which are the same at every grid point.
+        Seed for drawing the initial states, which are the same at every grid point.
     n_jobs : int, default=None
-        Workers for the grid points (joblib). The result does not depend on it.
+        Number of joblib workers for the grid points. The result does not depend on it.
 
     Returns
     -------
@@ -117,8 +119,8 @@ def sweep(
     Raises
     ------
     TypeError, ValueError
-        If a name is not known, a list of values is empty or not numeric, W has spectral radius 0
-        and should be rescaled, or as in `sample_attractors`.
+        If a name is not known, a list of values is empty or not numeric, W should be rescaled but
+        has spectral radius 0, or `sample_attractors` raises one.
 
     Notes
     -----
@@ -213,7 +215,7 @@ def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
 
 
 class _Family:
-    """Reservoirs that differ from one in the given parameters; its radius is computed once."""
+    """Reservoirs made from one by setting parameters; its spectral radius is computed once."""
 
     def __init__(self, reservoir: Reservoir, grid: Mapping[str, Array]) -> None:
         self.reservoir = reservoir.astype("float64")

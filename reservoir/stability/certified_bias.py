@@ -21,11 +21,11 @@ from reservoir.stability._drive_ranges import inputs_of_drive
 from reservoir.stability.proofs._certify import certify
 from reservoir.topologies import orthogonal, ring
 
-RADIUS = 0.99  # norm of W times the largest slope that is provable, with room for rounding
+RADIUS = 0.99  # largest provable product of norm and slope, with room for rounding
 MARGIN = 0.1  # of the width of each feature's range, on both sides: room for future rows
 _CLEARLY = 0.8  # warn if a bias keeps a smaller share of the memory than this
-_DENSE = 1000  # up to so many units an orthogonal W is tried as an alternative
-_SCANNED = 200  # up to so many units the largest certified radius is searched for
+_DENSE = 1000  # number of units up to which an orthogonal W is tried
+_SCANNED = 200  # number of units up to which the largest certified radius is searched for
 _STEP = 0.97  # ratio of one tried radius to the one before
 _SMALLEST = 0.2  # smallest tried radius times the largest slope
 
@@ -46,8 +46,8 @@ def certified_reservoir(
 ) -> Reservoir:
     """Return the reservoir, with another bias if it is not certified with the present one.
 
-    `low` and `high` bound the drive, `step_range` the lengths of steps, as in `certify`. If another
-    bias shortens the memory clearly, a warning names alternatives that keep more.
+    `low` and `high` bound the drive, `step_range` the lengths of steps, as in `certify`. If the
+    other bias shortens the memory clearly, a warning names alternatives that keep more.
     """
     if certify(reservoir, low, high, step_range=step_range).holds:
         return reservoir
@@ -78,7 +78,7 @@ def certified_reservoir(
 def smaller_radii(radius: float, lipschitz: float) -> Iterator[float]:
     """Yield the radii below `radius` at which a certificate is tried, the largest first.
 
-    They have three digits, so that the printed number gives the same reservoir.
+    They are rounded down to three decimals, so that the printed number gives the same reservoir.
     """
     largest = RADIUS / lipschitz
     tried = largest if radius > largest else radius * _STEP
@@ -120,7 +120,7 @@ def _others(
     draw: Callable[[int], Array],
     kept: float,
 ) -> list[tuple[str, float]]:
-    """Return alternatives certified with the drawn bias that keep more memory, and how much."""
+    """Return alternatives that are certified with the drawn bias and keep more memory."""
     lipschitz = get_activation(drawn.activation).lipschitz
     radius = RADIUS / lipschitz
     others = []

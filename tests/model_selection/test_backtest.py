@@ -452,7 +452,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             "at least one number",
         ),
         (lambda: backtest(Drift(), FLAT, horizon=6), "no scale in .* origin 2005-06-01"),
-        (lambda: backtest(Ridge(), SALES, horizon=6), "Ridge has no forecast. Give n_lags"),
+        (lambda: backtest(Ridge(), SALES, horizon=6), "Ridge has no method forecast. Set n_lags"),
         (lambda: backtest(Drift(), SALES, horizon=6, n_lags=2), "n_lags=2 is for regr"),
         (
             lambda: backtest(ESNRegressor(), SALES, horizon=6, n_lags=2),
@@ -468,7 +468,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
         ),
         (
             lambda: backtest(NoUpdate(), SALES, horizon=6, coverage=0.9),
-            "NoUpdate.forecast takes no coverage",
+            "NoUpdate.forecast has no parameter coverage",
         ),
         (
             lambda: backtest(NoUpdate(), SALES, horizon=6, refit=False),

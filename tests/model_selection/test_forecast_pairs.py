@@ -171,7 +171,7 @@ def test_known_rows_are_found_by_their_dates():
         (known[30:], "exog has no row for 2020-01-21, which is in the index of the series"),
         (known.reset_index(drop=True), "exog has no row for 2020-01-21"),
         (known.rename(columns={"temp": "load"}), "two columns named 'load', one of them from exog"),
-        (known.rename(columns={"temp": 7}), "names and numbers"),
+        (known.rename(columns={"temp": 7}), "a mix of names and numbers"),
         (pd.concat([known, known]), "has repeated entries"),
         (pd.concat([known], keys=["a"]), "exog has a MultiIndex"),
     ):

@@ -357,8 +357,11 @@ def test_memory_profile_starts_at_lag_one():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plotting.forecast(SINE, np.c_[SINE, SINE]), "2 columns and y_true has 1"),
-        (lambda: plotting.forecast(SINE[:5], SINE), r"row -95 of y_true; it must be in \[0, 5\]"),
+        (lambda: plotting.forecast(SINE, np.c_[SINE, SINE]), "2 columns, but y_true has 1"),
+        (
+            lambda: plotting.forecast(SINE[:5], SINE),
+            r"row -95 of y_true, but that must be in \[0, 5\]",
+        ),
         (lambda: plotting.forecast(SINE, SINE, start=101), r"start=101 .* in \[0, 100\]"),
         (lambda: plotting.forecast(SINE, SINE, index=[1, 2]), r"index has shape \(2,\)"),
         (lambda: plotting.forecast(SINE, SINE, labels="xy"), "labels='xy' must be a list of 1"),
@@ -379,7 +382,7 @@ def test_memory_profile_starts_at_lag_one():
             ),
             "y_pred ends 4 rows after y_true, and the times .* are unknown",
         ),
-        (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Give one"),
+        (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Set column"),
         (lambda: plotting.horizon_errors(backtested(), column="c"), "column='c' is none of 'a'"),
         (lambda: plotting.horizon_errors({}), "contains 0 backtests; between 1 and 5"),
         (lambda: plotting.residuals(NOISE, n_lags=300), "n_lags=300 .* there are 300. Lower it"),
@@ -390,7 +393,7 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.states(np.ones((4, 3)), units=0), "units=0 must be at least 1"),
         (lambda: plotting.spectrum(np.ones((2, 3))), r"W has shape \(2, 3\)"),
         (lambda: plotting.spectrum(sp.csr_array((5001, 5001))), "W has 5001 units.*up to 5000"),
-        (lambda: plotting.penalty_path([1.0], [1.0, 2.0]), "2 rows for 1 alphas"),
+        (lambda: plotting.penalty_path([1.0], [1.0, 2.0]), "2 rows, but alphas has 1 entries"),
         (lambda: plotting.penalty_path([-1.0], [1.0]), "penalty -1.0"),
         (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a; required"),
         (lambda: plotting.closed_loop_search(TRIED | {"alpha": np.zeros(6)}), "penalty alpha=0.0"),

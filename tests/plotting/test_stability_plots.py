@@ -609,7 +609,7 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.multipliers([0.5], bound=-1.0), r"bound=-1.0 must be .*\(0, inf"),
         (
             lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0, 2.0]),
-            "inputs has 2 features; field has 1",
+            "inputs has 2 features, but field has 1",
         ),
         (
             lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0], units="pca"),
@@ -631,12 +631,18 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.parameter_map([1, 2], [1], [[1.0, np.nan]]), "values is nan at index"),
         (lambda: plotting.parameter_map([1], [1], [[1.5]], quantity=COUNT), "values contains 1.5"),
         (lambda: plotting.parameter_map([1], [1], [[1]], quantity="counts"), "quantity='counts'"),
-        (lambda: plotting.parameter_map([1], [1], [[1]], labels="ab"), "labels='ab' must be two"),
+        (
+            lambda: plotting.parameter_map([1], [1], [[1]], labels="ab"),
+            "labels='ab' must contain two",
+        ),
         (lambda: plotting.parameter_map([1], [1], [[1]], certified=[[1]]), "and dtype int64"),
-        (lambda: plotting.bifurcation([1.0], []), "points has 0 entries for 1 values"),
+        (lambda: plotting.bifurcation([1.0], []), "points has 0 entries, but values has 1"),
         (lambda: plotting.bifurcation([1.0], [[[1.0]]]), r"points\[0\] has shape \(1, 1\)"),
         (lambda: plotting.bifurcation([1.0], [[np.nan]]), r"points\[0\] is nan"),
-        (lambda: plotting.bifurcation([1.0], [[1.0]], certified=[True, True]), "certified is of"),
+        (
+            lambda: plotting.bifurcation([1.0], [[1.0]], certified=[True, True]),
+            "certified has shape",
+        ),
         (lambda: plotting.multipliers(np.eye(2)), r"values has shape \(2, 2\).*use `spectrum`"),
         (lambda: plotting.multipliers([np.nan]), "values is .*nan.* at index"),
         (lambda: plotting.certificate(box(shape=(1, 4, 2, 3))), r"box has shape \(1, 4, 2, 3\)"),

@@ -41,10 +41,10 @@ class Attractors:
     moduli : array of shape (count,)
         Largest modulus of each cycle's Floquet multipliers, below 1.
     labels : int array of shape (n_initial_states,)
-        Index of the cycle that each initial state leads to; -1 if the trajectory reached none: it
-        is chaotic, quasi-periodic, of a larger multiple, or too slow.
+        Index of the cycle that each initial state leads to; -1 if the trajectory reached no cycle:
+        it is chaotic or quasi-periodic, has a larger multiple, or converges too slowly.
     basins : array of shape (count,)
-        Share of the initial states that lead to each cycle.
+        Fraction of the initial states that lead to each cycle.
     initial_states, final_states : arrays of shape (n_initial_states, n_units)
         The first and the last states of the trajectories, the last at the end of a period.
 
@@ -73,7 +73,7 @@ class Attractors:
 
     @property
     def n_responses(self) -> int:
-        """Number of different responses to one drive: a cycle of multiple k gives k of them."""
+        """Number of different responses to one drive: a cycle of multiple k has k of them."""
         return int(self.multiples.sum())
 
     def __repr__(self) -> str:
@@ -103,26 +103,26 @@ def sample_attractors(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     inputs : array of shape (period, n_features)
-        One period of the drive. A row of zeros for an autonomous network.
+        One period of the inputs; a single row of zeros for an autonomous network.
     n_initial_states : int, default=50
-        Zeros, all units at the lower and all at the upper end of the activation's range ([-1, 1]
-        for an unbounded one), then uniform states and random corners, three to one. A basin of
-        share p is missed by n uniform states with probability (1 - p)^n: 50 find a basin of .1 in
-        99 % of the cases.
+        Number of initial states: zeros, all units at the upper and all at the lower bound of the
+        activation's range ([-1, 1] for an unbounded one), then three uniform states for each random
+        corner of this range. A basin that covers a fraction p of the range is missed by n uniform
+        states with probability (1 - p)^n: 50 states find a basin with p = 0.1 in 99 % of the cases.
     n_periods : int, periods of the drive, default=200
         Longest time that a trajectory may take to settle.
     max_multiple : int, periods of the drive, default=8
-        Longest cycle that is recognised.
+        Length of the longest cycle that is recognised.
     tol : float, default=1e-6
         A trajectory has settled once two of its states, k periods apart, differ by at most `tol`
         in every unit (in units of the largest state, if that exceeds 1); cycles that differ by at
         most `tol` are counted as one.
     feedback : array of shape (period, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        Draws the initial states.
+        Seed for drawing the initial states.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def sample_attractors(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, an input is NaN or infinite, a parameter is out of range, or the
-        states of an unbounded activation leave the range of floating point.
+        If shapes disagree, an input is NaN or infinite, a parameter is out of range, or the states
+        of an unbounded activation overflow.
 
     Notes
     -----
@@ -225,8 +225,8 @@ class _Sample:
         point, residual = polish(self.drive.repeated(multiple), tail[-1])
         if not accepted(point, residual) or np.abs(point - tail[-1]).max() > _NEAR * scale:
             return
-        # The refined cycle is known, new, or unstable; an unstable one would hold a trajectory at
-        # rest on it for ever, so that is displaced.
+        # The refined cycle is known, new, or unstable; a trajectory at rest on an unstable one
+        # would stay there for ever, so it is displaced.
         known = self._known(point, max(self.tol, SAME) * scale)
         if known < 0:
             known = self._add(point, multiple)

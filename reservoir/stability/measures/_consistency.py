@@ -30,18 +30,18 @@ def consistency(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     X : array of shape (n_samples, n_features)
-        The drive.
+        The inputs that drive the reservoir.
     n_initial_states : int, at least 2, default=10
-        Zeros, corners of the activation's range and uniform states.
+        Number of initial states: zeros, corners of the activation's range and uniform states.
     washout : int or "auto", rows, default="auto"
-        Rows at the start, the transient, that are not counted; "auto" is
-        min(100, n_samples // 10).
+        Number of rows at the start, the transient, that are not counted; "auto" is min(100,
+        n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        Draws the initial states.
+        Seed for drawing the initial states.
 
     Returns
     -------
@@ -50,14 +50,14 @@ def consistency(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, X is NaN or infinite, or washout leaves fewer than two rows.
+        If shapes disagree, X contains NaN or infinity, or washout leaves fewer than two rows.
 
     Notes
     -----
-    If a unit does not vary (by more than 1e-10 of its size) in one of two responses, their
-    correlation is undefined: it counts as 1 if the unit is the same constant in both, else as 0.
-    Correlation ignores offsets: responses that follow the drive equally around different levels are
-    consistent; `echo_state_index` distinguishes them.
+    If a unit is constant (to within 1e-10 of its size) in one of two responses, their correlation
+    is undefined: it counts as 1 if the unit is the same constant in both, else as 0. Correlation
+    ignores offsets: responses that follow the drive equally around different levels are consistent;
+    `echo_state_index` distinguishes them.
 
     References
     ----------

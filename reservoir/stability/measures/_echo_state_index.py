@@ -20,7 +20,7 @@ def echo_state_index(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> float:
-    """Compute the echo-state index: the mean distance between responses from zero and other states.
+    """Compute the echo-state index: the mean distance of responses from the zero-start response.
 
     This is a heuristic. With the echo state property the index is zero, to rounding; but zero
     proves nothing: a second response is missed if none of the initial states leads to it.
@@ -28,17 +28,19 @@ def echo_state_index(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     X : array of shape (n_samples, n_features)
-        The drive.
+        The inputs that drive the reservoir.
     n_initial_states : int, default=10
-        States to compare with the zero start: corners of the activation's range and uniform ones.
+        Number of initial states that are compared with the zero start: corners of the activation's
+        range and uniform states.
     washout : int or "auto", rows, default="auto"
-        Rows at the start, the transient, that are not counted; "auto" is min(100, n_samples // 10).
+        Number of rows at the start, the transient, that are not counted; "auto" is min(100,
+        n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        Draws the initial states.
+        Seed for drawing the initial states.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def echo_state_index(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, X is NaN or infinite, or washout leaves no row.
+        If shapes disagree, X contains NaN or infinity, or washout leaves no row.
 
     References
     ----------

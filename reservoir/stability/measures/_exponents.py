@@ -34,39 +34,39 @@ def lyapunov_exponents(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     X : array of shape (n_samples, n_features)
-        The drive.
+        The inputs that drive the reservoir.
     n_exponents : int, at most n_units, default=1
         Number of exponents, the largest first. A step costs n_exponents products with W and
         n_units * n_exponents^2 for the QR factorisation.
     feedback : array of shape (n_samples, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     initial_state : array of shape (n_units,), optional
-        Zeros by default.
+        The state before the first row; zeros by default.
     washout : int or "auto", rows, default="auto"
-        Rows at the start that align the basis and are not counted; "auto" is
-        min(100, n_samples // 10).
+        Number of rows at the start, which align the basis and are not counted; "auto" is min(100,
+        n_samples // 10).
     random_state : None, int, Generator or RandomState, default=None
-        Draws the first basis. Its influence on the exponents decays like 1 / n_samples.
+        Seed for drawing the first basis. Its influence on the exponents decays like 1 / n_samples.
 
     Returns
     -------
     array of shape (n_exponents,)
         Natural logarithms per step, descending. An exponent is -inf if all differences in its
-        direction vanish, as under a nilpotent W; all but the largest also if they vanish to
-        rounding.
+        direction vanish, as under a nilpotent W. All exponents but the largest are also -inf if the
+        differences vanish up to rounding errors.
 
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, X is NaN or infinite, washout leaves no row, or n_exponents exceeds
-        n_units.
+        If shapes disagree, X contains NaN or infinity, washout leaves no row, or n_exponents
+        exceeds n_units.
 
     Notes
     -----
     The exponents are measured along one trajectory and prove nothing: another drive or initial
-    state may have other exponents. The feedback is the given one (teacher forcing).
+    state may have other exponents. The network is teacher-forced with the given `feedback`.
 
     References
     ----------

@@ -41,7 +41,7 @@ class LimitCycle:
     states : array of shape (multiple * period, n_units)
         Row t is the state after step t. The last row is the state before ``inputs[0]``, a fixed
         point of the map over the whole cycle.
-    multipliers : complex array of shape (n_units,), or (10,) above 1000 units
+    multipliers : complex array of shape (n_units,), or (10,) if there are more than 1000 units
         Floquet multipliers, the eigenvalues of the product of the step Jacobians over the cycle,
         by descending modulus.
     stable : bool
@@ -95,22 +95,23 @@ def find_limit_cycle(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     inputs : array of shape (period, n_features)
-        One period of the drive. A row of zeros for an autonomous network.
+        One period of the inputs; a single row of zeros for an autonomous network.
     multiple : int, periods of the drive, default=1
         Number of periods that the cycle may take. If the cycle closes after fewer, that shorter
         cycle is returned, with its own `multiple`.
     initial_state : array of shape (n_units,), optional
         Start of the search; zeros by default.
     feedback : array of shape (period, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     n_transient : int, periods of the drive, default=100
         Periods to run before Newton's method begins, rounded up to whole multiples. The default
         brings the state close to an attractor; with 0 the search stays near `initial_state`, which
         finds unstable cycles.
     random_state : None, int, Generator or RandomState, default=None
-        Draws other initial states if the first fails; not used if `initial_state` is given.
+        Seed for drawing other initial states if the first one fails; not used if `initial_state` is
+        given.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def find_limit_cycle(
     Raises
     ------
     LimitCycleError
-        If no cycle is found; the message has the least residual that was reached.
+        If no cycle is found; the message contains the least residual that was reached.
     TypeError, ValueError
         If shapes disagree, an input is NaN or infinite, or a count is out of range.
 
@@ -175,8 +176,8 @@ def find_limit_cycle(
     raise LimitCycleError(
         f"No cycle of multiple={multiple} times {len(drive)} steps was found: the least residual "
         f"was {least:.2g} from {n_starts} initial state(s); {ACCEPTED:g} is required. Give an "
-        "initial_state nearer to the cycle, raise n_transient (for an unstable cycle: 0), or try "
-        "another multiple; a chaotic or diverging response has no stable cycle."
+        "initial_state nearer to the cycle, raise n_transient (or set it to 0 for an unstable "
+        "cycle), or try another multiple; a chaotic or diverging response has no stable cycle."
     )
 
 

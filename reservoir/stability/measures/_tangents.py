@@ -19,9 +19,9 @@ class Tangent:
     ----------
     W : matrix of shape (n_units, n_units)
     kept : array of shape (n_units, 1)
-        1 - a, a the leak rates.
+        1 - a, where a are the leak rates.
     slopes : array of shape (n_steps, n_units)
-        a f'(z[t]), z the pre-activations.
+        a f'(z[t]), where z are the pre-activations.
     """
 
     W: Matrix

@@ -34,7 +34,7 @@ class Drive:
     X : array of shape (n_steps, n_features)
         The inputs.
     feedback : array of shape (n_steps, n_outputs) or None
-        Outputs fed back in each step.
+        Outputs that are fed back at each step.
     """
 
     reservoir: Reservoir
@@ -84,7 +84,7 @@ def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
 
 
 def read_state(reservoir: Reservoir, state: Any) -> Array:
-    """Return a checked initial state of shape (n_units,); zeros for None."""
+    """Return a checked initial state of shape (n_units,), or zeros if `state` is None."""
     if state is None:
         return np.zeros(reservoir.n_units)
     return as_vector("initial_state", state, reservoir.n_units, np.float64)
@@ -106,7 +106,8 @@ def spread_states(reservoir: Reservoir, n: int, generator: np.random.Generator) 
 
     They are zeros, all units at the upper end, all at the lower end, and then in turn three states
     with uniform units and one with each unit at a random end. Corners find responses that uniform
-    states miss; the shares of uniform states estimate the sizes of basins.
+    states miss; the fractions of uniform states that lead to each cycle estimate the sizes of the
+    basins.
     """
     low, high = state_range(reservoir)
     states = generator.uniform(low, high, (n, reservoir.n_units))

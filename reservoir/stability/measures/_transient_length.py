@@ -31,17 +31,17 @@ def transient_length(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
+        A float32 reservoir is converted to float64.
     X : array of shape (n_samples, n_features)
-        The drive.
+        The inputs that drive the reservoir.
     tol : float, default=1e-6
         Trajectories agree if no unit differs by more than `tol` between any two of them.
     n_initial_states : int, at least 2, default=10
-        Zeros, corners of the activation's range and uniform states.
+        Number of initial states: zeros, corners of the activation's range and uniform states.
     feedback : array of shape (n_samples, n_outputs), optional
-        Outputs fed back in each step; required if the reservoir has feedback weights.
+        Outputs that are fed back at each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
-        Draws the initial states.
+        Seed for drawing the initial states.
 
     Returns
     -------
@@ -51,10 +51,10 @@ def transient_length(
     Raises
     ------
     ValueError
-        If the trajectories do not agree at the end of X, shapes disagree, X is NaN or infinite, or
-        a parameter is out of range.
+        If the trajectories do not agree at the end of X, shapes disagree, X contains NaN or
+        infinity, or a parameter is out of range.
     TypeError
-        If a parameter has another type.
+        If a parameter has the wrong type.
 
     Notes
     -----

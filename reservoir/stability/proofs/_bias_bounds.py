@@ -63,7 +63,7 @@ class BiasBounds:
 
 
 def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
-    """Return the critical bias plus drive of one tanh unit for the echo state property.
+    """Return the critical value of bias plus drive for the echo state property of one tanh unit.
 
     The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``, where c is bias plus drive.
     All values of c must be above the critical value, or all below its negative.
@@ -73,7 +73,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     gain : float or array
         The unit's self-recurrent weight.
     leak_rate : float or array in (0, 1], per step, default=1.0
-        Matters for negative gains only.
+        The leak rate; it matters only for negative gains.
 
     Returns
     -------
@@ -164,11 +164,13 @@ def bias_bounds(
     W : array or sparse array of shape (n_units, n_units), or float
         Recurrent weights; a number is one unit's gain.
     drive_min, drive_max : float or array of shape (n_units,)
-        Bounds of p = W_in u, the bias excluded.
+        Bounds of the drive p = W_in u, the bias excluded.
     criterion : {"row_norm"}, default="row_norm"
         Value used as the gain if there is more than one unit.
     leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
+        The leak rates.
     activation : {"tanh", "logistic"}, default="tanh"
+        The activation of all units.
 
     Returns
     -------
@@ -177,7 +179,8 @@ def bias_bounds(
     Raises
     ------
     TypeError, ValueError
-        If `W` is not square or contains NaN, the bounds are crossed, or a name is not known.
+        If `W` is not square or contains NaN, a lower bound of the drive exceeds the upper one, or a
+        name is not known.
 
     Notes
     -----

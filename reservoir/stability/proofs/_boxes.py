@@ -15,7 +15,7 @@ from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-# The iterations stop once a box shrinks by less: every earlier box is valid, too.
+# The iterations stop once a box shrinks by less than this: every earlier box is valid, too.
 _CLOSE = 1e-9
 
 

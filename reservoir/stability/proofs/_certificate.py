@@ -21,37 +21,38 @@ from reservoir.stability.proofs._interval_network import IntervalNetwork, read_n
 @saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """The result of a proof for a network and a range of inputs; true if it holds.
+    """Result of a proof for a network and a range of inputs; its truth value is `holds`.
 
     Attributes
     ----------
     holds : bool
         Whether the echo state property is proved: any two trajectories under the same admissible
-        input approach each other, from any start. False means not proved, not disproved.
+        input approach each other, from any start. False means that it is not proved, not that it is
+        disproved.
     rate : float, per step
-        Proved factor: differences decay at every rate above it, up to a constant and once the
-        states are in the box. 1 or more, or infinite, if nothing is proved.
+        Proved factor per step: once the states are in the box, differences decay, up to a constant,
+        at every rate above it. If nothing is proved, the rate is 1 or more, or infinite.
     method : {"max_norm", "two_norm", "series", "lyapunov"}
         The proof that succeeded or, if none did, the one with the least rate.
     theorem : str
         Name of the theorem in the documentation; "none" if the certificate does not hold.
-    box : array of shape (2, n_units), of a cycle (period, 2, n_units)
+    box : array of shape (2, n_units), or (period, 2, n_units) for a cycle
         Bounds that every unit's state enters, lower then upper; for a cycle, the bounds before
         each step of its period. Infinite for an unbounded activation, whose proof holds for all
         states.
-    gains : array of shape (n_units,), of a cycle (period, n_units)
+    gains : array of shape (n_units,), or (period, n_units) for a cycle
         Largest slope of the activation inside the box.
-    weights : array of shape (n_units,), of "lyapunov" (n_units, n_units), or None
-        Weights of the norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at
-        every step inside the box (of a cycle: over every period that starts before step 0).
-        two_norm: so does ``||weights * e||_2`` if all leak rates are equal. lyapunov: ``weights``
-        is a symmetric matrix P, and ``sqrt(e' P e)`` shrinks for any leak rates. None if only
-        asymptotic decay is proved: by series, or in a box narrowed by zonotopes. The constant
-        that goes with `rate` is the ratio of the largest weight to the smallest, or the square root
-        of P's condition number.
-    drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
+    weights : array of shape (n_units,), or (n_units, n_units) for "lyapunov", or None
+        Weights of the norm that shrinks. With "max_norm", ``max_i |e_i| / weights_i`` shrinks by
+        `rate` at every step inside the box (for a cycle: over every period that starts before step
+        0). With "two_norm", so does ``||weights * e||_2`` if all leak rates are equal. With
+        "lyapunov", ``weights`` is a symmetric matrix P, and ``sqrt(e' P e)`` shrinks for any leak
+        rates. None if only asymptotic decay is proved: by "series", or in a box narrowed by
+        zonotopes. The constant that goes with `rate` is the ratio of the largest weight to the
+        smallest, or the square root of P's condition number.
+    drive_min, drive_max : arrays of shape (n_units,), or (period, n_units) for a cycle
         The certified range of p = W_in u [+ W_fb y]. A closed loop is covered only while the
-        outputs fed back keep the drive inside.
+        outputs that are fed back keep the drive within this range.
     input_range : array of shape (2, n_features) or None
         The certified range of the inputs, if it was given or set by an estimator.
     output_range : array of shape (2, n_outputs) or None
@@ -70,7 +71,7 @@ class Certificate:
         The certified network; None for a closed loop.
     step_range : array of shape (2,) or None
         The shortest and the longest certified step, in units of the step that the leak rate is
-        given for; `rate` holds for any step in between. None: steps of length 1.
+        given for; `rate` holds for any step in between. None if all steps have length 1.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class Certificate:
         Parameters
         ----------
         drive : array of shape (n_units,) or (n_samples, n_units)
-            p = W_in u, the bias excluded.
+            The drive p = W_in u, the bias excluded.
 
         Returns
         -------
@@ -194,16 +195,17 @@ class Certificate:
         return self.holds and bool(((lengths >= shortest) & (lengths <= longest)).all())
 
     def steps_to(self, distance: ArrayLike) -> Any:
-        """Return a proved number of steps after which any two trajectories are close.
+        """Return a proved number of steps after which any two trajectories are within `distance`.
 
-        `rate` applies inside the box and up to a constant. This number counts from the start: two
-        states anywhere in the activation's range, then the same admissible input for both.
+        `rate` applies only inside the box, and up to a constant. This number, in contrast, counts
+        all steps from the start, for any two initial states in the activation's range and any
+        admissible input that is the same for both.
 
         Parameters
         ----------
         distance : float or array, above 0
-            Largest remaining difference of a unit's two states. At least `resolution`, if that is
-            known.
+            Largest remaining difference of a unit's two states. It must be at least `resolution`,
+            if that is known.
 
         Returns
         -------
@@ -223,7 +225,7 @@ class Certificate:
         -----
         Theorem C8 of the page on stability. The computation takes milliseconds, or, if it needs
         full matrices, some tenths of a second for up to 200 units and longer for more units. The
-        bound is sharp if all weights are positive. Give all distances in one array: they are
+        bound is sharp if all weights are positive. Pass all distances in one array: they are
         computed together.
 
         Examples

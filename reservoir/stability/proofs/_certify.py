@@ -121,7 +121,8 @@ def certify(
         linearisation (up to 3000 units), a quadratic norm that uses the signs of W ("lyapunov", up
         to 1000 units), then what `echo_state_conditions` proves for W alone, and takes the first
         that succeeds. "thorough" also follows zonotopes for a tighter box, up to 3000 units: it
-        takes several times as long, and memory for some twelve matrices.
+        takes several times as long, and needs memory for some twelve dense n_units x n_units
+        matrices.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
         back through W_fb, from which the drive's bounds were computed. With them "thorough" uses
@@ -130,10 +131,10 @@ def certify(
     step_range : (shortest, longest), optional
         Lengths of steps, above 0, in units of the step that the leak rate is given for: the proof
         then covers any sequence of lengths in between, as in ``run(..., dt=)``, and `rate` is for
-        the slowest. By default all steps have length 1. With `step_range` "auto" tries a weighted
-        maximum norm and, if all leak rates are equal, the Euclidean and the quadratic norm and the
-        conditions on W alone: with different leak rates these would prove nothing, not even for an
-        orthogonal W of radius 0.99 (see C9). `resolution` is then None and `steps_to` is not
+        the slowest sequence. By default all steps have length 1. With `step_range` "auto" tries a
+        weighted maximum norm and, if all leak rates are equal, the Euclidean and the quadratic norm
+        and the conditions on W alone: with different leak rates these would prove nothing, not even
+        for an orthogonal W of radius 0.99 (see C9). `resolution` is then None and `steps_to` is not
         available, since the rounding errors of a step depend on its length.
 
     Returns
@@ -143,12 +144,13 @@ def certify(
     Raises
     ------
     UnboundedActivationError
-        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
+        If the activation has no enclosure, that is, no known bounds over intervals; a subclass of
+        ValueError.
     TypeError, ValueError
-        If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
-        inputs in `input_range` exceed the bounds of the drive; if "thorough", "series" or
-        "lyapunov" is requested for more than 3000 units; if `step_range` is not
-        0 < shortest <= longest < infinity, or is combined with "thorough", "series" or, with
+        If a bound is NaN, infinite or of a wrong shape, or a lower bound exceeds the upper one; if
+        a name is not known; if inputs in `input_range` exceed the bounds of the drive; if
+        "thorough", "series" or "lyapunov" is requested for more than 3000 units; if `step_range` is
+        not 0 < shortest <= longest < infinity, or is combined with "thorough", "series" or, with
         different leak rates, "two_norm" or "lyapunov".
 
     Notes
@@ -160,7 +162,7 @@ def certify(
     P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the last
     is a numerical radius below 1 in a scaling of the units. If "two_norm" proves contraction for
     unequal leak rates, differences need not shrink at each step. For one unit `bias_bounds` proves
-    more: gains of 1 and below -1.
+    more: it also covers a gain of 1, and gains below -1.
 
     The theorems are about the exact map. `Certificate.resolution` is the distance that trajectories
     may keep in floating point: chains of units with steep slopes amplify rounding errors, so that

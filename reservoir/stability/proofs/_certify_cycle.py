@@ -61,12 +61,13 @@ def certify_cycle(
     inputs : array of shape (period, n_features)
         One period of the input; one row is a constant input.
     feedback : array of shape (period, n_outputs), optional
-        Previous output that each step receives; required with feedback weights.
+        The previous output, which each step receives; required if the reservoir has feedback
+        weights.
     method : {"auto", "thorough", "max_norm", "series", "lyapunov"}, default="auto"
         "max_norm" multiplies bounds of the Jacobians' absolute values over the period. "lyapunov"
         searches for quadratic norms, which use the signs of W: one norm for all steps, then a
-        separate norm for each step; up to 1000 units. "auto" tries the first, then the second up to
-        300 units, with separate norms if that takes at most about a second
+        separate norm for each step; up to 1000 units. "auto" tries "max_norm", then "lyapunov" up
+        to 300 units, with separate norms if that takes at most about a second
         (``period * n_units ** 3 <= 3e7``). "series" is the series about the mean slopes, within
         windows of a few steps. "thorough" tries all three and also follows zonotopes; "thorough"
         and "series" support up to 500 units.

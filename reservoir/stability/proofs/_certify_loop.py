@@ -54,7 +54,8 @@ def certify_loop(
     ----------
     model : fitted ESNRegressor with the built-in ridge, or Reservoir
     readout : (coef, intercept), optional
-        Required with a Reservoir: coef of shape (n_outputs, n_units [+ n_features]), states first.
+        The linear readout; required with a Reservoir. coef has shape (n_outputs, n_units [+
+        n_features]): the weights of the states come first.
     include_input : bool, optional
         Whether coef contains weights of the input; required with a Reservoir.
     exog : array of shape (n_exog,), optional
@@ -66,7 +67,7 @@ def certify_loop(
         norm of states and outputs, which uses the signs of the weights and the cancellation in the
         readout. It supports up to 1000 units and outputs, and only a `clip` whose bounds the
         outputs do not reach: a clip that acts is a second nonlinearity, which this proof does not
-        cover. "auto" tries the first, then the second up to 300 units and outputs.
+        cover. "auto" tries "max_norm", then "lyapunov" up to 300 units and outputs.
 
     Returns
     -------
@@ -79,9 +80,9 @@ def certify_loop(
     Raises
     ------
     TypeError, ValueError
-        If the readout is not linear or has a wrong shape, `clip` is crossed, or `method` is not
-        known or does not support so many units; UnboundedActivationError if the activation is
-        unbounded or has no enclosure.
+        If the readout is not linear or has a wrong shape, the lower bound of `clip` exceeds the
+        upper, or `method` is not known or does not support so many units; UnboundedActivationError
+        if the activation is unbounded or has no enclosure.
 
     Notes
     -----
@@ -179,9 +180,9 @@ class _Loop:
         through_weights = reservoir.W_fb is not None
         n_fed = 0 if through_weights else q
         if through_weights and reservoir.n_outputs != q:
-            raise ValueError(f"coef has {q} rows; W_fb has {reservoir.n_outputs} columns.")
+            raise ValueError(f"coef has {q} rows, but W_fb has {reservoir.n_outputs} columns.")
         if n_fed > reservoir.n_features:
-            raise ValueError(f"coef has {q} rows; W_in has {reservoir.n_features} columns.")
+            raise ValueError(f"coef has {q} rows, but W_in has {reservoir.n_features} columns.")
         given = _read_exog(exog, reservoir.n_features - n_fed)
         # The matrices of the loop. Exogenous inputs are constant: they go into b and c.
         self.V = reservoir.W_fb.astype(float) if through_weights else W_in[:, :q]  # type: ignore[union-attr]

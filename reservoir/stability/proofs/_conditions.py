@@ -33,7 +33,7 @@ _SUFFICIENT = (
 class EchoStateConditions:
     """Conditions on W and the leak rate; a sufficient one holds if its number is below 1.
 
-    The last two require less than those before them, and so hold for more networks.
+    The last two are weaker than the other sufficient conditions, and hold for more networks.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class EchoStateConditions:
         Spectral radius of ``|W|``.
     diagonal_schur : float
         Least ``||P W P^-1||_2`` over diagonal P that a search has found; if it is below 1, W is
-        diagonally Schur stable [2]_. Never above the two numbers before.
+        diagonally Schur stable [2]_. It never exceeds `spectral_norm` or `abs_radius`.
     numerical_radius : float
         Numerical radius of ``P W P^-1``, the largest ``|x* P W P^-1 x|`` over complex vectors x of
         norm 1, with a diagonal P that makes it small [3]_. With a leak it is the largest
         ``Re x* P W F P^-1 x``, where F, the diagonal of ``a / (exp(i t) - 1 + a)``, is the
-        frequency response of the leaky means at any frequency t. Never above `diagonal_schur`: it
-        uses the signs of W, and is a fifth lower for random matrices. Computed to about 1e-4,
-        mostly better.
+        frequency response of the leaky means at any frequency t. It never exceeds `diagonal_schur`:
+        it uses the signs of W, and is about a fifth lower for random matrices. It is computed to an
+        accuracy of about 1e-4, mostly better.
     sufficient : bool
         Whether the echo state property is proved, for every input and bias: one of the last four
         numbers is below 1, rounding included. `certify` then proves it as well.
@@ -125,6 +125,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
         Recurrent weights of units whose activation has slopes between 0 and 1, such as tanh. For a
         `Reservoir` or fitted estimator pass its W.
     leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
+        The leak rates.
 
     Returns
     -------
@@ -139,10 +140,10 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
 
     Notes
     -----
-    The first three sufficient conditions do not depend on the leak: with r the number, differences
-    decay at every rate above ``1 - a_min (1 - r)``, unequal leaks included. The fourth condition at
-    leak 1 implies it at every equal leak, and is weaker the smaller the leak; with unequal leaks it
-    is computed, and proved, for these leaks.
+    The first three sufficient conditions do not depend on the leak: if r is the condition's number,
+    differences decay at every rate above ``1 - a_min (1 - r)``, also with unequal leaks. The fourth
+    condition at leak 1 implies it at every equal leak, and is weaker the smaller the leak; with
+    unequal leaks it is computed, and proved, for these leaks.
 
     The proofs are bounds of Collatz and Wielandt, and Cholesky factorisations with Rump's (2006)
     correction. Beyond 3000 units ``||B||^2 <= rho(|B'B|)`` replaces the latter. A numerical

@@ -73,7 +73,7 @@ def series_cycle_norm(
 ) -> tuple[float, Array]:
     """Return r and v > 0 as `cycle_rate` does, by a series about the mean slopes.
 
-    With D_c the middle of the slopes of step t, and D_r their largest distance from it, the
+    With D_c the midpoint of the slopes of step t, and D_r their largest distance from it, the
     difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
     ``|q_t| <= a D_r |W e|``. Within a window of steps the products of the C_t are formed, which
     keeps the signs of the weights; from one window to the next only bounds of ``|e|`` are kept.

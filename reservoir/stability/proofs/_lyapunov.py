@@ -192,8 +192,8 @@ def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
 def _riccati(step: Step, s: float, rest: Array) -> Array | None:
     """Return the P required by the bounds of the slopes, in floating point; None if there is none.
 
-    With the middle slope included in the linear part, P solves the Riccati equation of the bounded
-    real lemma, by structured doubling (Chu, Fan, Lin and Wang 2004).
+    With the midpoint of the slopes included in the linear part, P solves the Riccati equation of
+    the bounded real lemma, by structured doubling (Chu, Fan, Lin and Wang 2004).
     """
     n = len(step.A)
     of_outputs = rest[:, None] * uncertain_part(step)
@@ -220,7 +220,7 @@ def _riccati(step: Step, s: float, rest: Array) -> Array | None:
 
 
 def linear_part(step: Step) -> Array:
-    """Return the step's matrix at the middle slopes."""
+    """Return the step's matrix at the midpoints of the slopes' intervals."""
     middle = 0.5 * (step.least + step.largest)
     if step.A.ndim == 1:
         return np.diag(step.A) + (step.B * middle)[:, None] * step.K

@@ -1,7 +1,7 @@
 """Contraction over a period in quadratic norms, one for all steps or one for each: theorem C5.
 
 With a norm for each step, ``e' P_{t+1} e`` after step t is at most s^2 times ``e' P_t e`` before
-it. Over a period this leads from P_0 to P_T, and P_0 is at most mu times P_T.
+it. Over a period this leads from P_0 to P_T, and P_0 <= mu P_T in the Loewner order.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _proved(steps: list[Step], s: float, rest: Array, powers: Array) -> CycleNor
 
 
 def _norms(steps: list[Step], s: float, rest: Array, factor: float) -> list[Array] | None:
-    """Return P_0 to P_T in floating point, with P_0 below factor times P_T; None if not found.
+    """Return P_0 to P_T in floating point, with P_0 <= factor * P_T; None if not found.
 
     They are computed backwards from zero, each by a step of the Riccati equation of the bounded
     real lemma. The norms only grow: if none are found, they exceed what the multipliers allow.
@@ -187,7 +187,7 @@ def _one_back(step: Step, P: Array, s: float, rest: Array) -> Array | None:
 
 
 def _is_smaller(P: Array, other: Array, factor: float) -> bool:
-    """Whether P is below factor times `other`, in floating point."""
+    """Whether P < factor * other in the Loewner order, in floating point."""
     try:
         linalg.cholesky(factor * other - P, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:

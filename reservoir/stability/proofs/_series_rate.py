@@ -1,8 +1,8 @@
 """Contraction by a series about the mean slopes: theorem C4.
 
 Two states under the same input differ by e, and after a step by (1 - a) e + a D W e, where a is the
-leak rate and D a diagonal of slopes. Let D_c be the middle of the slopes in the box, and D_r their
-largest distance from it. Then the step is J e + q with J = (1 - a) I + a D_c W and
+leak rate and D a diagonal of slopes. Let D_c be the midpoint of the slopes in the box, and D_r
+their largest distance from it. Then the step is J e + q with J = (1 - a) I + a D_c W and
 ``|q| <= a D_r |W e|``. Powers of J keep the signs of the weights, which theorem C2 discards.
 """
 
