@@ -651,7 +651,7 @@ def test_closed_loop_checks_its_arguments():
         ValueError, match=r"exog has 2 columns, but the reservoir has n_features=2: at least"
     ):
         run_closed_loop(plain, good, 3, exog=np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=r"exog has 0 columns; .* and feedback weights"):
+    with pytest.raises(ValueError, match=r"exog has 0 columns, but .* it has feedback weights"):
         run_closed_loop(fed, good, 3)
     with pytest.raises(ValueError, match=r"exog has 2 rows, but n_steps=3"):
         run_closed_loop(fed, good, 3, exog=np.zeros((2, 2)))
