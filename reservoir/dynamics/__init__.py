@@ -1,7 +1,7 @@
 """The reservoir and its state update.
 
-`Reservoir` is immutable data; the functions of this package run it, step it and linearise it. The
-state update with leak rate a is::
+`Reservoir` is an immutable record of the weights; the functions of this package run it over a
+series, take single steps, and linearise a step. The state update with leak rate a is::
 
     x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])
 """

@@ -1,4 +1,4 @@
-"""The engine "numba": compiled kernels run on a reservoir's arrays."""
+"""The engine "numba": compiled kernels that run on a reservoir's arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reservoir.dynamics import reference
 from reservoir.dynamics.engines import code_of
 from reservoir.dynamics.reservoir import Reservoir
 
-_LANE_STEPS = 1024  # steps of pooled sequences in one kernel call; even
-_FEW_INPUTS = 8  # up to so many inputs the kernel adds them itself; for more a GEMM is faster
+_LANE_STEPS = 1024  # steps of pooled sequences in one kernel call; must be even
+_FEW_INPUTS = 8  # largest number of inputs that the kernel adds itself; above it a GEMM is faster
 
 
 def advance(
@@ -25,7 +25,7 @@ def advance(
     feedback: Array | None,
     kicks: Array | None,
 ) -> None:
-    """Run one block of steps with a kernel; parameters and results as in `reference.advance`.
+    """Run one block of steps with a kernel; the parameters are those of `reference.advance`.
 
     For an activation that the kernels do not support, only the product W x is compiled.
     """
@@ -35,10 +35,10 @@ def advance(
         reference.project(reservoir, X, feedback, block)
         reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
         return
-    # the kernel writes to C-ordered memory only; other memory is filled from a copy
+    # the kernel writes to C-ordered memory only; any other memory is filled from such a buffer
     ready = place.flags.c_contiguous and place.flags.writeable
     buffer = place if ready else np.empty_like(place, order="C")
-    # few inputs are added by the kernel, many by a matrix product for the whole block
+    # the kernel adds few inputs itself; many inputs enter by one matrix product per block
     inputs = X if feedback is None else np.hstack([X, feedback])
     few = inputs.shape[1] <= _FEW_INPUTS and not sp.issparse(reservoir.W_in)
     if not few:
@@ -69,14 +69,15 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         The features, then the outputs that are fed back, if any.
     place : array of shape (8, n_steps, n_units)
-        Written: the states. The rows of one sequence must be contiguous; different sequences need
-        not be adjacent.
+        Memory that the states are written to. The rows of one sequence must be contiguous;
+        different sequences need not be adjacent.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
     lanes = _kernels.LANES
     state = np.zeros((reservoir.n_units, lanes), reservoir.dtype)
     state[:, :n_sequences] = states.T
-    # lanes last, as the kernel reads them; the last input is 1, for the bias; unused lanes get 0
+    # the kernel reads lanes along the last axis; the last input is 1, for the bias; unused lanes
+    # receive 0
     received = np.ones((n_steps, n_inputs + 1, lanes), reservoir.dtype)
     received[:, :n_inputs, :n_sequences] = inputs.transpose(1, 2, 0)
     received[:, :n_inputs, n_sequences:] = 0.0
@@ -88,17 +89,19 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
 
 
 class PooledLanes:
-    """Runs up to eight sequences side by side and pools their states; callable repeatedly.
+    """Runs up to eight sequences side by side and pools their states; can be called repeatedly.
 
     Parameters
     ----------
     reservoir : Reservoir
         With a sparse W and an activation that the kernels support.
     thresholds : array of shape (n_thresholds, n_units)
+        For each unit, the levels above which its states are counted.
     longest : int
-        Steps of the longest sequence in any call.
+        Number of steps of the longest sequence in any call.
     wanted : bool
-        Which sums are computed: `moments`, `ends`, `last`, as in `_kernels.lane_sums`.
+        Whether to compute each kind of sum: `moments`, `ends` and `last`, as in
+        `_kernels.lane_sums`.
     """
 
     def __init__(
@@ -121,16 +124,17 @@ class PooledLanes:
         states : array of shape (n_sequences, n_units)
             The states before the first step.
         series : sequence of arrays of shape (n_steps_i, n_features)
+            The inputs of each sequence.
         """
         reservoir, code = self.reservoir, code_of(self.reservoir)
         assert code is not None
         _kernels.begin_lanes(self.sums, self.work, states)
-        # unused lanes are run as well, with zeros as inputs
+        # unused lanes run as well, with inputs of zero
         longest = max(map(len, series))
         lengths = np.full(_kernels.LANES, longest, np.int64)
         lengths[: len(series)] = [len(X) for X in series]
         done = np.zeros(_kernels.LANES)
-        # in blocks of steps, with the lanes last and, after the inputs, a constant 1 for the bias
+        # run in blocks of steps; lanes are the last axis, and the last input is 1, for the bias
         for begin in range(0, longest, _LANE_STEPS):
             received = self.received[: longest - begin]
             received[:, :-1], received[:, -1] = 0.0, 1.0
@@ -145,7 +149,7 @@ class PooledLanes:
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:
-    """Return a function ``add(x, z)`` that adds W x to z in place, the product compiled."""
+    """Return a function ``add(x, z)`` that adds W x to z in place with a compiled product."""
 
     def add(x: Array, z: Array) -> None:
         z += _kernels.multiply(reservoir._packed, x)

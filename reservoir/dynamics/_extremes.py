@@ -27,9 +27,9 @@ class StatesError(ValueError):
     step : int
         The first step whose state is not finite.
     reason : str
-        The cause and the remedy: the end of the message.
+        The cause and the remedy, which end the message.
     series : str or None
-        Name of the series in the message, if it is one of several.
+        Name of the series in the message; None if there is only one series.
     """
 
     def __init__(self, step: int, reason: str, series: str | None = None) -> None:
@@ -44,11 +44,11 @@ class StatesError(ValueError):
 def may_overflow(
     reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
 ) -> bool:
-    """Whether some unit's sum might overflow while the states stay within [-1, 1].
+    """Whether the sum that a unit receives might overflow while the states stay within [-1, 1].
 
-    The answer uses a bound: the largest input times the largest row sum of the weights. `noise` is
-    the standard deviation of the state noise. States of an unbounded activation may grow beyond
-    [-1, 1] and overflow even if the answer is False.
+    The sum is bounded by the largest input times the largest row sum of the weights. `noise` is the
+    standard deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1]
+    and overflow even if the result is False.
     """
     given = [array for array in (X, state, feedback) if array is not None]
     # no normal deviate exceeds 50 standard deviations
@@ -56,7 +56,7 @@ def may_overflow(
 
 
 def largest_of(array: Array) -> float:
-    """Return the largest modulus, 0 of an empty array; not finite if an entry is not finite."""
+    """Return the largest modulus, 0 if there are no entries; not finite if any entry is not."""
     return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
 
 
@@ -66,7 +66,7 @@ def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
 
 
 def room(reservoir: Reservoir) -> float:
-    """Return the bound that a sum of moduli must not reach: a quarter of the largest float."""
+    """Return the bound that sums of moduli must not reach: a quarter of the largest float."""
     return float(np.finfo(reservoir.dtype).max) / 4  # a double, because it is compared with doubles
 
 
@@ -86,13 +86,13 @@ def check_states(
     before : array of shape (n_units,)
         The state before the first row of `block`.
     X, feedback : arrays of shape (rows, n_features) and (rows, n_outputs), or None
-        Inputs, and outputs fed back, of the steps.
+        The inputs of the steps, and the outputs that are fed back.
     block : array of shape (rows, n_units)
-        The states.
+        The states after the steps.
     start : int
-        Number of the block's first row in the series, for the message.
+        Index of the block's first row in the series, for the message.
     """
-    # the normal case, in one pass: the root of the sum of squares bounds every state
+    # the normal case takes one pass: the root of the sum of squares bounds every state
     with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.sqrt(np.einsum("ij,ij->", block, block)))
         small = largest * reservoir._largest_row_sum < room(reservoir)
@@ -148,23 +148,24 @@ def check_sums_defined(
 def cancelling_units(
     reservoir: Reservoir, states: Array, X: Array, feedback: Array | None
 ) -> Array:
-    """Return for each row a unit whose positive and negative terms both overflow, or -1.
+    """Return, for each row, a unit whose positive and negative terms both overflow; -1 if none.
 
-    Whether such a sum is infinity, minus infinity or NaN depends on the order of its terms, and so
-    on the engine. If only one side overflows, the sum has the sign of that side in any order, and a
-    bounded activation saturates.
+    Whether the sum of such a unit is infinity, minus infinity or NaN depends on the order of its
+    terms, and therefore on the engine. If only the positive or only the negative terms overflow,
+    the sum has their sign in any order, and a bounded activation saturates.
 
     Parameters
     ----------
     reservoir : Reservoir
     states, X, feedback : arrays of shape (rows, n_units), (rows, n_features), (rows, n_outputs)
-        The state before each step, the input, and the output that is fed back (or None).
+        The state before each step, the input, and the output that is fed back. `feedback` is None
+        if no outputs are fed back.
 
     Returns
     -------
     array of shape (rows,), int
     """
-    # the sums of the positive terms of each unit and of the moduli of its negative terms
+    # for each unit, the sum of its positive terms and the sum of the moduli of its negative terms
     positive = np.tile(np.maximum(reservoir.bias, 0), (len(X), 1))
     negative = np.tile(np.maximum(-reservoir.bias, 0), (len(X), 1))
     parts = [(reservoir.W, states), (reservoir.W_in, X)]
@@ -182,7 +183,8 @@ def cancelling_units(
 def _sides(M: Matrix, rows: Array) -> tuple[Array, Array]:
     """Return the products of M with each row, split into positive and negative terms.
 
-    Two arrays of shape (n_rows, n_units), both non-negative; their difference is ``rows @ M.T``.
+    The result is two non-negative arrays of shape (n_rows, n_units), whose difference is
+    ``rows @ M.T``.
     """
     up, down = _clipped(M), _clipped(-M)
     more, less = np.maximum(rows, 0).T, np.maximum(-rows, 0).T

@@ -1,4 +1,4 @@
-"""Several sequences run side by side: W times a block of states, one column per sequence."""
+"""Runs of several sequences side by side: W times a matrix with one state per column."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from reservoir.dynamics.open_loop import (
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
-# Fewer sequences than this are run one by one. True: with the kernel for eight lanes, which
-# computes all lanes, used or not; False: with NumPy.
+# Fewer sequences than this are run one by one. The key True is for the kernel for eight lanes,
+# which computes all lanes, used or not; the key False is for NumPy.
 _FEWEST = {True: 5, False: 2}
 _BLOCK_SIZE = 2**19  # numbers in a block of states: 4 MiB of doubles
 _BLOCK_ROWS = 512
@@ -43,18 +43,18 @@ def run_many(
 ) -> list[Array]:
     """Drive the reservoir with several series, each from a separate initial state.
 
-    The states are those of `run` for each series, to rounding, in less time: the series are
-    advanced side by side, and each step reads W once for all of them.
+    The states agree with `run` on each series up to rounding, but take less time to compute: the
+    series are advanced side by side, and each step reads W once for all of them.
 
     Parameters
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_samples, n_features)
-        The lengths may differ.
+        The inputs of each series; the lengths may differ.
     initial_states : array of shape (n_series, n_units), optional
         The states before the first steps; zero by default.
     feedback : sequence of arrays of shape (n_samples, n_outputs), optional
-        As in `run`, one per series.
+        Outputs that are fed back, as in `run`, one array per series.
     dt : sequence of arrays of shape (n_samples,), optional
         Duration of each step, as in `run`, one array per series.
     engine : {"auto", "numpy", "numba"}, default="auto"
@@ -63,12 +63,13 @@ def run_many(
     Returns
     -------
     list of arrays of shape (n_samples, n_units)
+        The states of each series.
 
     Raises
     ------
     ValueError
-        As `run`; and if the number of initial states, of arrays in `feedback` or of arrays in `dt`
-        differs from the number of series.
+        In the same cases as `run`, and if the number of initial states, of arrays in `feedback` or
+        of arrays in `dt` differs from the number of series.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -85,7 +86,7 @@ def run_many(
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
-        # series that are too few for lanes are run one by one and need no memory for other lanes
+        # a group too small for the lanes is run one by one and needs no memory for unused lanes
         n_lanes = plan.size if len(group) >= _FEWEST[plan.lanes] else len(group)
         with room_for_states(n_lanes, longest, reservoir.n_units, reservoir.dtype):
             whole = np.empty((n_lanes, longest, reservoir.n_units), reservoir.dtype)
@@ -94,7 +95,7 @@ def run_many(
         rows = sum(len(plan.inputs[i]) for i in group)
         for i, memory in zip(group, whole, strict=False):
             part = memory[: len(plan.inputs[i])]
-            # a view of the group's memory, unless more than half of that would be padding
+            # a view of the group's memory, unless more than half of that memory is padding
             states[i] = part if 2 * rows >= len(whole) * longest else part.copy()
     return states
 
@@ -108,7 +109,7 @@ def iter_many(
     dt: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> Iterator[tuple[int, int, Array]]:
-    """Drive the reservoir with several series, block by block.
+    """Drive the reservoir with several series and yield their states block by block.
 
     Parameters
     ----------
@@ -118,17 +119,17 @@ def iter_many(
     Yields
     ------
     index : int
-        Number of the series that the block belongs to. Blocks of one series are in order; blocks of
+        Index of the series that the block belongs to. Blocks of one series are in order; blocks of
         different series are interleaved.
     start : int
         First row of the block in the series.
     block : array of shape (rows, n_units)
-        The states; the memory is reused, so copy the states that you keep.
+        The states. The memory is reused for later blocks: copy the states that you keep.
 
     Raises
     ------
     ValueError, ImportError
-        As `run_many`.
+        In the same cases as `run_many`.
 
     Examples
     --------
@@ -144,30 +145,33 @@ def iter_many(
 
 
 class Plan(NamedTuple):
-    """Checked inputs and a plan for running them: groups of series, and the engine.
+    """The checked arguments of `run_many`, with the groups and the engine for running them.
 
     Attributes
     ----------
     reservoir : Reservoir
     inputs : list of arrays of shape (n_samples_i, n_features)
+        The inputs of each series.
     feedback : list of arrays of shape (n_samples_i, n_outputs), or of None
+        The outputs fed back in each series; None for each series without feedback weights.
     gaps : list of arrays of shape (n_samples_i,), or None
-        Durations of the steps, if they differ.
+        The durations of the steps; None if every step has duration 1.
     starts : array of shape (n_series, n_units)
         The states before the first steps.
     engine : {"numba", "numpy"}
-        Engine for series, or remaining parts of series, that are run alone.
+        Engine for the series, or remaining parts of series, that are run alone.
     lanes : bool
-        Whether groups are run by the kernel for eight lanes, instead of NumPy.
+        Whether groups are run by the kernel for eight lanes instead of NumPy.
     size : int
         The largest number of series in a group.
     check : bool
         Whether states may become infinite and must be checked.
     groups : list of lists of int
-        Series that run side by side, longest first; empty series are in no group.
+        Indices of the series in each group, longest series first; the series of a group run side by
+        side, and empty series are in no group.
     name_of : function of int, or None
-        Returns the name of a series in messages; with None, an error for states that are not finite
-        does not name the series.
+        Function that returns the name of a series in messages. If it is None, an error for states
+        that are not finite does not name the series.
     """
 
     reservoir: Reservoir
@@ -205,7 +209,7 @@ def make_plan(
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
-    # one engine for all series: if a sum may overflow in one, the NumPy reference runs them all
+    # one engine for all series: if a sum may overflow in one series, the NumPy reference runs all
     bounded = get_activation(reservoir.activation).bounded
     others = [starts, *(F for F in received if F is not None)]
     extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
@@ -217,7 +221,7 @@ def make_plan(
     order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
     size = _kernels.LANES if lanes else min(_GROUP, max(len(order), 1))
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
-    chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
+    chosen = "numba" if kernels else "numpy"  # the total length decides, also for series run alone
     check = extreme or not bounded
     return Plan(
         reservoir, inputs, received, gaps, starts, chosen, lanes, size, check, groups, name_of
@@ -225,7 +229,7 @@ def make_plan(
 
 
 def by_number(i: int) -> str:
-    """Return the name of a series in messages, if the caller has no name for it."""
+    """Return the default name of a series in messages: its index in `series`."""
     return f"series[{i}]"
 
 
@@ -233,7 +237,10 @@ def _each_feedback(
     reservoir: Reservoir, feedback: Sequence[Any] | None, inputs: list[Array]
 ) -> list[Array | None]:
     if feedback is not None and len(feedback) != len(inputs):
-        raise ValueError(f"feedback has {len(feedback)} items; there are {len(inputs)} series.")
+        raise ValueError(
+            f"feedback has {len(feedback)} items, but there are {len(inputs)} series. It needs one "
+            "array per series."
+        )
     given = [None] * len(inputs) if feedback is None else feedback
     return [as_feedback(reservoir, F, len(X)) for F, X in zip(given, inputs, strict=True)]
 
@@ -242,13 +249,16 @@ def _each_gaps(
     reservoir: Reservoir, dt: Any, inputs: list[Array], engine: str, called: Callable[[int], str]
 ) -> list[Array]:
     if len(dt) != len(inputs):
-        raise ValueError(f"dt has {len(dt)} items; there are {len(inputs)} series.")
+        raise ValueError(
+            f"dt has {len(dt)} items, but there are {len(inputs)} series. It needs one array per "
+            "series."
+        )
     pairs = enumerate(zip(dt, inputs, strict=True))
     return [as_gaps(f"dt of {called(i)}", reservoir, d, len(X), engine) for i, (d, X) in pairs]
 
 
 def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ...]:
-    """Return the argument `leaks` of `reference.advance_many`, if any, for steps of a group."""
+    """Return ``(leaks,)`` for `reference.advance_many`; () if all steps have duration 1."""
     if plan.gaps is None:
         return ()
     rate, dtype = plan.reservoir.leak_rate, plan.reservoir.dtype
@@ -259,22 +269,22 @@ def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ..
 def lockstep(
     plan: Plan, group: list[int], whole: Array | None = None
 ) -> Iterator[tuple[int, int, Array]]:
-    """Run a group of series side by side, and the last few remaining ones one by one.
+    """Run a group of series side by side; when only a few have steps left, run these one by one.
 
     The states are written to `whole`, of shape (plan.size, longest, n_units), or by default to a
-    buffer that the next block overwrites. Yields the number of the series, the first row of a
+    buffer that the next block overwrites. Yields the index of the series, the first row of the
     block, and the block, as `iter_many` does.
     """
     reservoir, inputs, feedback = plan.reservoir, plan.inputs, plan.feedback
     n_units = reservoir.n_units
-    # steps in a block: few enough that its states stay small, but at least 8
+    # steps in a block: few enough for its states to stay small, but at least 8
     rows = int(np.clip(_BLOCK_SIZE // (n_units * plan.size), 8, _BLOCK_ROWS))
     reused = None if whole is not None else np.empty((plan.size, rows, n_units), reservoir.dtype)
     states, now = plan.starts[group], 0
     advance = _compiled.advance_lanes if plan.lanes else reference.advance_many
     while len(group) >= _FEWEST[plan.lanes]:
-        # advance all series of the group to the end of the shortest one, or of the block; the group
-        # is sorted by length, so the last series is the shortest
+        # advance all series of the group to the end of the shortest series or of the block,
+        # whichever is first; the group is sorted by length, so the last series is the shortest
         stop = min(now + rows, len(inputs[group[-1]]))
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
         here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
@@ -290,7 +300,7 @@ def lockstep(
                     check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
-    # too few series remain to share a product: continue each alone
+    # too few series remain to share a product: run the rest of each series alone
     for k, (i, state) in enumerate(zip(group, states, strict=True)):
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]
@@ -310,7 +320,7 @@ def lockstep(
 
 @contextlib.contextmanager
 def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
-    """Add the name of the series, and `before` to the step, to an error for states not finite."""
+    """Complete a `StatesError`: set the name of the series, and add `before` to the step."""
     try:
         yield
     except StatesError as error:

@@ -1,4 +1,4 @@
-"""Features that a readout receives instead of the states: squares, or a function of the states."""
+"""Features that a readout receives instead of the states: squares or a function of the states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice
 
 Function = Callable[[Array], Array]
-_TOLERANCE = 1e-3  # of the largest result: smaller differences between rows are rounding
+_TOLERANCE = 1e-3  # relative to the largest result: smaller differences are rounding errors
 
 
 class Squares(NamedTuple):
@@ -20,12 +20,14 @@ class Squares(NamedTuple):
     Attributes
     ----------
     width : callable
-        ``width(n_units)`` is the number of features.
+        ``width(n_units)`` returns the number of features.
     write : callable
-        ``write(states, place)`` fills `place`, (n_rows, width), from states, (n_rows, n_units).
+        ``write(states, place)`` fills `place`, of shape (n_rows, width), with the features of
+        states of shape (n_rows, n_units).
     split : callable
-        ``split(coef, n_units)`` splits the weights of the features, (n_outputs, width), into the
-        weights of states and of squares, (n_outputs, n_units) each, for compiled closed loops.
+        ``split(coef, n_units)`` splits the weights of the features, of shape (n_outputs, width),
+        into the weights of the states and the weights of their squares, each of shape
+        (n_outputs, n_units), for compiled closed loops.
     """
 
     width: Callable[[int], int]
@@ -54,7 +56,7 @@ def _split_even_square(coef: Array, n_units: int) -> tuple[Array, Array]:
     return np.where(even, 0, coef), np.where(even, coef, 0)
 
 
-#: Name, a value of the parameter `augment` -> features that the readout receives.
+#: Value of the parameter `augment` -> features that the readout receives.
 AUGMENTS: dict[str, Squares] = {
     "square": Squares(lambda n_units: 2 * n_units, _write_square, _split_square),
     "even_square": Squares(lambda n_units: n_units, _write_even_square, _split_even_square),
@@ -68,16 +70,17 @@ def check_augment(augment: Any) -> None:
     if not isinstance(augment, str):
         raise TypeError(
             f"augment={augment!r} must be None, a name ({', '.join(AUGMENTS)}) or a function of "
-            "states, (n_rows, n_units)."
+            "states of shape (n_rows, n_units)."
         )
     check_choice("augment", augment, AUGMENTS)
 
 
 def augmented_width(augment: Any, states: Array, *, check: bool = True) -> int:
-    """Return the number of features that are computed from states, given example rows.
+    """Return the number of features that `augment` computes from the states of the units.
 
-    A function is called on these rows. Its result must have one row for each row; with `check`, the
-    result must also be finite, and a row of it must not depend on the other rows.
+    If `augment` is a function, it is called on `states`, a few example rows. Its result must have
+    one row per row of states; with `check`, the result must also be finite, and none of its rows
+    may depend on the other rows of states.
     """
     n_units = states.shape[1]
     if augment is None:
@@ -100,10 +103,10 @@ def augmented_width(augment: Any, states: Array, *, check: bool = True) -> int:
 
 
 def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = True) -> None:
-    """Write the features for states, (n_rows, n_units), into `place`, (n_rows, width).
+    """Write the features of states, (n_rows, n_units), into `place`, (n_rows, width).
 
-    With `check`, a function must return finite values; closed loops omit the check, because in a
-    loop that diverges the function is not the cause.
+    With `check`, raise if `augment` is a function that returns values that are not finite. Closed
+    loops omit this check: when a loop diverges, the function is not the cause.
     """
     if isinstance(augment, str):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -113,10 +116,10 @@ def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = 
 
 
 def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Array | None]:
-    """Return a readout's weights for kernels: the weights of states and inputs, and of squares.
+    """Split a readout's weights for kernels: weights of states and inputs, and weights of squares.
 
-    `coef` has shape (n_outputs, width [+ n_features]); the second result, (n_outputs, n_units), is
-    None without `augment`.
+    `coef` has shape (n_outputs, width [+ n_features]). The second result has shape
+    (n_outputs, n_units); it is None if `augment` is None.
     """
     if augment is None:
         return coef, None
@@ -129,7 +132,7 @@ def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Arr
 def _called(
     function: Function, states: Array, n_columns: int | None, *, check: bool = True
 ) -> Array:
-    """Return the checked result of a function for states; `n_columns` is None if not yet known."""
+    """Return ``function(states)`` after checks; if `n_columns` is None, any width is allowed."""
     given = np.asarray(function(states))
     shape = (len(states), "any number" if n_columns is None else n_columns)
     fits = given.ndim == 2 and len(given) == len(states) and given.shape[1] > 0

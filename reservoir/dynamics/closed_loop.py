@@ -1,4 +1,4 @@
-"""Closed loop: a reservoir whose readout's outputs are fed back as its inputs."""
+"""Closed loops: runs of a reservoir in which the outputs of its readout are fed back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reservoir.dynamics.open_loop import as_series, block_rows
 from reservoir.dynamics.reference import recurrence
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
-_PRODUCT_ROWS = 64  # exogenous rows that are multiplied with the weights at once
+_PRODUCT_ROWS = 64  # exogenous rows that are multiplied by the weights at once
 
 
 def run_closed_loop(
@@ -37,7 +37,7 @@ def run_closed_loop(
     return_steps: bool = False,
     engine: str = "auto",
 ) -> Any:
-    """Run the reservoir in closed loop (free-running): its outputs are fed back.
+    """Run the reservoir in closed loop (free-running): each step receives the previous output.
 
     Without feedback weights the previous output is part of the input: step k receives
     ``u[k] = [y[k-1], exog[k]]``. With feedback weights the output enters through them, and
@@ -47,12 +47,13 @@ def run_closed_loop(
     ----------
     reservoir : Reservoir
     readout : (coef, intercept) or callable
-        ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
-        or ``readout(features) -> (n_outputs,)``. The features are the state, or the result of
-        `augment` for it, followed by the input if `include_input`. A callable must neither keep nor
-        modify the array that it receives: the array is reused for every step.
+        Either the coefficients of ``y[k] = coef @ features + intercept``, where coef has shape
+        (n_outputs, n_units [+ n_features]), or a function ``readout(features) -> (n_outputs,)``.
+        The features are the state, or the result of `augment` for the state, followed by the input
+        if `include_input` is set. A function must neither keep nor modify the array that it
+        receives: the array is reused for every step.
     n_steps : int
-        Number of steps; with 0 the result has no rows.
+        Number of steps; with 0, the outputs have no rows.
     initial_state : array of shape (n_units,), optional
         The state before the first step; zero by default.
     initial_output : array of shape (n_outputs,), optional
@@ -62,47 +63,51 @@ def run_closed_loop(
     include_input : bool, default=False
         Whether the features contain the input after the state.
     augment : {"square", "even_square"} or callable, optional
-        Features computed from the state x and used instead of it. "square": [x, x^2];
-        "even_square": x with the entries of even index squared; a function: its result for states
-        of shape (n_rows, n_units), one row for each row.
+        Features that are computed from the state x and replace it. "square" uses [x, x^2], and
+        "even_square" uses x with the entries of even index squared. A function receives states of
+        shape (n_rows, n_units) and returns an array with one row of features per row.
     clip : (low, high) or callable, optional
-        Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped before they
-        are fed back; the returned outputs are not clipped. The inputs of a reservoir whose
-        stability is certified for a range then stay in that range. Alternatively a function of the
-        outputs of one step, (n_outputs,), that returns the values to feed back instead, of the same
-        shape: a threshold or a projection, for example.
+        Bounds to which outputs are clipped before they are fed back, each a number or an array of
+        shape (n_outputs,); the returned outputs are not clipped. If the stability of a reservoir is
+        certified for a range of inputs, clipping keeps the outputs fed back in that range.
+        Alternatively, a function that receives the outputs of one step, of shape (n_outputs,), and
+        returns the values to feed back, of the same shape: a threshold or a projection, for
+        example.
     return_steps : bool, default=False
-        Whether to also return `n_valid`, instead of warning if the loop diverges.
+        Whether to return `n_valid` as a third result, instead of warning if the loop diverges.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`. If the readout, `augment` or `clip` is a function, "auto" uses NumPy.
-        Otherwise it uses NumPy for the first steps, too few to be worth compiled kernels, so that a
-        longer loop begins with exactly the same bits as a shorter one.
+        Otherwise NumPy runs the first steps, as many as would not repay loading compiled kernels,
+        and kernels run the rest, so that a longer loop begins with exactly the same bits as a
+        shorter one.
 
     Returns
     -------
     outputs : array of shape (n_steps, n_outputs)
+        The output of each step.
     state : array of shape (n_units,)
-        The state after the last step.
+        The state after the last step; if the loop diverged, the last finite state.
     n_valid : int
-        Only if `return_steps`: the number of steps that stayed finite, n_steps unless the loop
-        diverged.
+        Number of steps that stayed finite, which is `n_steps` unless the loop diverged. Only
+        returned if `return_steps` is set.
 
     Raises
     ------
     ValueError
-        If the shapes of readout, exog and reservoir disagree; if the bounds of `clip` are crossed,
-        or `clip` is a function that returns a wrong shape or a value that is not finite; if the sum
-        that a unit receives has infinite terms of both signs, as in `run`; if `augment` is unknown,
-        or is a function that returns a wrong shape.
+        If the shapes of `readout`, `exog` and `reservoir` disagree; if a lower bound in `clip` is
+        above the upper bound, or `clip` is a function that returns a wrong shape or a value that is
+        not finite; if the sum that a unit receives has infinite terms of both signs, as in `run`;
+        or if `augment` is an unknown name or a function that returns a wrong shape.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
     Warns
     -----
     RuntimeWarning
-        If an output or a state becomes so large that its square is not finite: the loop has
-        diverged and stops. The message gives the step; the rows from that step on repeat the last
-        output before it, so that the result has the requested shape and contains no NaN.
+        If the loop diverges, that is, an output or a state becomes so large that its square is not
+        finite. The loop then stops. The message contains the step at which it diverged; the rows
+        from that step on repeat the last output before it, so that the result has the requested
+        shape and contains no NaN.
 
     Examples
     --------
@@ -127,7 +132,7 @@ def run_closed_loop(
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = None if callable(clip) else as_limits(clip, n_outputs, dtype)
-    # a sum that overflows depends on the order of its terms; outputs may grow to the loop's limit
+    # a sum that overflows depends on the order of its terms; outputs may grow up to `loop_limit`
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
@@ -162,7 +167,7 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
     """Return the exogenous inputs, of shape (n_steps, n_exog), and the number of outputs.
 
     Without feedback weights the outputs are fed back as the first columns of the input, and `exog`
-    must contain the remaining ones.
+    must contain the remaining columns.
     """
     if exog is not None and np.ndim(exog) != 2:
         raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
@@ -171,27 +176,35 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
     n_inputs = reservoir.n_features if reservoir.W_fb is not None else n_exog
     if n_outputs < 1 or (exog is None and n_inputs > 0):
         raise ValueError(
-            f"exog has {n_exog} columns; the reservoir has n_features={reservoir.n_features}"
-            + (" and feedback weights." if reservoir.W_fb is not None else ", outputs included.")
+            f"exog has {n_exog} columns, but the reservoir has n_features={reservoir.n_features}"
+            + (
+                ": it has feedback weights, so exog must contain all of these inputs."
+                if reservoir.W_fb is not None
+                else ": at least one of these inputs must be an output that is fed back."
+            )
         )
     exog = np.zeros((n_steps, 0), reservoir.dtype) if exog is None else exog
     exog = as_series("exog", exog, n_inputs, reservoir.dtype)
     if len(exog) != n_steps:
-        raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
+        raise ValueError(
+            f"exog has {len(exog)} rows, but n_steps={n_steps}. It needs one row per step."
+        )
     return exog, n_outputs
 
 
 class _Seen(NamedTuple):
-    """The state, and the features that a readout receives.
+    """The state of a loop, and the features that its readout receives.
 
     Attributes
     ----------
     state : array of shape (n_units,)
     features : array of shape (n_seen [+ n_features],)
-        The state itself, or memory for the result of `augment`; then memory for the input.
+        Memory for the features: first the state itself, or the result of `augment` for it; then
+        the input, if the readout receives it.
     n_seen : int
         Number of features that are computed from the state.
     augment : None, str or callable
+        As in `run_closed_loop`.
     """
 
     state: Array
@@ -220,7 +233,7 @@ def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], 
 
 
 def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
-    """Return coef and intercept of a linear readout in the dtype of the features, after checks."""
+    """Return a linear readout's coef and intercept in the features' dtype, after checks."""
     coef, intercept = readout
     coef = np.asarray(coef, dtype=features.dtype)
     if coef.shape != (n_outputs, features.size):
@@ -240,7 +253,7 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
     Returns
     -------
     from_output : array of shape (n_units, n_outputs)
-        W_fb, or the first columns of W_in if there are no feedback weights.
+        W_fb if there are feedback weights, otherwise the first `n_outputs` columns of W_in.
     from_exog : array of shape (n_units, n_exog)
         The columns of W_in after the first `n_fed`.
     """
@@ -250,9 +263,9 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
 
 
 def _received(reservoir: Reservoir, output: Array, row: Array) -> tuple[Array, Array | None]:
-    """Return u[t] and y[t-1] of a step, from the previous output and a row of exogenous inputs.
+    """Return u[t] and y[t-1] of a step, given the previous output and a row of exogenous inputs.
 
-    Without feedback weights the output is part of u[t], and the second result is None.
+    Without feedback weights the previous output is part of u[t], and the second result is None.
     """
     if reservoir.W_fb is not None:
         return row, output
@@ -265,7 +278,7 @@ def loop_limit(dtype: Any) -> float:
 
 
 def warn_of_divergence(step: int, limit: float) -> None:
-    """Warn that a closed loop diverged at a step, and which rows are returned from there on."""
+    """Warn that a closed loop diverged at a step, and that the rows from there on are filled in."""
     warnings.warn(
         f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
         "from this step on repeat the last output before it. A larger alpha, noise in "
@@ -285,17 +298,18 @@ def _compiled_loop(
     n_fed: int,
     limits: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, int]:
-    """Run the closed loop of a linear readout with compiled kernels; otherwise as `_loop`.
+    """Run the closed loop of a linear readout with compiled kernels; the results are as in `_loop`.
 
-    `ridge` is (coef, intercept). One kernel call runs all steps; with exogenous inputs it runs one
-    block of steps, so that the products with their weights need not be stored for all steps.
+    `ridge` is (coef, intercept). One kernel call runs all steps. With exogenous inputs, a call runs
+    one block of steps, so that the products of these inputs with their weights need not be stored
+    for all steps.
     """
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
     coef, squares = split_augmented(augment, ridge[0], reservoir.n_units)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
-    # the kernel writes into the block; state and last output are carried to the next block
+    # the kernel writes into the block; its state and last output are passed to the next block
     for start in range(0, len(exog), rows):
         given = np.ascontiguousarray(exog[start : start + rows])
         drive = reservoir.bias[None] + (_products(given, from_exog) if given.shape[1] else 0)
@@ -327,10 +341,10 @@ def _compiled_loop(
 
 
 def _products(given: Array, weights: Array) -> Array:
-    """Return the products of rows of exogenous inputs with weights, (n_rows, n_units).
+    """Return the products of rows of exogenous inputs with their weights, (n_rows, n_units).
 
-    The rounding of a matrix product depends on its shape. All products here have the same shape
-    (padded with zeros), so that a row's result does not depend on the number of rows after it.
+    The rounding errors of a matrix product depend on its shape. All products are padded with zeros
+    to the same shape, so that the result for a row does not depend on how many rows follow it.
     """
     n_blocks = -(-len(given) // _PRODUCT_ROWS)
     blocks = np.zeros((n_blocks, _PRODUCT_ROWS, given.shape[1]), given.dtype)
@@ -353,18 +367,21 @@ def _loop(
     Parameters
     ----------
     reservoir : Reservoir
-    readout : callable, ``readout(features) -> (n_outputs,)``
+    readout : callable
+        ``readout(features)`` returns the outputs, of shape (n_outputs,).
     seen : _Seen
         The initial state and memory for the features; written in place.
     output : array of shape (n_outputs,)
         The previous output that the first step receives.
     exog : array of shape (n_steps, n_exog)
     n_fed : int
-        Number of outputs that are part of the input: none with feedback weights, otherwise all.
-    limited : callable, ``limited(outputs) -> (n_outputs,)``
-        Returns the values that are fed back: the outputs clipped or changed by a function.
+        Number of outputs that are fed back as inputs: 0 with feedback weights, otherwise all.
+    limited : callable
+        ``limited(outputs)`` returns the values that are fed back: the outputs, clipped or changed
+        by a function.
     extreme : bool
-        Whether sums may overflow, so that every step is checked for infinite terms that cancel.
+        Whether sums may overflow, so that every step must be checked for infinite terms that
+        cancel.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The interface of feature sources, which turn rows of input into the features of a readout."""
+"""The interface of feature sources, which compute the features of a readout from rows of input."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ _STEADY_STEPS = 10_000
 
 
 class FeatureSource(ABC):
-    """Turns rows of input into rows of features, starting from a state and returning the last one.
+    """Computes rows of features from rows of input, and the state after them from a first state.
 
     The main example is `DrivenReservoir`, which wraps a `Reservoir`. An estimator uses only the
-    methods and attributes defined here, so that lags of the input, several layers or both
-    directions of time are further classes with the same interface.
-    A source is immutable data: arrays and plain objects that can be saved; a run changes nothing.
+    methods and attributes defined here. Lags of the input, several layers or both directions of
+    time can therefore be added as further classes with the same interface.
+    A source is immutable: it consists of arrays and plain objects that can be saved, and a run does
+    not change it.
 
     Attributes
     ----------
     n_features : int
-        Columns of the input.
+        Number of columns of the input.
     width : int
-        Columns of the features.
+        Number of columns of the features.
     state_size : int
-        Numbers in a state.
+        Number of entries of a state vector.
     n_fed_back : int
-        Outputs that are fed back into the source, one step late; 0 for none.
+        Number of outputs that are fed back into the source, one step late; 0 without feedback.
     n_past : int
-        Rows before the present one that a state contains; 0 for none.
+        Number of rows before the present one that a state contains; 0 if it contains no rows.
     memory : int or None
-        Rows after which the state before them has no influence; None if its influence fades
+        Number of rows after which an earlier state has no influence; None if its influence fades
         gradually, so that there is no such number.
     hides_input_by : str
-        Parameters of an estimator that exclude the input from the features; empty if none do.
+        Parameters of an estimator that exclude the input from the features; empty if there are
+        none.
     dtype : numpy.dtype
-        Type of features and states.
+        Data type of the features and of the states.
     state_dtype : numpy.dtype
-        Type of a whole state: float64 if it contains a time in addition to the units, otherwise
-        `dtype`.
+        Data type of a whole state: float64 if the state contains a time in addition to the units,
+        otherwise `dtype`.
     """
 
     n_features: Any
@@ -60,7 +62,7 @@ class FeatureSource(ABC):
 
     @property
     def state_dtype(self) -> Any:
-        """Type of states."""
+        """Data type of the states."""
         return self.dtype
 
     @abstractmethod
@@ -76,33 +78,38 @@ class FeatureSource(ABC):
         activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block.
+        """Run over one sequence of inputs and yield the features block by block.
 
         Parameters
         ----------
         rows : array of shape (n_samples, n_features)
+            The inputs.
         state : array of shape (state_size,)
             The state before the first row.
         teacher : array of shape (n_samples, n_fed_back), optional
-            Previous outputs that each step receives, if outputs are fed back (teacher forcing).
+            The previous output that each step receives, if outputs are fed back (teacher forcing).
         noise : float, default=0.0
-            Standard deviation of Gaussian noise on the state, from `generator`.
+            Standard deviation of the Gaussian noise that is added to the states.
         generator : numpy.random.Generator, optional
+            Source of the noise.
         engine : {"auto", "numpy", "numba"}, default="auto"
+            Engine that computes the steps, as in `reservoir.dynamics.run`.
         activity : Activity or Growth, optional
-            A record from the method `activity`; the activity of the units from row `skip` on is
-            added to it. A source without such a record need not accept these two parameters.
+            A record returned by the method `activity`, to which the activity of the units from row
+            `skip` on is added. A source without such a record need not accept `activity` and
+            `skip`.
         skip : int, default=0
+            First row that is recorded.
 
         Yields
         ------
         start : int
             First row of the block.
         features : array of shape (n_rows, width)
-            In memory that is reused and that the caller may change: copy the features that you
-            keep.
+            The features. Their memory is reused, and the caller may change it: copy the features
+            that you keep.
         state : array of shape (state_size,)
-            The state after the block, which may be kept.
+            The state after the block, which may be kept without copying.
         """
 
     def iter_many_features(
@@ -115,25 +122,29 @@ class FeatureSource(ABC):
         activity: Record | None = None,
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
-        """Run over several sequences; the blocks of each are in order.
+        """Run over several sequences; the blocks of each sequence are in order.
 
         Parameters
         ----------
         series : sequence of arrays of shape (n_samples, n_features)
+            The inputs of each sequence.
         states : sequence of arrays of shape (state_size,)
+            The state before the first row of each sequence.
         teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
+            The previous outputs for each sequence, as `teacher` in `iter_features`.
         engine : str, default="auto"
+            As in `iter_features`.
         activity : Activity or Growth, optional
             As in `iter_features`.
         skips : sequence of int, optional
-            As `skip` in `iter_features`, one for each sequence.
+            The first recorded row of each sequence, as `skip` in `iter_features`.
 
         Yields
         ------
         index : int
-            Number of the sequence that the block belongs to.
+            Index of the sequence that the block belongs to.
         start, features, state
-            As `iter_features`.
+            As in `iter_features`.
         """
         for index, (rows, state) in enumerate(zip(series, states, strict=True)):
             options: dict[str, Any] = {"engine": engine}
@@ -152,15 +163,18 @@ class FeatureSource(ABC):
         Parameters
         ----------
         states : array of shape (n_runs, state_size)
+            The state of each run before the step.
         inputs : array of shape (n_runs, n_features)
+            The input of each run.
         teachers : array of shape (n_runs, n_fed_back), optional
-            Previous outputs that each run receives, if outputs are fed back.
+            The previous output that each run receives, if outputs are fed back.
 
         Returns
         -------
         features : array of shape (n_runs, width)
+            The features of each run after the step, in new memory.
         states : array of shape (n_runs, state_size)
-            New arrays.
+            The state of each run after the step, in new memory.
         """
         rows = np.empty((len(states), self.width), self.dtype)
         after = np.empty((len(states), self.state_size), self.state_dtype)
@@ -181,14 +195,16 @@ class FeatureSource(ABC):
         return np.zeros(self.state_size, self.state_dtype)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the fixed point that a constant input leads to from zero; zeros if there is none.
+        """Return the state to which a constant input drives the source from zero.
+
+        If the states do not converge, the result is zero.
 
         Parameters
         ----------
         row : array of shape (n_features,)
             The constant input.
         quiet : bool, default=False
-            Whether to suppress the warning if no fixed point is found.
+            Whether to suppress the warning when no fixed point is found.
 
         Warns
         -----
@@ -208,9 +224,9 @@ class FeatureSource(ABC):
             state = last
         if not quiet:
             warnings.warn(
-                f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of '
-                "the first row; starting from zeros. A smaller spectral radius makes a fixed point "
-                "more likely.",
+                f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps '
+                "with the first row as constant input, so the run starts from zeros. A smaller "
+                "spectral radius makes a fixed point more likely.",
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
@@ -235,17 +251,17 @@ class FeatureSource(ABC):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run in closed loop, as `run_closed_loop` does with ``return_steps=True``.
+        """Run in closed loop, as `run_closed_loop` with ``return_steps=True``.
 
-        A source whose outputs cannot be fed back does not override this method, which raises.
+        This default raises; a source whose outputs can be fed back overrides it.
         """
         self.check_can_loop()
 
     def check_can_loop(self) -> NoReturn:
-        """Raise, because the source has no closed loop."""
+        """Raise, because the source cannot run in closed loop."""
         raise ValueError(
-            f"{type(self).__name__} has no closed loop: its outputs cannot be fed back. Use "
-            "predict, or features that have a closed loop, such as the states of a Reservoir."
+            f"{type(self).__name__} cannot run in closed loop: its outputs cannot be fed back. Use "
+            "predict, or features that support closed loops, such as the states of a Reservoir."
         )
 
     def states(
@@ -256,13 +272,14 @@ class FeatureSource(ABC):
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
     ) -> list[Array]:
-        """Return the states of a run for display to users: all features, if there are no units.
+        """Return the states of the units in a run, or all features if the source has no units.
 
         Parameters
         ----------
         series, teachers, engine
             As in `iter_many_features`.
         starts : sequence of arrays of shape (state_size,)
+            The state before the first row of each sequence.
         """
         rows = [np.empty((len(X), self.width), self.dtype) for X in series]
         blocks = self.iter_many_features(series, starts, teachers=teachers, engine=engine)
@@ -271,11 +288,11 @@ class FeatureSource(ABC):
         return rows
 
     def input_column(self, column: int) -> int | None:
-        """Return the column of the input that a column of the features copies, None if none."""
+        """Return the input column that a feature column copies; None if it copies no input."""
         return None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return a message and a remedy for features, other than inputs, that overflow."""
+        """Return a message and a remedy for a feature, not an input, whose squares overflow."""
         what = f"The squares of the features overflow, first in column {column}"
         return what, "Scale X (StandardScaler)."
 
@@ -285,17 +302,17 @@ class FeatureSource(ABC):
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """Fitted attributes of the source that an estimator exposes, by name."""
+        """Fitted attributes of the source that an estimator exposes: a dict from name to value."""
         return {}
 
     @property
     def past_in_words(self) -> str:
-        """The number of past rows in use, in words, with the parameters that set it."""
+        """Text for messages: the number of past rows in use and the parameters that set it."""
         return f"{type(self).__name__} uses {self.memory or self.n_past} rows"
 
     @property
     def description(self) -> dict[str, str]:
-        """Description of the source for notebooks, in words, by the names of its parts."""
+        """Description of the source for notebooks: a dict from the names of parts to texts."""
         return {}
 
     def activity(self) -> Record | None:
@@ -317,9 +334,13 @@ class FeatureSource(ABC):
         Parameters
         ----------
         activity : Activity or Growth
+            The record, which is changed in place.
         skip : int
+            First row that is recorded.
         rows : array of shape (n_samples, n_features)
+            The inputs of the run.
         states : array of shape (n_samples, n_units)
+            The states of the units in the run.
         start : array of shape (state_size,)
             The state before the first row.
         received : array of shape (n_samples, n_fed_back), optional

@@ -22,7 +22,7 @@ from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record, new_record
 from reservoir.dynamics.unit_steps import Steps
 
-_TRIED = 10  # rows of input on which a function of states is tried out
+_TRIED = 10  # rows of input on which a function passed as `augment` is tried out
 
 
 @saved
@@ -33,13 +33,14 @@ class DrivenReservoir(FeatureSource):
     Parameters
     ----------
     reservoir : Reservoir
+        The reservoir that computes the states.
     include_input : bool, default=False
         Whether the features contain the input after the state.
     augment : {"square", "even_square"} or callable, optional
-        Features computed from the states and used instead of them: an entry of `AUGMENTS`, or a
-        function.
+        Features that are computed from the states and replace them: a name in `AUGMENTS`, or a
+        function of the states.
     n_augmented : int, optional
-        Number of columns that the function returns.
+        Number of columns that `augment` returns; required if it is a function.
     """
 
     reservoir: Reservoir
@@ -53,14 +54,19 @@ class DrivenReservoir(FeatureSource):
     def seen_through(
         cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool
     ) -> DrivenReservoir:
-        """Return the source with `augment`; if it is a function, try it on rows of input.
+        """Return a source with the given `augment`; a function is tried on a few states first.
 
         Parameters
         ----------
         augment : None, str or callable
+            As in the class. The number of columns that a function returns is determined here.
         reservoir : Reservoir
+            The reservoir that computes the states.
         rows : array of shape (n_samples, n_features)
+            Inputs, the first of which drive the reservoir to the states on which a function is
+            tried.
         include_input : bool
+            As in the class.
         """
         check_augment(augment)
         if not callable(augment):
@@ -77,17 +83,17 @@ class DrivenReservoir(FeatureSource):
 
     @property
     def n_features(self) -> int:
-        """Columns of the input."""
+        """Number of columns of the input."""
         return self.reservoir.n_features
 
     @property
     def width(self) -> int:
-        """Columns of the features."""
+        """Number of columns of the features."""
         return self._n_seen + (self.n_features if self.include_input else 0)
 
     @property
     def _n_seen(self) -> int:
-        """Columns of the features that are computed from states; the inputs come after them."""
+        """Number of feature columns computed from states; the inputs come after them."""
         if isinstance(self.augment, str):
             return AUGMENTS[self.augment].width(self.reservoir.n_units)
         return self.reservoir.n_units if self.n_augmented is None else self.n_augmented
@@ -99,12 +105,12 @@ class DrivenReservoir(FeatureSource):
 
     @property
     def n_fed_back(self) -> int:
-        """Outputs that are fed back through feedback weights."""
+        """Number of outputs that are fed back through feedback weights."""
         return self.reservoir.n_outputs
 
     @property
     def dtype(self) -> Any:
-        """Type of states and outputs."""
+        """Data type of the states and of the features."""
         return self.reservoir.dtype
 
     def iter_features(
@@ -120,12 +126,12 @@ class DrivenReservoir(FeatureSource):
         skip: int = 0,
         dt: Array | None = None,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block; `dt` gives the durations of steps, as in `run`."""
+        """Run over one sequence block by block; `dt` is the duration of each step, as in `run`."""
         n_units, n_seen = self.reservoir.n_units, self._n_seen
         plain = self.augment is None
         n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
-        # without augment, states are written directly into the features; with it, into a second
-        # buffer, from which the features are computed
+        # without `augment`, states are written directly into the features; otherwise they are
+        # written into a second buffer, from which the features are computed
         buffer = np.empty((n_rows, self.width), self.dtype)
         before = state  # the record of activity needs the state before each block
         for start, states in iter_states(
@@ -164,7 +170,7 @@ class DrivenReservoir(FeatureSource):
         skips: Sequence[int] | None = None,
         dt: Sequence[Array] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
-        """Run over several sequences side by side, which reads W only once per step."""
+        """Run over several sequences side by side, so that W is read only once per step."""
         before = list(states)
         for index, start, block in iter_many(
             self.reservoir,
@@ -187,7 +193,7 @@ class DrivenReservoir(FeatureSource):
             yield index, start, self._seen(block, series[index][start : start + len(block)]), after
 
     def _seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
-        """Return the features for rows of states, in new memory unless they are the states."""
+        """Return the features of rows of states; new memory unless the features are the states."""
         if self.augment is None:
             return np.hstack([states, inputs]) if self.include_input else states
         features = np.empty((len(states), self.width), self.dtype)
@@ -243,7 +249,7 @@ class DrivenReservoir(FeatureSource):
         engine: str = "auto",
         dt: Sequence[Array] | None = None,
     ) -> list[Array]:
-        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
         return run_many(
             self.reservoir,
             series,
@@ -254,11 +260,11 @@ class DrivenReservoir(FeatureSource):
         )
 
     def input_column(self, column: int) -> int | None:
-        """Return the column of the input in a column of the features, None for a state."""
+        """Return the input column that a feature column copies; None for a state."""
         return column - self._n_seen if column >= self._n_seen else None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
+        """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
         remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
         if not get_activation(self.reservoir.activation).bounded:
             remedy = f"Lower spectral_radius if they grow without input. {remedy}"
@@ -269,11 +275,11 @@ class DrivenReservoir(FeatureSource):
         return f"The squares of {what}", remedy
 
     def engine_for(self, n_steps: int) -> str:
-        """Return the engine for a model fitted on `n_steps` rows, as `engines.engine_for`."""
+        """Return the engine for a model fitted on `n_steps` rows, as `engines.engine_for` does."""
         return engine_for(self.reservoir, n_steps)
 
     def activity(self) -> Record | None:
-        """Return an empty record of the units' activity, None if the activation has no record."""
+        """Return an empty record of the units' activity; None if the activation has no record."""
         return new_record(self.reservoir)
 
     def watch_run(
@@ -292,6 +298,6 @@ class DrivenReservoir(FeatureSource):
         activity.add(self.reservoir, skip, steps)
 
     def _leak(self, dt: Array | None) -> Array | float:
-        """Return the leak rate, or with `dt` the leak of each step of the given duration."""
+        """Return the leak rate or, if durations `dt` are given, the effective leak of each step."""
         rate = self.reservoir.leak_rate
         return rate if dt is None else leaks_of(rate, dt, self.dtype)[0]

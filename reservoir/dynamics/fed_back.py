@@ -11,7 +11,7 @@ from reservoir._typing import Array
 
 
 def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
-    """Return the bounds in `clip` as arrays (low, high), after checks; None if `clip` is None."""
+    """Return the bounds `clip` as two arrays (low, high), after checks; None if `clip` is None."""
     if clip is None:
         return None
     try:
@@ -21,14 +21,14 @@ def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | No
     fits = all(end.shape in ((), (n_outputs,)) for end in (low, high))
     if not fits or not (low <= high).all():
         raise ValueError(
-            f"clip={clip!r} must be (low, high), numbers or arrays of shape ({n_outputs},), with "
-            "low <= high."
+            f"clip={clip!r} must be a pair (low, high) of numbers or of arrays of shape "
+            f"({n_outputs},), with low <= high."
         )
     return low, high
 
 
 def as_hold(clip: Any, n_outputs: int, dtype: Any) -> Callable[[Array], Array]:
-    """Return a function from outputs, (n_outputs,), to the values that are fed back."""
+    """Return a function that maps outputs, (n_outputs,), to the values that are fed back."""
     if callable(clip):
         return lambda output: changed(clip, output)
     limits = as_limits(clip, n_outputs, dtype)
@@ -38,37 +38,38 @@ def as_hold(clip: Any, n_outputs: int, dtype: Any) -> Callable[[Array], Array]:
 
 
 def changed(clip: Callable[[Array], Any], output: Array) -> Array:
-    """Return the result of a function for outputs, after checks; it may change its argument.
+    """Return ``clip(outputs)`` after checks; the function receives a copy that it may change.
 
     Raises
     ------
     ValueError
-        If the function returns a wrong shape, or a value that is not finite for finite outputs.
+        If the function returns a wrong shape, or returns a value that is not finite although the
+        outputs are finite.
     """
     fed = np.asarray(clip(output.copy()), dtype=output.dtype)
     if fed.shape != output.shape:
         raise ValueError(
-            f"clip, a function, must return values to feed back for {output.size} outputs, of "
+            f"The function clip must return the {output.size} values to feed back, as an array of "
             f"shape {output.shape}; got {fed.shape}."
         )
     if not np.isfinite(fed).all() and np.isfinite(output).all():
         j = int(np.argmin(np.isfinite(fed)))
         raise ValueError(
-            f"clip, a function, returned {fed[j]} for output {j}, {output[j]:.6g}; values that are "
-            "fed back must be finite."
+            f"The function clip returned {fed[j]} for output {j}, which is {output[j]:.6g}. Values "
+            "that are fed back must be finite."
         )
     return fed
 
 
 def one_step_late(before: Array, outputs: Array) -> Array:
-    """Return the outputs that the steps of a run receive: those of the previous step.
+    """Return the output that each step of a run receives: the output of the previous step.
 
     Parameters
     ----------
     before : array of shape (n_outputs,)
         The output before the first step.
     outputs : array of shape (n_steps, n_outputs)
-        In training the targets (teacher forcing).
+        The outputs of the steps; in training, the targets (teacher forcing).
 
     Returns
     -------

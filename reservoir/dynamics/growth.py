@@ -16,28 +16,29 @@ from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.unit_steps import Names, Steps
 from reservoir.scaling import SpectralRadiusError, spectral_radius
 
-_WINDOW = 32  # steps that are recorded: the first of the run and the last of each block
-_GROWN = 1000.0  # a slow integrator that starts from zero grows some hundred times
-_BELOW_ONE = 0.95
+_WINDOW = 32  # number of recorded steps, at the start of the run and at the end of each block
+_GROWN = 1000.0  # a stable slow integrator that starts from zero grows by a factor of some hundred
+_BELOW_ONE = 0.95  # spectral radius that the remedy aims at
 
 
 @saved
 class Growth:
     """Growth of the states of unbounded units, relative to the growth of their drive.
 
-    With growing inputs the states of a stable reservoir grow in proportion, and states that settle
-    or decay become small relative to the largest drive so far. If states grow faster than that
+    If the inputs grow, the states of a stable reservoir grow in proportion; states that settle or
+    decay become small relative to the largest drive so far. If the states grow faster than this
     drive, the reservoir itself is unstable.
 
     Attributes
     ----------
     n_rows : int
-        Steps that have passed after the washout.
+        Number of steps after the washout so far.
     first_size, first_drive : float
-        Largest modulus of the states in the first of these steps, and of the drive (inputs, outputs
-        fed back, bias) until then.
+        Largest modulus of the states in the first 32 of these steps, and of the drive (inputs,
+        outputs fed back, bias) up to the last of those 32.
     size, drive : float
-        Largest modulus of the states at the ends of all blocks, and of the drive in all steps.
+        Largest modulus of the states in the last 32 steps of any block, and of the drive in any
+        step.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class Growth:
         self.first_size = self.first_drive = self.size = self.drive = 0.0
 
     def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
-        """Record the steps from number `skip` on, all steps if it is negative."""
+        """Record the steps from index `skip` on; record all steps if `skip` is negative."""
         skip = max(skip, 0)
         if self.n_rows < _WINDOW:
             end = skip + _WINDOW - self.n_rows
@@ -56,7 +57,7 @@ class Growth:
         self.n_rows += max(len(steps.states) - skip, 0)
 
     def merge(self, later: Growth) -> None:
-        """Add another record, of later steps."""
+        """Add the record of later steps to this one."""
         if self.n_rows < _WINDOW:
             self.first_size = max(self.first_size, later.first_size)
             self.first_drive = max(self.first_drive, later.first_drive)
@@ -64,7 +65,7 @@ class Growth:
         self.n_rows += later.n_rows
 
     def warn(self, reservoir: Reservoir, names: Names) -> bool:
-        """Warn if the states grew far more than their drive; return whether it did."""
+        """Warn if the states grew far more than their drive; return whether it was issued."""
         if self.first_size == 0 or self.first_drive == 0:
             return False
         with np.errstate(over="ignore"):
@@ -75,7 +76,7 @@ class Growth:
         radius, remedy = _remedy(reservoir)
         warnings.warn(
             f"The states grew {growth:.2g} times as much as the inputs from the first rows to the "
-            f"last: {activation} has no bounds{radius}. {remedy}, or use a bounded activation "
+            f"last: {activation} is unbounded{radius}. {remedy}, or use a bounded activation "
             'such as "tanh".',
             UserWarning,
             stacklevel=caller_level(),
@@ -94,7 +95,7 @@ def _drive(reservoir: Reservoir, steps: Steps, end: int | None = None) -> float:
 
 
 def _settles(reservoir: Reservoir) -> bool:
-    """Return whether states cannot grow without limit, however long they take to settle."""
+    """Return whether the states are bounded for bounded inputs, however slowly they settle."""
     try:
         return spectral_radius(_leaky(reservoir.leak_rate, _bound(reservoir))) < 1
     except SpectralRadiusError:
@@ -102,9 +103,9 @@ def _settles(reservoir: Reservoir) -> bool:
 
 
 def _bound(reservoir: Reservoir) -> Any:
-    """Return a matrix that bounds the growth of states in one step: W or its moduli.
+    """Return a matrix that bounds how much states can grow in one step: W, or |W| entry by entry.
 
-    The moduli are a bound for activations whose slope is at most 1; for linear units W is exact.
+    For linear units W is exact. For other activations, whose slope is at most 1, |W| is a bound.
     """
     weights = sp.csr_array(reservoir.W)
     linear = get_activation(reservoir.activation).name == "identity"
@@ -112,24 +113,24 @@ def _bound(reservoir: Reservoir) -> Any:
 
 
 def _remedy(reservoir: Reservoir) -> tuple[str, str]:
-    """Return text that gives the leaky radius, and text that gives a stable spectral radius."""
+    """Return text that states the leaky radius, and text that advises a stable spectral radius."""
     weights, leak = sp.csr_array(reservoir.W), reservoir.leak_rate
     bound = _bound(reservoir)
     try:
         of_weights, of_bound = spectral_radius(weights), spectral_radius(bound)
         now = spectral_radius(_leaky(leak, weights))
         if of_weights == 0:
-            return "", "Give smaller recurrent weights"
+            return "", "Use smaller recurrent weights"
         value = _BELOW_ONE * of_weights / of_bound
         while spectral_radius(_leaky(leak, bound * (value / of_weights))) >= 1:
             value /= 2
     except SpectralRadiusError:
         return "", "Lower spectral_radius"
     words = f", and the spectral radius of (1 - leak_rate) I + leak_rate W is {now:.4g}"
-    return words, f"Lower it: spectral_radius={value:.3g} would keep the states bounded"
+    return words, f"Set spectral_radius={value:.3g} to keep the states bounded"
 
 
 def _leaky(leak: Any, weights: Any) -> Any:
-    """Return (1 - a) I + a W, the linear part of a step."""
+    """Return (1 - a) I + a W, the linear part of a step with leak rate a."""
     rates = np.broadcast_to(np.asarray(leak, dtype=np.float64), weights.shape[:1])
     return sp.diags_array(1 - rates) + sp.diags_array(rates) @ weights

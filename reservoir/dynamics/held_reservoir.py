@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._validation import code
 from reservoir.dynamics.reservoir import Reservoir
 
-# how to access the part with a reservoir in estimators that consist of other estimators
+# how to access the part with a reservoir, for estimators that contain other estimators
 _PARTS: dict[str, Callable[[Any], Any]] = {
     "[-1]": lambda model: model[-1],
     ".features_": lambda model: model.features_,
@@ -21,12 +21,15 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
 
 
 def as_reservoir(model: Any) -> Reservoir:
-    """Return the reservoir: the model itself, or the `reservoir_` of a fitted estimator.
+    """Return the reservoir of a model, which is a `Reservoir` itself or a fitted estimator.
+
+    The reservoir of an estimator is its attribute `reservoir_`.
 
     Raises
     ------
     TypeError
-        If it is something else, is not fitted, or has no reservoir, such as a gated network.
+        If the model is of another type, is not fitted, or has no reservoir (a gated network, for
+        example).
     """
     reservoir = getattr(model, "reservoir_", model)
     if isinstance(reservoir, Reservoir):
@@ -55,7 +58,7 @@ def as_reservoir(model: Any) -> Reservoir:
 
 
 def _has_reservoir(part: Callable[[Any], Any], model: Any) -> bool:
-    """Whether a model has a part that has a reservoir."""
+    """Whether a part of the model, found by the function `part`, has a reservoir."""
     try:
         return isinstance(part(model).reservoir_, Reservoir)
     except (AttributeError, KeyError, TypeError):

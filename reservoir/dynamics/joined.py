@@ -1,4 +1,4 @@
-"""Several reservoirs as one, whose groups of units are not connected to each other."""
+"""Several reservoirs joined into one, as groups of units that are not connected to each other."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from reservoir.dynamics.reservoir import Reservoir
 
 
 def join_reservoirs(reservoirs: Sequence[Reservoir]) -> Reservoir:
-    """Join reservoirs into one whose groups of units are not connected to each other.
+    """Join reservoirs into one, as groups of units that are not connected to each other.
 
-    W is block-diagonal, and all groups receive the same inputs. One run of the joined reservoir
-    gives the states of all reservoirs side by side.
+    The joined W is block-diagonal, and all groups receive the same inputs. One run of the joined
+    reservoir computes the states of all reservoirs side by side.
 
     Parameters
     ----------
     reservoirs : sequence of Reservoir
-        With the same inputs, activation and dtype, and without feedback weights.
+        Reservoirs with the same number of inputs, activation and dtype, and without feedback
+        weights.
 
     Returns
     -------
     Reservoir
-        Its units are the units of the first reservoir, then of the second, and so on.
+        The joined reservoir, whose units are the units of the first reservoir, then those of the
+        second, and so on.
 
     Raises
     ------
     ValueError
-        If there are no reservoirs, if they differ in inputs, activation or dtype, or if one has
-        feedback weights.
+        If there are no reservoirs, if they differ in the number of inputs, the activation or the
+        dtype, or if one of them has feedback weights.
 
     Examples
     --------

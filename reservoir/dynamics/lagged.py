@@ -1,4 +1,4 @@
-"""Sources whose states contain past rows, among them one that passes them to another source."""
+"""Feature sources whose states contain past rows of the input."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from reservoir.dynamics.saturation import Record
 
 @dataclass(frozen=True, eq=False)
 class HoldsPast(FeatureSource):
-    """A source whose state contains past rows of its input, then the state of another source.
+    """A source whose state contains past rows of its input, then the state of an inner source.
 
     Parameters
     ----------
     source : FeatureSource
+        The inner source.
     n_lags : int
-        Number of rows in use: the present one and the rows `skip`, 2 `skip`, ... steps before.
+        Number of rows in use: the present row and the rows `skip`, 2 `skip`, ... steps before it.
     skip : int, default=1
-        Steps from one of these rows to the next.
+        Number of steps from one of these rows to the next.
     """
 
     source: Any
@@ -33,35 +34,35 @@ class HoldsPast(FeatureSource):
 
     @property
     def n_past(self) -> int:
-        """Rows before the present one that a state contains."""
+        """Number of rows before the present one that a state contains."""
         return (self.n_lags - 1) * self.skip
 
     @property
     def past_in_words(self) -> str:
-        """The number of past rows in use, in words, with the parameters that set it."""
+        """Text for messages: the number of past rows in use and the parameters that set it."""
         return f"n_lags={self.n_lags} and skip={self.skip} use {self.n_past} rows"
 
     @property
     def n_held(self) -> int:
-        """Numbers in the past rows of a state."""
+        """Number of entries of a state that are past rows."""
         return self.n_past * self.n_features
 
     @property
     def state_size(self) -> int:
-        """Numbers in a state: the past rows, the oldest first, then the state of the source."""
+        """Length of a state: the past rows, oldest first, and the state of the inner source."""
         return self.n_held + self.source.state_size
 
     @property
     def dtype(self) -> Any:
-        """Type of features and states."""
+        """Data type of the features and of the states."""
         return self.source.dtype
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state whose past rows all equal the given row, with zeros for the source."""
+        """Return a state with all past rows equal to `row`, and zeros for the inner source."""
         return self.after_equal_rows(row, np.zeros(self.source.state_size))
 
     def after_equal_rows(self, row: Array, state: Array) -> Array:
-        """Return a state whose past rows all equal `row`, with `state` for the source."""
+        """Return a state with all past rows equal to `row`, and `state` for the inner source."""
         return np.concatenate([np.tile(row, self.n_past), state])
 
     def _known(self, rows: Array, state: Array) -> Array:
@@ -70,33 +71,35 @@ class HoldsPast(FeatureSource):
         return np.concatenate([past, rows])
 
     def _ages(self) -> list[int]:
-        """Return the indices of the lagged rows in past and present rows, the present row first."""
+        """Return the indices of the rows in use, present row first, in past and present rows."""
         return [self.n_past - k * self.skip for k in range(self.n_lags)]
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class LaggedSource(HoldsPast):
-    """A source that receives past rows as inputs, for systems whose state one row does not contain.
+    """A source that passes past rows to an inner source, as inputs in addition to the present row.
 
-    Delays of a few observed variables replace the variables that are not observed (Takens 1981).
+    It is meant for systems of which one row does not determine the state: delayed values of the few
+    observed variables replace the variables that are not observed (Takens 1981).
 
     Parameters
     ----------
     source : FeatureSource
-        Its inputs are the present row, then the rows `skip`, 2 `skip`, ... steps before.
+        The inner source, whose inputs are the present row, then the rows `skip`, 2 `skip`, ...
+        steps before it.
     n_lags, skip : int
         As in `HoldsPast`.
     """
 
     @property
     def n_features(self) -> int:
-        """Columns of the input, without its past."""
+        """Number of columns of the input, not counting past rows."""
         return self.source.n_features // self.n_lags
 
     @property
     def width(self) -> Any:
-        """Columns of the features."""
+        """Number of columns of the features."""
         return self.source.width
 
     def iter_features(

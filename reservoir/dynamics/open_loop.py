@@ -1,4 +1,4 @@
-"""Open loop: a reservoir driven by a given series, block by block."""
+"""Open loops: runs of a reservoir that is driven by a given series."""
 
 from __future__ import annotations
 
@@ -43,17 +43,19 @@ def run(
         The state before the first step; zero by default.
     feedback : array of shape (n_samples, n_outputs), optional
         Row t is the previous output y[t-1] that step t receives (teacher forcing); row 0 is zero if
-        there is no previous output. Required if and only if the reservoir has feedback weights.
+        there is no previous output. Required if the reservoir has feedback weights; not allowed
+        otherwise.
     dt : array of shape (n_samples,), optional
-        Duration of each step, in units of the step for which `leak_rate` is given: step t moves
-        the state by ``1 - (1 - leak_rate) ** dt[t]`` of the way, instead of `leak_rate`. Row 0 is
-        the time since `initial_state`. Entries of 1 change no bit. Such runs always use NumPy:
-        kernels have one leak rate for all steps.
+        Duration of each step, in multiples of the step for which `leak_rate` is defined: in step t,
+        the leak rate is replaced by ``1 - (1 - leak_rate) ** dt[t]``. Entry 0 is the time since
+        `initial_state`. A duration of 1 gives exactly the same bits as a run without `dt`. Runs
+        with `dt` always use NumPy, because kernels use one leak rate for all steps.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        Engine that computes the steps. "numba" runs compiled kernels (extra ``fast``), "numpy" does
-        not. "auto" uses kernels if numba is installed and NumPy would take longer than .01 s: for
-        smaller jobs reading the kernels from the disk costs more than it saves. The choice depends
-        only on the sizes, so that the same call gives the same bits; the engines agree to rounding.
+        Engine that computes the steps. "numpy" uses NumPy, and "numba" uses compiled kernels (extra
+        ``fast``). "auto" uses kernels if numba is installed and NumPy would take longer than .01 s:
+        for smaller jobs, reading the kernels from the disk takes more time than they save. The
+        choice depends only on the sizes, so that the same call returns the same bits. The engines
+        agree up to rounding.
 
     Returns
     -------
@@ -63,11 +65,12 @@ def run(
     Raises
     ------
     ValueError
-        If shapes disagree, an input is NaN or infinite, or the states overflow (an unbounded
-        activation); if inputs are so large that the sum which a unit receives has infinite terms of
-        both signs and is undefined (if the terms overflow on one side of zero only, a bounded
-        activation saturates). If an entry of `dt` is not positive and finite, or if `dt` is given
-        although every leak rate is 1 (it would have no effect) or with ``engine="numba"``.
+        If shapes disagree, an input is NaN or infinite, or the states overflow, which only an
+        unbounded activation allows. If inputs are so large that the sum that a unit receives has
+        infinite terms of both signs and is undefined; if only the positive or only the negative
+        terms overflow, a bounded activation saturates, and no error is raised. If an entry of `dt`
+        is not positive and finite, or if `dt` is used with ``engine="numba"`` or when every leak
+        rate is 1, so that it would have no effect.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -106,7 +109,7 @@ def run(
 def room_for_states(
     n_series: int, n_steps: int, n_units: int, dtype: Any
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context manager that raises if the states of some series do not fit in memory."""
+    """Return a context manager that raises if the states of `n_series` series exceed the memory."""
     several = f"{n_series} series of " if n_series > 1 else ""
     return room_for(
         f"The states of {several}{n_steps} steps x {n_units} units in {np.dtype(dtype)}",
@@ -129,7 +132,7 @@ def iter_states(
     buffer: Array | None = None,
     engine: str = "auto",
 ) -> Iterator[tuple[int, Array]]:
-    """Drive the reservoir block by block, so that the state matrix need not be stored.
+    """Drive the reservoir and yield its states block by block, so that they need not all be stored.
 
     Parameters
     ----------
@@ -143,9 +146,9 @@ def iter_states(
         Array that the states are written to. By default one buffer is reused for all blocks: copy
         the states that you keep.
     buffer : array of shape (rows, n_columns), optional
-        The buffer to reuse, C-ordered, of the reservoir's dtype, with at least n_units columns. The
-        states are written to the first columns; the others are not changed and can take further
-        features.
+        C-ordered array of the reservoir's dtype, with at least n_units columns, that is used as
+        this buffer. The states are written to its first n_units columns; the other columns are not
+        changed and can be filled with further features.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`.
 
@@ -159,8 +162,8 @@ def iter_states(
     Raises
     ------
     ValueError, ImportError
-        As `run`; and if `out` or `buffer` has a wrong shape, dtype or memory order, or if noise is
-        negative or has no generator.
+        In the same cases as `run`, and if `out` or `buffer` has a wrong shape, dtype or memory
+        order, if `noise` is negative, or if `noise` is positive and there is no `generator`.
 
     Examples
     --------
@@ -177,14 +180,14 @@ def iter_states(
     gaps = None if dt is None else as_gaps("dt", reservoir, dt, len(X), engine)
     noise = check_number("noise", noise, low=0.0)
     if noise > 0 and generator is None:
-        raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
+        raise ValueError(f"noise={noise} needs a generator: pass a numpy.random.Generator.")
     _check_memory(reservoir, len(X), out, buffer)
     if out is not None and np.may_share_memory(out, X):
         X = X.copy()  # states must not overwrite inputs of later steps
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
-    # a sum that overflows depends on the order of its terms: the reference engine computes it
+    # a sum that overflows depends on the order of its terms, so the reference engine computes it
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
     chosen = "numpy" if gaps is not None else engine
@@ -193,7 +196,7 @@ def iter_states(
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
     rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
-    # block by block: choose the memory for its states, draw its noise, run its steps
+    # for each block, choose the memory of its states, draw its noise, and run its steps
     for start in range(0, len(X), rows):
         stop = min(start + rows, len(X))
         place = out[start:stop] if out is not None else buffer[: stop - start]  # type: ignore[index]
@@ -215,9 +218,9 @@ def iter_states(
 
 
 def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
-    """Return the durations of the steps as an array of doubles, of shape (n_samples,), checked.
+    """Return the durations of the steps as a float64 array of shape (n_samples,), after checks.
 
-    `name` is the name of `dt` in messages.
+    Messages refer to `dt` as `name`.
     """
     gaps = check_numbers(name, dt)
     if gaps.shape != (n_samples,):
@@ -231,7 +234,7 @@ def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: st
         )
     if np.all(np.equal(reservoir.leak_rate, 1.0)):
         raise ValueError(
-            "dt changes nothing at leak_rate=1: each step replaces the whole state, whatever its "
+            "dt has no effect with leak_rate=1: each step replaces the whole state, whatever its "
             "duration. Omit dt, or use a leak rate below 1."
         )
     if engine == "numba":
@@ -245,7 +248,7 @@ def _check_memory(
     """Raise if `out` or `buffer` has a wrong shape, dtype or memory order."""
     dtype, n_units = reservoir.dtype, reservoir.n_units
     if out is not None and buffer is not None:
-        raise ValueError("Give out or buffer, not both: each is memory for the states.")
+        raise ValueError("Pass either out or buffer, not both: states are written to one of them.")
     if out is not None and (out.shape != (n_samples, n_units) or out.dtype != dtype):
         raise ValueError(
             f"out must have shape ({n_samples}, {n_units}) and dtype {dtype}; got {out.shape}, "
@@ -262,12 +265,12 @@ def _check_memory(
 
 
 def block_rows(n_units: int, n_samples: int) -> int:
-    """Return the number of steps in a block, chosen so that its states take at most 32 MiB."""
+    """Return the number of steps per block, such that its states take at most 32 MiB."""
     return max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // n_units, n_samples))
 
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    """Return a series as an array of shape (n_samples, n_columns) and of `dtype`, after checks."""
+    """Return a series as an array of `dtype` and of shape (n_samples, n_columns), after checks."""
     X = _as_rows(name, X, n_columns, dtype)
     _check_finite(name, X)
     return X
@@ -276,7 +279,7 @@ def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
 def as_many_series(
     name_of: Callable[[int], str], series: Sequence[Any], n_columns: int, dtype: Any
 ) -> tuple[list[Array], float]:
-    """Return several series as arrays, checked as in `as_series`, and their largest modulus."""
+    """Return several series as arrays, checked as by `as_series`, and their largest modulus."""
     check_has_rows("series", series, f"(n_series, n_samples, {n_columns}), or a list of them,")
     inputs = [_as_rows(name_of(i), X, n_columns, dtype) for i, X in enumerate(series)]
     sizes = [largest_of(joined(some)) for some in together(inputs)]
@@ -298,8 +301,8 @@ def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
         advice = ""
         if X.ndim == 1 and 1 in (n_columns, len(X) - n_columns + 1):
             rows = "(-1, 1)" if n_columns == 1 else "(1, -1)"
-            what = "A series of one input" if n_columns == 1 else "One row"
-            advice = f" {what} is {code(replaced(name, f'np.reshape(rows, {rows})'))}."
+            what = "a series of one input" if n_columns == 1 else "one row"
+            advice = f" Pass {what} as {code(replaced(name, f'np.reshape(rows, {rows})'))}."
         raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{advice}")
     return X
 
@@ -314,7 +317,8 @@ def _check_finite(name: str, X: Array) -> None:
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
     """Return the outputs that are fed back through the feedback weights, after checks.
 
-    An array of shape (n_samples, n_outputs), or None if the reservoir has no feedback weights.
+    The result is an array of shape (n_samples, n_outputs), or None if the reservoir has no feedback
+    weights.
     """
     if reservoir.W_fb is None:
         if feedback is not None:
@@ -322,10 +326,13 @@ def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | 
         return None
     if feedback is None:
         raise ValueError(
-            "The reservoir has feedback weights: give feedback, an array of shape "
+            "The reservoir has feedback weights: pass feedback, an array of shape "
             f"({n_samples}, {reservoir.n_outputs}) whose row t is the output of step t - 1."
         )
     feedback = as_series("feedback", feedback, reservoir.n_outputs, reservoir.dtype)
     if len(feedback) != n_samples:
-        raise ValueError(f"feedback has {len(feedback)} rows, X has n_samples={n_samples}.")
+        raise ValueError(
+            f"feedback has {len(feedback)} rows, but X has n_samples={n_samples}. Both need one "
+            "row per step."
+        )
     return feedback

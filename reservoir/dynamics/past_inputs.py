@@ -19,16 +19,16 @@ from reservoir.dynamics.saturation import Record
 @saved
 @dataclass(frozen=True, eq=False)
 class PastInputs(HoldsPast):
-    """A reservoir that receives the present row, with a readout that also receives older rows.
+    """A reservoir that receives the present row, for a readout that also receives older rows.
 
     The states then need not represent the linear effects of the last few inputs. The features are
-    those of the reservoir, which end with the present input, followed by the older rows, the latest
-    first.
+    the features of the reservoir, which end with the present input, followed by the older rows,
+    latest first.
 
     Parameters
     ----------
     source : DrivenReservoir
-        With ``include_input=True``.
+        The reservoir as a source of features, with ``include_input=True``.
     n_lags, skip : int
         As in `HoldsPast`.
     """
@@ -49,22 +49,22 @@ class PastInputs(HoldsPast):
 
     @property
     def description(self) -> dict[str, str]:
-        """The older rows, in words."""
+        """Description of the older rows for notebooks."""
         return {"Inputs": f"the readout receives {self.n_lags} rows, {self.skip} apart"}
 
     @property
     def n_features(self) -> int:
-        """Columns of the input."""
+        """Number of columns of the input."""
         return self.source.n_features
 
     @property
     def width(self) -> int:
-        """Columns of the features."""
+        """Number of columns of the features."""
         return self.source.width + (self.n_lags - 1) * self.n_features
 
     @property
     def n_fed_back(self) -> int:
-        """Outputs that are fed back through feedback weights."""
+        """Number of outputs that are fed back through feedback weights."""
         return self.source.n_fed_back
 
     def iter_features(
@@ -116,9 +116,9 @@ class PastInputs(HoldsPast):
             yield index, start, *self._with_past(known[index][start:], features, units)
 
     def _with_past(self, known: Array, features: Array, units: Array) -> tuple[Array, Array]:
-        """Return the features and the state with past rows added.
+        """Return the features and the state after a block, with past rows added to both.
 
-        `known` contains the past of the block's first row, then the rows of the block.
+        `known` contains the rows before the block's first row, then the rows of the block.
         """
         n_rows = len(features)
         older = [known[age : age + n_rows] for age in self._ages()[1:]]
@@ -166,9 +166,9 @@ class PastInputs(HoldsPast):
         return outputs, np.concatenate([past.ravel(), units]), n_valid
 
     def _with_memory(self, readout: Any, known: Array) -> Callable[[Array], Array]:
-        """Return a readout as a function of the reservoir's features at each step, in order.
+        """Return a readout as a function of the reservoir's features, to be called once per step.
 
-        The function writes the present input into `known`, from which later calls read it.
+        Each call writes the present input into `known`, from which later calls read it.
         """
         n_seen, older = self.source.width, np.array(self._ages()[1:], dtype=np.intp)
         features, step = np.empty(self.width, self.dtype), 0
@@ -192,19 +192,19 @@ class PastInputs(HoldsPast):
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
     ) -> list[Array]:
-        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
         starts = [start[self.n_held :] for start in starts]
         return self.source.states(series, starts, teachers=teachers, engine=engine)
 
     def input_column(self, column: int) -> int | None:
-        """Return the column of the input, of any row, in a column of the features, None if none."""
+        """Return the input column that a feature column copies from any row; None for a state."""
         n_seen = self.source.width
         if column < n_seen:
             return self.source.input_column(column)
         return (column - n_seen) % self.n_features
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
+        """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
         return self.source.overflow_of(column)
 
     def engine_for(self, n_steps: int) -> str:

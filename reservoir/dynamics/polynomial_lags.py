@@ -20,28 +20,29 @@ from reservoir.dynamics.saturation import Record
 
 BASES = ("monomial", "chebyshev")
 _MOST_TERMS = 20_000  # solving a readout with more terms takes 3 GB and more
-_CONSTANT = 8.0  # rounding errors of the largest value: an input of smaller range is constant
-_PLANS = 32  # plans that are cached
+_CONSTANT = 8.0  # an input is constant if its range is below this multiple of its rounding error
+_PLANS = 32  # number of plans that are cached
 
 
 Factors = tuple[tuple[int, int], ...]
 
 
 class Plan(NamedTuple):
-    """A plan for computing products of powers, each from earlier ones by one multiplication.
+    """A plan for computing products of powers, each by multiplying two terms computed earlier.
 
-    Terms are stored in the order of their computation: first the powers of each variable, then
-    products of two variables, of three, and so on.
+    Terms are stored in the order of their computation: first the powers of each variable, then the
+    products of powers of two variables, of three variables, and so on.
 
     Attributes
     ----------
     levels : tuple of (start, stop, left, right)
-        Terms ``start:stop`` are the products of the terms `left` and `right`, arrays of indices.
+        Terms ``start:stop`` are the products of the terms with indices `left` and `right`, which
+        are arrays.
     order : array of shape (n_terms,)
-        Index of the term in each column of the features. Columns are ordered by total degree, then
-        as in scikit-learn's PolynomialFeatures.
+        Index of the term in each column of the features. Columns are ordered by total degree and
+        within a degree as in scikit-learn's PolynomialFeatures.
     factors : tuple of tuples of (variable, power)
-        Factors of each column.
+        The factors of the term in each column.
     """
 
     levels: tuple[tuple[int, int, Array, Array], ...]
@@ -55,8 +56,8 @@ def plan_of(n_variables: int, degree: int) -> Plan:
     terms: list[Factors] = [((j, k),) for k in range(1, degree + 1) for j in range(n_variables)]
     number = {term: i for i, term in enumerate(terms)}
     levels, begin = [], 0
-    # a term with one more variable is a term of the previous level times a power of a later
-    # variable: each term is thus computed once
+    # a term of the next level is a term of the previous level times a power of a later variable,
+    # so that each term is computed once
     while begin < len(terms):
         start, left, right = len(terms), [], []
         for i in range(begin, start):
@@ -86,22 +87,22 @@ def count_terms(n_variables: int, degree: int) -> int:
 @saved
 @dataclass(frozen=True, eq=False)
 class LaggedPolynomials(FeatureSource):
-    """All products, up to a total degree, of powers of the last inputs.
+    """A source whose features are all products of powers of the last inputs, up to a total degree.
 
-    A state contains the rows before the present one, the oldest first.
+    A state contains the rows before the present one, oldest first.
 
     Parameters
     ----------
     n_features : int
-        Columns of the input.
+        Number of columns of the input.
     n_lags : int
-        Number of rows that enter, including the present one.
+        Number of rows in use, including the present one.
     skip : int
-        Steps from one of these rows to the next.
+        Number of steps from one of these rows to the next.
     degree : int
         The largest total degree.
     basis : {"monomial", "chebyshev"}
-        Powers, or Chebyshev polynomials instead of powers.
+        Whether the factors are powers or Chebyshev polynomials.
     centre, width_of_input : arrays of shape (n_features,)
         Inputs are scaled to ``(u - centre) / width_of_input``. The dtype of these arrays is also
         the dtype of the features.
@@ -119,9 +120,9 @@ class LaggedPolynomials(FeatureSource):
     def for_inputs(
         cls, rows: Sequence[Array], *, n_lags: int, skip: int, degree: int, basis: str
     ) -> LaggedPolynomials:
-        """Return the source for some sequences; their range is the scale of Chebyshev polynomials.
+        """Return a source for sequences, whose range sets the scale of Chebyshev polynomials.
 
-        Constant inputs are centred and not rescaled.
+        Constant inputs are centred but not rescaled.
 
         Raises
         ------
@@ -133,7 +134,7 @@ class LaggedPolynomials(FeatureSource):
         if n_terms > _MOST_TERMS:
             raise ValueError(
                 f"n_lags={n_lags} and degree={degree} give {n_terms} terms for {n_features} "
-                f"inputs, more than {_MOST_TERMS}, the most for which a readout is solved. Lower "
+                f"inputs; a readout is solved for at most {_MOST_TERMS} terms. Lower "
                 "degree or n_lags, or use ESNRegressor, whose n_units does not grow with them."
             )
         centre, width = np.zeros(n_features), np.ones(n_features)
@@ -148,40 +149,40 @@ class LaggedPolynomials(FeatureSource):
 
     @property
     def dtype(self) -> Any:
-        """Type of features and states."""
+        """Data type of the features and of the states."""
         return self.centre.dtype
 
     @property
     def n_past(self) -> int:
-        """Rows before the present one that a state contains."""
+        """Number of rows before the present one that a state contains."""
         return (self.n_lags - 1) * self.skip
 
     @property
     def past_in_words(self) -> str:
-        """The number of past rows in use, in words, with the parameters that set it."""
+        """Text for messages: the number of past rows in use and the parameters that set it."""
         return f"n_lags={self.n_lags} and skip={self.skip} use {self.n_past} rows"
 
     @property
     def memory(self) -> int:
-        """Rows after which an earlier state has no influence: as many as a state contains."""
+        """Number of rows after which an earlier state has no influence; equal to `n_past`."""
         return self.n_past
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """The range of inputs that scales the Chebyshev polynomials, as `input_range_`."""
+        """The input range that scales Chebyshev polynomials, as the attribute `input_range_`."""
         if self.basis != "chebyshev":
             return {}
         return {"input_range_": self.centre + np.array([[-1], [1]]) * self.width_of_input}
 
     @property
     def description(self) -> dict[str, str]:
-        """The terms, in words."""
+        """Description of the terms for notebooks."""
         terms = f"{self.width} terms: products of up to {self.degree} of "
         return {"Features": f"{terms}{self.n_lags} lagged rows, {self.skip} rows apart"}
 
     @property
     def state_size(self) -> int:
-        """Numbers in the past rows."""
+        """Number of entries of a state: all entries of the past rows."""
         return self.n_past * self.n_features
 
     @property
@@ -195,13 +196,13 @@ class LaggedPolynomials(FeatureSource):
 
     @property
     def _places(self) -> Array:
-        """Indices of the lagged rows within the past and present rows, the present row first."""
+        """Indices of the rows in use, present row first, within the past and present rows."""
         return self.n_past - self.skip * np.arange(self.n_lags)
 
     def _terms(self, lagged: Array) -> Array:
-        """Return the terms in the order of the plan, (n_terms,) or (n_terms, n_rows).
+        """Return the terms in the order of the plan, of shape (n_terms,) or (n_terms, n_rows).
 
-        `lagged` has shape (n_lags, n_features) or (n_lags, n_features, n_rows).
+        `lagged` has shape (n_lags, n_features) or (n_lags, n_features, n_rows), respectively.
         """
         several = lagged.shape[2:]
         column = (-1, *(1 for _ in several))
@@ -239,7 +240,7 @@ class LaggedPolynomials(FeatureSource):
         activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block; the same on every engine."""
+        """Run over one sequence, block by block; the engine makes no difference."""
         past = state.reshape(self.n_past, self.n_features)
         n_rows = block_rows(self.width, len(rows))
         for start in range(0, len(rows), n_rows):
@@ -277,7 +278,7 @@ class LaggedPolynomials(FeatureSource):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run in closed loop: outputs are the first columns of the input, `exog` the others."""
+        """Run in closed loop: outputs are the first columns of the input, `exog` is the others."""
         n, dtype, places = self.n_past, self.dtype, self._places
         output = np.array(initial_output, dtype)
         limited, limit = as_hold(clip, output.size, dtype), loop_limit(dtype)
@@ -303,11 +304,11 @@ class LaggedPolynomials(FeatureSource):
         return outputs, known[n_steps : n_steps + n].ravel().copy(), n_steps
 
     def _as_function(self, readout: Any) -> Callable[[Array, Array], Array]:
-        """Return a readout as a function of the inputs and of their terms in the plan's order.
+        """Return a readout as a function of the present inputs and the terms in the plan's order.
 
-        If a flow is sampled finely, an output is nearly equal to the last input. Whole multiples of
-        the inputs are therefore split off the linear terms and added last, unscaled: scaling and
-        centring would round them several times.
+        If a flow is sampled finely, an output is nearly equal to the last input. Integer multiples
+        of the inputs are therefore separated from the linear terms and added last, unscaled,
+        because scaling and centring would round them several times.
         """
         order = self._plan.order
         if callable(readout):
@@ -324,7 +325,7 @@ class LaggedPolynomials(FeatureSource):
         return lambda inputs, terms: whole @ inputs[: len(width)] + (turned @ terms + constant)
 
     def repeating(self, n_outputs: int) -> tuple[Array, Array]:
-        """Return coefficients and intercept for which the outputs equal the first inputs."""
+        """Return the coefficients and intercept for which the outputs equal the first inputs."""
         coef = np.zeros((n_outputs, self.width), self.dtype)
         # the first columns are the inputs of the present row
         np.fill_diagonal(coef, self.width_of_input[:n_outputs])
@@ -345,7 +346,7 @@ class LaggedPolynomials(FeatureSource):
         ]
 
     def input_column(self, column: int) -> int | None:
-        """Return the column of the input that a linear term copies, lagged or not; else None."""
+        """Return the input column that a linear term copies, lagged or not; None otherwise."""
         linear = column < self.n_lags * self.n_features
         return column % self.n_features if linear else None
 

@@ -1,4 +1,4 @@
-"""Pooling: reduce the states of a whole series to a few numbers per unit, without storing them."""
+"""Pooling: the states of a series are reduced to a few numbers per unit without being stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Pool(ABC):
     ----------
     n_units : int
     thresholds : array of shape (n_thresholds, n_units) or None
-        Thresholds of the `Pooling`; a class that needs them sets `needs_thresholds`.
+        Thresholds of the `Pooling`; None if there are none. A class that needs thresholds sets
+        `needs_thresholds`.
     """
 
     needs_thresholds = False
@@ -36,7 +37,7 @@ class Pool(ABC):
 
     @staticmethod
     def labels(name: str, n_thresholds: int) -> list[str]:
-        """Return a label for each of the pool's numbers per unit."""
+        """Return one label for each number that the pool computes per unit."""
         return [name]
 
     @abstractmethod
@@ -45,7 +46,7 @@ class Pool(ABC):
 
     @abstractmethod
     def result(self) -> Array:
-        """Return the numbers for all states added so far, (n_labels, n_units) or (n_units,)."""
+        """Return the summary of all states added so far, (n_labels, n_units) or (n_units,)."""
 
 
 class Mean(Pool):
@@ -67,10 +68,11 @@ class Mean(Pool):
 
 
 class Std(Pool):
-    """The standard deviation of the states, with the number of steps (not one less) as divisor.
+    """The population standard deviation of the states: the divisor is the number of steps.
 
-    Means and squared deviations of blocks are merged with the formula of Chan, Golub and LeVeque
-    (1983), relative to the first state, so that a large mean does not cost digits.
+    The means and squared deviations of blocks are merged by the formula of Chan, Golub and LeVeque
+    (1983). They are computed relative to the first state, so that a large mean does not reduce the
+    precision.
     """
 
     def __init__(self, n_units: int, thresholds: Array | None) -> None:
@@ -108,12 +110,12 @@ class Max(Pool):
         self.end: Array | None = None
 
     def add(self, states: Array) -> None:
-        """Update the end of the range."""
+        """Update the extreme value."""
         end = self.fold.reduce(states, axis=0)
         self.end = end if self.end is None else self.fold(self.end, end)
 
     def result(self) -> Array:
-        """Return the end of the range of the states."""
+        """Return the extreme value."""
         assert self.end is not None
         return self.end
 
@@ -128,7 +130,7 @@ class Last(Pool):
     """The state after the last step."""
 
     def add(self, states: Array) -> None:
-        """Keep the last state of the block."""
+        """Store the last state of the block."""
         self.state = states[-1].copy()
 
     def result(self) -> Array:
@@ -137,7 +139,7 @@ class Last(Pool):
 
 
 class Quantiles(Pool):
-    """For each threshold of a unit, the share of the steps at which its state exceeds it."""
+    """For each threshold of a unit, the fraction of steps at which the state exceeds it."""
 
     needs_thresholds = True
 
@@ -159,11 +161,11 @@ class Quantiles(Pool):
         self.above += np.add.reduce(above.view(np.uint8), axis=1, dtype=np.uint32)
 
     def result(self) -> Array:
-        """Return the shares."""
+        """Return the fraction of steps above each threshold."""
         return self.above / self.n_steps
 
 
-#: Name, a value of the parameter `pool` -> class that pools the states of a series.
+#: Value of the parameter `pool` -> class that pools the states of a series.
 POOLS: dict[str, type[Pool]] = {
     "mean": Mean,
     "std": Std,
@@ -177,20 +179,22 @@ POOLS: dict[str, type[Pool]] = {
 @saved
 @dataclass(frozen=True, eq=False)
 class Pooling:
-    """The numbers per unit to which the states of a series are reduced.
+    """The summary statistics to which the states of a series are reduced, per unit.
 
     Parameters
     ----------
     names : tuple of str
-        "mean", "std" (divided by the number of steps), "max", "min", "last" (the state after the
-        last step), "quantiles" (the share of the steps above each threshold).
+        Any of "mean", "std" (the population standard deviation), "max", "min", "last" (the state
+        after the last step) and "quantiles" (the fraction of steps above each threshold).
     thresholds : array of shape (n_thresholds, n_units), optional
-        Required for "quantiles"; `state_quantiles` computes them from series.
+        Thresholds of each unit, required for "quantiles"; `state_quantiles` computes them from
+        series.
 
     Raises
     ------
     ValueError
-        If there are no names, a name is unknown or repeated, or "quantiles" has no thresholds.
+        If there are no names, a name is unknown or repeated, or there are no thresholds for
+        "quantiles".
 
     Examples
     --------
@@ -246,7 +250,8 @@ def check_pools(name: str, value: Any) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, (tuple, list)) or not len(names):
         raise ValueError(
-            f"{name}={value!r} must be a name or several: {', '.join(map(repr, POOLS))}."
+            f"{name}={value!r} must be one or several of these names: "
+            f"{', '.join(map(repr, POOLS))}."
         )
     for each in names:
         check_choice(name, each, POOLS)
@@ -267,26 +272,27 @@ def pool_many(
 ) -> Array:
     """Drive the reservoir with several series and pool the states of each over its steps.
 
-    The states are pooled as they are computed and never stored: apart from the result, the memory
-    grows neither with the length of the series nor with their number.
+    The states are pooled as they are computed and are never stored: apart from the result, the
+    memory required grows neither with the length of the series nor with their number.
 
     Parameters
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_steps, n_features)
-        The lengths may differ; each series has at least one step.
+        The inputs of each series. The lengths may differ; each series must have at least one step.
     pooling : Pooling
+        The summary statistics to compute.
     initial_states : array of shape (n_series, n_units), optional
         The states before the first steps; zero by default.
     dt : sequence of arrays of shape (n_steps,), optional
         Duration of each step, as in `run_many`. Every step counts once in the pools, whatever its
         duration.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. Compiled kernels always run eight series side by side, even if there are fewer,
-        so that the result for a series does not depend on the other series. For a dense W, and with
-        NumPy, it depends on them to rounding.
+        As in `run`. For a sparse W, compiled kernels always run eight series side by side, even if
+        there are fewer, so that the result for a series does not depend on the other series. For a
+        dense W, and with NumPy, the result depends on the other series through rounding errors.
     n_jobs : int, optional
-        Number of threads (joblib) that the series are distributed over. The result does not depend
+        Number of joblib threads that the series are distributed over. The result does not depend
         on it.
 
     Returns
@@ -297,8 +303,8 @@ def pool_many(
     Raises
     ------
     ValueError
-        As `run`; and if a series has no steps, if thresholds do not fit the reservoir, or if a
-        pooled number is not finite (an unbounded activation).
+        In the same cases as `run`, and if a series has no steps, if thresholds do not fit the
+        reservoir, or if a pooled value is not finite, which only an unbounded activation allows.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -344,18 +350,18 @@ def pool_into(
     n_jobs: int | None = None,
     name_of: Callable[[int], str] = by_number,
 ) -> None:
-    """Write the result of `pool_many` into rows of a table, one for each series.
+    """Write the result of `pool_many` into a table, one row per series.
 
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
-        Written.
+        The table, which is changed in place.
     rows : array of int of shape (n_series,)
-        Row of the table for each series.
+        Index of the table's row for each series.
     reservoir, series, pooling, initial_states, dt, engine, n_jobs
         As in `pool_many`.
     name_of : function of int
-        Returns the name of a series in messages, from its number.
+        Function that returns the name of a series in messages, given its index.
     """
     check_n_jobs(n_jobs)
     plan = make_plan(reservoir, series, initial_states, None, engine, name_of, dt)
@@ -371,7 +377,7 @@ def pool_into(
     pool = _pool_lanes if plan.lanes and known and not plan.check else _pool_blocks
 
     def fill(groups: list[list[int]]) -> list[int]:
-        """Write the rows of some groups; return the numbers of the series that overflow."""
+        """Write the rows of some groups; return the indices of the series that overflow."""
         bad = []
         for group, pooled in pool(plan, groups, pooling):
             table[rows[group]] = pooled
@@ -404,7 +410,7 @@ _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
 
 
 def _shares(counts: Array, n_steps: Array) -> Array:
-    """Return counts / n_steps, divided in rows longer than eight: in a third of the time."""
+    """Return counts / n_steps, divided in rows longer than eight, in a third of the time."""
     n_units, n_labels, lanes = counts.shape
     shares = counts.reshape(n_units, n_labels * lanes) / np.tile(n_steps, n_labels)
     return shares.reshape(counts.shape)
@@ -428,7 +434,7 @@ def _pool_lanes(
         last=Last in kinds,
     )
     parts = LaneSums(*(each.reshape(n_units, -1, LANES) for each in run.sums))
-    # without the padding that makes the number of thresholds a multiple of four
+    # remove the padding that makes the number of thresholds a multiple of four
     parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
     n_steps = np.ones(LANES)
     for group in groups:
@@ -436,7 +442,7 @@ def _pool_lanes(
         run(plan.starts[group], series)
         n_steps[: len(group)] = [len(X) for X in series]
         rows = [_FROM_LANES[kind](parts, n_steps).astype(dtype, copy=False) for kind in kinds]
-        # lanes first, units last
+        # the lanes become the first axis, the units the last
         by_lane = np.concatenate([each.T[: len(group)] for each in rows], axis=1)
         yield group, by_lane.reshape(len(group), -1)
 
@@ -450,7 +456,7 @@ def _pool_blocks(
         pools = {
             i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group
         }
-        # the caller raises if a number overflowed
+        # the caller raises if a value overflowed
         with np.errstate(over="ignore", invalid="ignore"):
             for i, _, states in lockstep(plan, group):
                 for pool in pools[i]:

@@ -1,4 +1,4 @@
-"""Radial basis functions: units that respond to inputs near their centres."""
+"""Radial basis functions as features: units that respond to inputs near their centres."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class RadialUnits(FeatureSource):
     Parameters
     ----------
     centres : array of shape (n_units, n_features)
-        Scaled inputs (multiplied by `scaling`) at which the response of a unit is 1.
+        The scaled input, that is, the input multiplied by `scaling`, at which the response of each
+        unit is 1.
     scaling : array of shape (n_features,)
-        Factor of each column of the input.
+        Factor by which each column of the input is multiplied.
     """
 
     centres: Array
@@ -38,7 +39,7 @@ class RadialUnits(FeatureSource):
 
     @property
     def n_features(self) -> int:
-        """Columns of the input."""
+        """Number of columns of the input."""
         return len(self.scaling)
 
     @property
@@ -53,13 +54,13 @@ class RadialUnits(FeatureSource):
 
     @property
     def dtype(self) -> Any:
-        """Type of features and states."""
+        """Data type of the features and of the states."""
         return self.centres.dtype
 
     def answers(self, rows: Array) -> Array:
         """Return the response of each unit to each row, (n_rows, n_units)."""
         scaled = rows * self.scaling
-        # -|x - c|^2 / 2, multiplied out, so that a matrix product computes it; rounding may make it
+        # -|x - c|^2 / 2, expanded so that a matrix product computes it; rounding errors may make it
         # positive, hence the minimum
         exponent = scaled @ self.centres.T
         exponent -= (scaled**2).sum(axis=1)[:, None] / 2
@@ -68,10 +69,10 @@ class RadialUnits(FeatureSource):
         return np.asarray(np.exp(exponent, out=exponent))
 
     def mixing(self) -> Array:
-        """Return combinations of units for which ridge is kernel ridge, (n_units, n_units).
+        """Return the mixing matrix that turns ridge into kernel ridge, (n_units, n_units).
 
-        The penalty on their coefficients is then the squared norm of the function in the
-        reproducing kernel Hilbert space of the Gaussian kernel.
+        Its columns are linear combinations of units. The ridge penalty on their coefficients is the
+        squared norm of the function in the reproducing kernel Hilbert space of the Gaussian kernel.
         """
         factor = cholesky(self.answers(self.centres / self.scaling), lower=True)
         return np.ascontiguousarray(solve_triangular(factor, np.eye(self.width), lower=True).T)
@@ -88,7 +89,7 @@ class RadialUnits(FeatureSource):
         activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block; the same on every engine."""
+        """Run over one sequence, block by block; the engine makes no difference."""
         n_rows = block_rows(self.width, len(rows))
         for start in range(0, len(rows), n_rows):
             yield start, self.answers(rows[start : start + n_rows]), state

@@ -1,4 +1,4 @@
-"""The engine "numpy": the reference that every other engine must reproduce to rounding."""
+"""The engine "numpy": the reference that other engines must reproduce up to rounding errors."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def advance(
     state : array of shape (n_units,)
         The state before the first step.
     place : array of shape (n_steps, at least n_units)
-        Written: row t is the state after step t.
+        Memory that the states are written to: row t becomes the state after step t.
     X : array of shape (n_steps, n_features)
+        The inputs.
     feedback : array of shape (n_steps, n_outputs) or None
-        Row t is y[t-1], if the reservoir has feedback weights.
+        Row t is the previous output y[t-1]; None if the reservoir has no feedback weights.
     kicks : array of shape (n_steps, n_units) or None
-        Noise that is added to the state after each step.
-    leaks : two arrays whose first axis is n_steps, or None
-        The result of `leaks_of`, if steps differ in duration.
+        Noise that is added to the state after each step; None for no noise.
+    leaks : two arrays whose first axis has length n_steps, or None
+        The result of `leaks_of`; None if all steps have duration 1.
     """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
@@ -51,14 +52,15 @@ def advance(
 
 
 def leaks_of(leak_rate: Any, dt: Array, dtype: Any) -> tuple[Array, Array]:
-    """Return the weights of the new activation, 1 - (1 - a)^dt, and of the old state in each step.
+    """Return the weights of the new activation and of the old state in steps of durations `dt`.
 
-    Two arrays with one axis more than dt, of length 1, or n_units if there is a leak rate per unit.
-    Where dt is 1 they contain exactly the bits that a run without dt uses.
+    For leak rate a they are 1 - (1 - a)^dt and (1 - a)^dt. Each of the two arrays has one axis more
+    than `dt`, of length 1, or of length n_units if there is a leak rate per unit. Where `dt` is 1,
+    they contain exactly the bits that a run without `dt` uses.
     """
     leak = np.atleast_1d(np.asarray(leak_rate))
     gaps = dt[..., None]
-    with np.errstate(divide="ignore", under="ignore"):  # a leak rate of 1 keeps nothing
+    with np.errstate(divide="ignore", under="ignore"):  # with a leak rate of 1, log1p(-1) is -inf
         decay = gaps * np.log1p(-leak.astype(np.float64))
         takes = np.where(gaps == 1, leak, -np.expm1(decay)).astype(dtype)
         keeps = np.where(gaps == 1, 1 - leak, np.exp(decay)).astype(dtype)
@@ -72,9 +74,11 @@ def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Arra
     ----------
     reservoir : Reservoir
     states : array of shape (n_runs, n_units)
+        The state of each run before the step.
     inputs : array of shape (n_runs, n_features)
+        The input of each run.
     feedback : array of shape (n_runs, n_outputs) or None
-        Row k is the previous output that run k receives, if the reservoir has feedback weights.
+        The previous output that each run receives; None if the reservoir has no feedback weights.
 
     Returns
     -------
@@ -91,14 +95,14 @@ def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Arra
 
 
 def recurrent_matrix(reservoir: Reservoir) -> Matrix:
-    """Return W in the form for fast products: dense if more than half of its entries are stored."""
+    """Return W in the fastest form for products: dense if over half of its entries are stored."""
     return reservoir._product_W
 
 
 def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
-    """Write the drive W_in u[t] + bias + W_fb y[t-1] of all rows into `out`.
+    """Write the drive W_in u[t] + bias + W_fb y[t-1] of each step into a row of `out`.
 
-    One matrix product computes the block; X, feedback and `out` have one row per step.
+    `X`, `feedback` and `out` have one row per step, and one matrix product computes all rows.
     """
     if sp.issparse(reservoir.W_in):
         out[:] = (reservoir.W_in @ X.T).T
@@ -112,7 +116,7 @@ def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) 
 def recurrence(W: Matrix) -> Callable[[Array, Array], None]:
     """Return a function ``add(x, z)`` that adds W x to z in place.
 
-    It allocates no memory, unless W is sparse and SciPy's private routine is missing.
+    The function allocates no memory, unless W is sparse and SciPy's private routine is missing.
     """
     n_units = W.shape[0]
     if sp.issparse(W) and _csr_matvec is not None:
@@ -142,9 +146,10 @@ def step_through(
     add_recurrence: Callable[[Array, Array], None],
     leaks: tuple[Array, Array] | None = None,
 ) -> None:
-    """Turn the drives in `block`, as `project` writes them, into states, row by row, in place.
+    """Replace the drives in `block`, as written by `project`, by the states, row by row.
 
-    `add_recurrence` is a function returned by `recurrence`; the others are as in `advance`.
+    `add_recurrence` is a function returned by `recurrence`; the other parameters are as in
+    `advance`.
     """
     activate = get_activation(reservoir.activation).function
     leak: float | Array = reservoir.leak_rate
@@ -183,13 +188,14 @@ def advance_many(
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         The features, then the outputs that are fed back, if any.
     place : array of shape (at least n_sequences, n_steps, n_units)
-        Written: the states.
+        Memory that the states are written to.
     leaks : two arrays of shape (n_steps, 1 or n_units, n_sequences), or None
-        The result of `leaks_of` for each sequence, if steps differ in duration.
+        The results of `leaks_of` for each sequence, stacked along the last axis; None if all steps
+        have duration 1.
     """
     n_sequences, n_steps, _ = inputs.shape
     W, k = recurrent_matrix(reservoir), reservoir.n_features
-    # the drives of all steps, written into the memory of the states, which replace them below
+    # the drives of all steps are written into the memory of the states, which replace them below
     block = place[:n_sequences]
     for rows, given in zip(block, inputs, strict=True):
         project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)

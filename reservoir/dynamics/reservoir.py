@@ -31,9 +31,12 @@ class Reservoir:
     W : array or sparse array of shape (n_units, n_units)
         Row i contains the weights of the connections to unit i. A sparse W stays sparse (CSR).
     W_in : array or sparse array of shape (n_units, n_features)
+        Weights from the inputs to the units.
     bias : array of shape (n_units,)
+        Constant input of each unit.
     leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=1.0
-        1.0 is the plain echo state network; smaller values average over about 1 / leak_rate steps.
+        With 1.0, the reservoir is a standard echo state network without leak; with a smaller leak
+        rate, states average over about 1 / leak_rate steps.
     activation : str or Activation, default="tanh"
         A name in `reservoir.activations.ACTIVATIONS`, or an `Activation`.
     W_fb : array of shape (n_units, n_outputs), optional
@@ -44,7 +47,8 @@ class Reservoir:
     ValueError
         If shapes disagree, an entry is NaN or infinite, or a leak rate is not in (0, 1].
     TypeError
-        If weights or leak rates are strings, objects or complex numbers, or leak rates booleans.
+        If weights or leak rates are strings, objects or complex numbers, or if leak rates are
+        booleans.
 
     References
     ----------
@@ -87,7 +91,7 @@ class Reservoir:
             raise ValueError(
                 f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
             )
-        # copies of the other arrays, in that dtype and with shapes that fit W
+        # copy the other arrays to that dtype, and check that their shapes fit W
         values: dict[str, Any] = {"W": W, "W_in": W_in}
         values["bias"] = as_vector("bias", self.bias, n_units, dtype)
         values["leak_rate"] = as_leak(self.leak_rate, n_units, dtype)
@@ -119,13 +123,13 @@ class Reservoir:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # kernels and sparse products access memory by the arrays' shapes and indices, so these are
-        # validated for every reservoir, also for one from a pickle
+        # kernels and sparse products access memory according to the arrays' shapes and indices, so
+        # these are validated for every reservoir, also for one from a pickle
         self.__init__(**state)  # type: ignore[misc]
 
     @cached_property
     def _product_W(self) -> Matrix:
-        """W in the form for fast products: dense if more than half of its entries are stored."""
+        """W in the fastest form for products: dense if over half of its entries are stored."""
         crowded = sp.issparse(self.W) and self.W.nnz > self.W.shape[0] ** 2 / 2
         return dense(self.W) if crowded else self.W
 
@@ -141,12 +145,12 @@ class Reservoir:
 
     @cached_property
     def _leaks(self) -> Leaks:
-        """Leak rates a and 1 - a, one per unit: the layout for kernels of one sequence."""
+        """Leak rates a and 1 - a per unit, in the layout of the kernels for one sequence."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype)
 
     @cached_property
     def _lane_leaks(self) -> Leaks:
-        """Leak rates a and 1 - a, eight of each per unit: the layout for kernels of eight lanes."""
+        """Leak rates a and 1 - a, repeated eight times per unit for the kernels for eight lanes."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype, LANES)
 
     @cached_property
@@ -160,8 +164,8 @@ class Reservoir:
     def _largest_row_sum(self) -> float:
         """Largest row sum of [|W|, |W_in|, |W_fb|, |bias|], in double precision.
 
-        It bounds the modulus of the sum that a unit receives if states, inputs and outputs have
-        modulus 1 or less.
+        It is a bound on the modulus of the sum that a unit receives when no state, input or output
+        has a modulus above 1.
         """
         parts = (self.W, self.W_in, self.W_fb, self.bias[:, None])
         with np.errstate(over="ignore"):
@@ -182,16 +186,16 @@ class Reservoir:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs that are fed back; 0 without feedback weights."""
+        """Number of outputs that are fed back; 0 if there are no feedback weights."""
         return 0 if self.W_fb is None else self.W_fb.shape[1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """float32 or float64: the dtype of the weights and of the states."""
+        """Data type of the weights and of the states: float32 or float64."""
         return self.W.dtype
 
     def astype(self, dtype: Any) -> Reservoir:
-        """Return the same reservoir with weights and states of `dtype` (float32 or float64)."""
+        """Return a copy with weights and states of the given `dtype`, float32 or float64."""
         dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
         check_choice("dtype", dtype, ("float32", "float64"))
         with np.errstate(over="ignore"):  # the constructor raises if a weight overflows
@@ -207,11 +211,11 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    """Return a checked copy of a matrix, a csr_array if it is sparse, otherwise in C order."""
+    """Return a copy of a matrix after checks: a csr_array if it is sparse, otherwise in C order."""
     check_real(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
-            check_csr(name, value)  # first: conversion reads memory at the positions of its indices
+            check_csr(name, value)  # check first, because conversion reads memory at its indices
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
             matrix.sum_duplicates()
             finite = np.isfinite(matrix.data).all()
@@ -226,7 +230,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 
 def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    """Return a copy of a vector, of shape (size,) and of `dtype`, after checks."""
+    """Return a copy of a vector as an array of `dtype` and of shape (size,), after checks."""
     check_real(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
@@ -250,9 +254,9 @@ def _check_no_objects(name: str, value: Any) -> None:
 
 
 def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
-    """Return the leak rate, a float or an array of one per unit, after checking that it is valid.
+    """Return the leak rate, a float or an array with one entry per unit, after checks.
 
-    A leak rate must be in (0, 1].
+    All leak rates must be in (0, 1].
     """
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
@@ -279,11 +283,13 @@ def step(
     u : array of shape (n_features,)
         The input of the step.
     y_prev : array of shape (n_outputs,), optional
-        The previous output; zero by default. Only for a reservoir with feedback weights.
+        The previous output; zero by default. It is allowed only if the reservoir has feedback
+        weights.
 
     Returns
     -------
     array of shape (n_units,)
+        The state after the step.
 
     Raises
     ------
@@ -310,8 +316,9 @@ def step_jacobian(
 ) -> Array:
     """Return the Jacobian of `step` with respect to the state.
 
-    ``J = (1 - a) I + a diag(f'(z)) W`` with ``z = W x + W_in u + bias + W_fb y_prev``; the
-    previous output is a constant (its dependence on the state is not differentiated).
+    For leak rate a and activation f, the Jacobian is ``J = (1 - a) I + a diag(f'(z)) W`` with
+    ``z = W x + W_in u + bias + W_fb y_prev``. The previous output is treated as a constant: its
+    dependence on the state is not differentiated.
 
     Parameters
     ----------
@@ -321,12 +328,12 @@ def step_jacobian(
     Returns
     -------
     array of shape (n_units, n_units)
-        Always dense, also for a sparse W.
+        The Jacobian, which is dense even if W is sparse.
 
     Raises
     ------
     ValueError
-        As `step`.
+        In the same cases as `step`.
 
     Examples
     --------
@@ -351,7 +358,7 @@ def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array
         y_prev = as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
     if may_overflow(reservoir, u, y_prev, x, 0.0):
         check_sums_defined(reservoir, x, u, y_prev)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN raises below
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates; NaN raises below
         z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
         if y_prev is not None:
             z += reservoir.W_fb @ y_prev

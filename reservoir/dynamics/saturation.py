@@ -1,4 +1,4 @@
-"""Saturated units: how often activations are at their bounds, and what drives them there."""
+"""Records of saturated units: how often activations are at their bounds, and what drives them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ from reservoir.dynamics.reference import leaks_of
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.unit_steps import Names, Steps
 
-STRIDE = 29  # rows from one sampled row to the next; a prime: few seasons are a multiple of it
-_SOME = 16  # sampled rows, up to which the stride is shorter and no block is skipped
-_BLOCK, _EVERY = 512, 8  # rows in a block; one of so many blocks is sampled, to save time
-_ENOUGH = 10  # rows that must have passed before a warning
-_NEAR = 5e-4  # of the distance between the bounds: |tanh| > .999
-_NEAR_ALONE = 0.015  # the same for the bias alone
-_STILL = 0.97  # of the sampled rows at one bound: the unit is stuck there
-_NAMED = 0.75  # of the inputs' total drive: the columns named in a warning contribute more
-_MOST_NAMED = 3
-_STANDS_OUT = 4.0  # ratio of a named column's squared drive to that of the next column
+STRIDE = 29  # rows from one sampled row to the next; a prime, as few seasons are a multiple of it
+_SOME = 16  # number of sampled rows up to which the stride is shorter and no block is skipped
+_BLOCK, _EVERY = 512, 8  # rows per block; to save time, one in 8 blocks is sampled
+_ENOUGH = 10  # number of rows that are needed for a warning
+_NEAR = 5e-4  # fraction of the distance between the bounds that counts as at a bound: |tanh| > .999
+_NEAR_ALONE = 0.015  # the same fraction for activations of the bias alone
+_STILL = 0.97  # fraction of the sampled rows at one bound from which a unit is stuck there
+_NAMED = 0.75  # fraction of the total drive that the columns named in a warning must exceed
+_MOST_NAMED = 3  # largest number of columns named in a warning
+_STANDS_OUT = 4.0  # least ratio of the squared drives of the last named column and the next one
 _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
 def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
-    """Return the numbers of the next rows to sample, after `n_passed` rows, `n_looked` sampled."""
+    """Return which of the next `n_rows` rows to sample.
+
+    Of the `n_passed` rows before them, `n_looked` were sampled.
+    """
     if n_looked >= _SOME and n_passed // _BLOCK % _EVERY:
         return np.arange(0)
     stride = STRIDE if n_looked >= _SOME else max(1, min(STRIDE, n_rows // _ENOUGH))
@@ -42,19 +45,20 @@ def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
 
 @saved
 class Activity:
-    """Number of steps at which each unit's activation was at a bound, in a sample of the steps.
+    """Counts of the steps at which each unit's activation was at a bound, in a sample of the steps.
 
-    Activations are recorded, not states: with a small leak states move away from zero slowly, and
-    they contain the noise.
+    Activations are recorded instead of states, because with a small leak rate states move away from
+    zero slowly, and because states include the noise.
 
     Attributes
     ----------
     n_rows, n_looked : int
-        Steps that have passed, and steps that were sampled.
+        Number of steps so far, and number of steps that were sampled.
     low, high : int arrays of shape (n_units,)
-        Sampled steps at the lower and at the upper bound.
+        Number of sampled steps at which each unit was at the lower and at the upper bound.
     inputs, received : float or arrays of shape (n_features,) and (n_outputs,)
-        Sums of squares, over the sampled steps, of the inputs and of the outputs fed back.
+        Sums over the sampled steps of the squared inputs and of the squared outputs fed back; 0.0
+        before the first step.
     """
 
     def __init__(self, n_units: int) -> None:
@@ -64,12 +68,12 @@ class Activity:
         self.received: Any = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "low" not in state:  # saved by a version that did not count each bound: start again
+        if "low" not in state:  # saved by a version without separate counts per bound: reset
             state = vars(Activity(len(state["total"])))
         self.__dict__.update(state)
 
     def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
-        """Record a sample of the steps from number `skip` on, of all steps if it is negative."""
+        """Record a sample of the steps from index `skip` on, or of all steps if it is negative."""
         n_rows = len(steps.states) - max(skip, 0)
         if n_rows <= 0:
             return
@@ -80,7 +84,7 @@ class Activity:
         values = steps.activations(rows, reservoir)
         low, high = _at_bounds(values, get_activation(reservoir.activation).name)
         self.n_looked += len(rows)
-        # not in place: a copy of the record shares the arrays, and a worker's are read-only
+        # not in place, because copies of the record share the arrays, which workers may not write
         self.low = self.low + low.sum(axis=0)
         self.high = self.high + high.sum(axis=0)
         self.inputs = self.inputs + _squares(steps.inputs[rows])
@@ -88,7 +92,7 @@ class Activity:
             self.received = self.received + _squares(steps.received[rows])
 
     def merge(self, other: Activity) -> None:
-        """Add the counts of another record."""
+        """Add the counts of another record to this one."""
         self.n_rows += other.n_rows
         self.n_looked += other.n_looked
         self.low, self.high = self.low + other.low, self.high + other.high
@@ -96,7 +100,7 @@ class Activity:
         self.received = self.received + other.received
 
     def warn(self, reservoir: Reservoir, names: Names) -> bool:
-        """Warn if more than half of the activations are at their bounds; return whether it did."""
+        """Warn if most activations are at their bounds; return whether it was issued."""
         looks = self.n_looked * reservoir.n_units
         at_bounds = self.low + self.high
         if self.n_rows < _ENOUGH or 2 * at_bounds.sum() <= max(looks, 1):
@@ -122,7 +126,7 @@ class Activity:
         return True
 
     def _cause(self, reservoir: Reservoir, names: Names) -> tuple[str, str]:
-        """Return the strongest drive of the units, in words, and how to make it smaller."""
+        """Return text that names the units' strongest drive, and text that advises a remedy."""
         of_inputs = _mean_squares(reservoir.W_in) * (self.inputs / self.n_looked)
         drives = {
             "inputs": of_inputs.sum(),
@@ -135,7 +139,7 @@ class Activity:
             drives["outputs"] = of_received.sum()
         strongest = max(drives, key=lambda name: drives[name])
         if strongest == "bias":
-            return "the bias", "lower bias_scaling, or give a smaller bias"
+            return "the bias", "lower bias_scaling, or use a smaller bias"
         if strongest == "other units":
             return "one another", "lower spectral_radius"
         if strongest == "outputs":
@@ -147,9 +151,9 @@ class Activity:
 
 
 def _named(drives: Array, name_of: Callable[[int], str]) -> str:
-    """Return text that names the columns that drive the units most, if they are few and dominate.
+    """Return text that names the columns that drive the units most.
 
-    Otherwise the text is empty.
+    The text is empty unless a few columns dominate.
     """
     if not np.isfinite(drives).all():
         return ""
@@ -162,25 +166,25 @@ def _named(drives: Array, name_of: Callable[[int], str]) -> str:
 
 
 def _squares(rows: Array) -> Array:
-    with np.errstate(over="ignore"):  # columns so large are not named
+    with np.errstate(over="ignore"):  # columns whose squares overflow are not named
         return np.square(rows, dtype=np.float64).sum(axis=0)
 
 
 def _mean_squares(weights: Any) -> Array:
-    """Return the mean square of each column's weights, over all units."""
+    """Return the mean over all units of the squared weights in each column."""
     squares = weights.power(2) if sp.issparse(weights) else np.square(weights)
     return np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
 
 
 def _at_bounds(values: Array, activation: str) -> tuple[Array, Array]:
-    """Return whether values of a bounded activation are at the lower bound, and at the upper."""
+    """Return two masks: activations that are at the lower bound, and at the upper bound."""
     lower, upper = _BOUNDS[activation]
     near = _NEAR * (upper - lower)
     return values < lower + near, values > upper - near
 
 
 def held_by_bias(reservoir: Reservoir) -> bool:
-    """Return whether the bias alone takes any unit close to a bound."""
+    """Return whether the bias alone drives the activation of any unit close to a bound."""
     activation = get_activation(reservoir.activation)
     if activation.name not in _BOUNDS:
         return False
@@ -196,7 +200,7 @@ Record = Activity | Growth
 
 
 def new_record(reservoir: Reservoir) -> Record | None:
-    """Return an empty record of the units' activity; None for an activation of unknown bounds."""
+    """Return an empty record of the units' activity; None if its bounds are unknown."""
     activation = get_activation(reservoir.activation)
     if not activation.bounded:
         return Growth()
@@ -210,7 +214,7 @@ def record_of(
     dt: Sequence[Array] | None,
     name_of: Callable[[int], str],
 ) -> Record | None:
-    """Return a record of the units' activity while series drive them, each from state zero."""
+    """Return a record of the units' activity in runs over series, each from the zero state."""
     record = new_record(reservoir)
     if record is None:
         return None

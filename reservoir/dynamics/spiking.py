@@ -11,25 +11,26 @@ import scipy.sparse as sp
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_MOST = 1e6  # thresholds: with this current units fire as often as they can, more has no effect
+_MOST = 1e6  # in units of the threshold; at this current units fire at their highest possible rate
 
-# Maass, Natschlaeger and Markram (2002): by the kind of the presynaptic unit (first) and of the
-# postsynaptic unit, E excitatory, I inhibitory
+# Values of Maass, Natschlaeger and Markram (2002). The keys are the kinds of the presynaptic unit
+# and of the postsynaptic unit, in this order: E is excitatory, I inhibitory
 _PROBABILITY = {"EE": 0.3, "EI": 0.2, "IE": 0.4, "II": 0.1}
-_STRENGTH = {"EE": 30.0, "EI": 60.0, "IE": -19.0, "II": -19.0}  # nA, mean of a gamma law
+_STRENGTH = {"EE": 30.0, "EI": 60.0, "IE": -19.0, "II": -19.0}  # nA, means of gamma distributions
 _INPUT_STRENGTH = {"E": 18.0, "I": 9.0}
 _THRESHOLD = 15.0  # mV, with a membrane resistance of 1 MOhm: a current of 15 nA reaches it
-_REST = 0.9  # background current and reset voltage, 13.5 of 15
-_SIDE = 3  # units are the points of a column of 3 x 3 x n points
+_REST = 0.9  # background current and reset voltage, relative to the threshold: 13.5 / 15
+_SIDE = 3  # units are placed on a grid of 3 x 3 x n points
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class SpikingNetwork:
-    """Leaky integrate-and-fire units; times in steps, voltages in multiples of the threshold.
+    """A network of leaky integrate-and-fire units.
 
-    The synaptic current of a unit decays and is increased by arriving spikes and inputs; its
-    voltage relaxes towards the current::
+    Times are in steps, voltages and currents in multiples of the threshold. The synaptic current of
+    a unit decays and is increased by arriving spikes and inputs; the voltage of the unit relaxes
+    towards the sum of this current and a background current::
 
         I(t) = exp(-1 / synapse_time) I(t-1) + W s(t-1) + W_in u(t)
         V(t) = V(t-1) + (1 - exp(-1 / membrane_time)) [background + I(t) - V(t-1)]
@@ -42,9 +43,13 @@ class SpikingNetwork:
     W : csr_array of shape (n_units, n_units)
         Synapses; row i contains the weights of the synapses to unit i.
     W_in : csr_array of shape (n_units, n_channels)
+        Weights from the input channels to the units.
     refractory : array of shape (n_units,), int, steps
+        Refractory period of each unit.
     membrane_time, synapse_time : float, steps
+        Time constants of the decay of voltages and of synaptic currents.
     background, reset : float, thresholds
+        Constant current that all units receive, and voltage after a spike.
     """
 
     W: sp.csr_array
@@ -61,12 +66,12 @@ class SpikingNetwork:
         return int(self.W.shape[0])
 
     def spikes(self, inputs: Array) -> Array:
-        """Return the spikes of each unit for several series, each started at rest.
+        """Return the spikes of each unit for several series, each of which starts at rest.
 
         Parameters
         ----------
         inputs : array of shape (n_series, n_steps, n_channels)
-            Spikes, 0 or 1, or currents.
+            Input of each channel: spikes, which are 0 or 1, or currents.
 
         Returns
         -------
@@ -106,24 +111,28 @@ def draw_spiking_network(
     refractory: tuple[int, int],
     **times: Any,
 ) -> SpikingNetwork:
-    """Return a column of units with the connections of Maass, Natschlaeger and Markram (2002).
+    """Draw a random network with the connectivity of Maass, Natschlaeger and Markram (2002).
 
-    Two units at a distance D are connected with a probability ``C exp(-(D / length)^2)``. C and the
-    mean strength depend on whether the units are excitatory or inhibitory. Strengths follow a gamma
-    distribution whose standard deviation equals its mean, and all outgoing weights of a unit have
-    the same sign (Dale's principle).
+    Units are points of a grid. Two units at a distance D are connected with probability
+    ``C exp(-(D / connection_length)^2)``. C and the mean strength of a connection depend on whether
+    the two units are excitatory or inhibitory. Strengths follow a gamma distribution whose standard
+    deviation equals its mean, and all outgoing weights of a unit have the same sign (Dale's
+    principle).
 
     Parameters
     ----------
     n_units, n_channels : int
+        Number of units and number of input channels.
     generator : Generator
+        Source of the random numbers.
     inhibitory : float in [0, 1]
-        Share of inhibitory units.
+        Fraction of units that are inhibitory.
     connection_length : float, points of the grid
+        Length scale over which the connection probability decreases.
     recurrent_scaling, input_scaling : float
-        Factors of the strengths.
+        Factors by which the strengths of synapses and of input weights are multiplied.
     input_density : float in [0, 1]
-        Share of the units that receive a channel.
+        Probability that a unit receives a channel.
     refractory : (int, int), steps
         Refractory periods of excitatory and of inhibitory units.
     **times
@@ -135,7 +144,7 @@ def draw_spiking_network(
     kinds = np.where(inhibits, "I", "E")
     points = np.stack(np.unravel_index(np.arange(n_units), (n_units, _SIDE, _SIDE)), axis=1)
     rows, columns, values = [], [], []
-    for unit in range(n_units):  # outgoing synapses of one unit at a time, to keep memory linear
+    for unit in range(n_units):  # one unit at a time, so that memory grows linearly
         pairs = np.char.add(kinds[unit], kinds)
         distance = np.linalg.norm((points - points[unit]) / connection_length, axis=1)
         chance = _by_kind(_PROBABILITY, pairs) * np.exp(-(distance**2))
@@ -154,5 +163,5 @@ def draw_spiking_network(
 
 
 def _by_kind(table: dict[str, float], kinds: Array) -> Array:
-    """Return the entry of the table for each kind."""
+    """Return the table's entry for each kind, as an array."""
     return np.array([table[str(kind)] for kind in kinds], dtype=float)

@@ -23,27 +23,30 @@ def state_quantiles(
     engine: str = "auto",
     name_of: Callable[[int], str] = by_number,
 ) -> Array:
-    """Return quantiles of each unit's states under given series, from a sample of the steps.
+    """Return quantiles of each unit's states in runs over series, from a random sample of steps.
 
     Parameters
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_steps, n_features)
-        The reservoir is run over all of them.
+        The inputs of each series; the reservoir is run over all series.
     levels : array of shape (n_levels,)
         Levels of the quantiles, each in [0, 1].
     max_rows : int, default=2000
         Largest number of steps in the sample.
     generator : numpy.random.Generator
+        Draws the sample.
     dt : sequence of arrays of shape (n_steps,), optional
         Duration of each step, as in `run_many`.
     engine : {"auto", "numpy", "numba"}, default="auto"
+        As in `run`.
     name_of : function of int
-        Returns the name of a series in messages, from its number.
+        Function that returns the name of a series in messages, given its index.
 
     Returns
     -------
     array of shape (n_levels, n_units), of the reservoir's dtype
+        One row of quantiles per level.
     """
     plan = make_plan(reservoir, series, None, None, engine, name_of, dt)
     begins = np.cumsum([0, *map(len, plan.inputs)])
@@ -55,7 +58,7 @@ def state_quantiles(
             first = begins[i] + start
             low, high = np.searchsorted(drawn, (first, first + len(states)))
             sample[low:high] = states[drawn[low:high] - first]
-    # np.quantile's interpolation after sorting unit by unit, which takes a tenth of its time
+    # interpolate as np.quantile, but after sorting unit by unit, in a tenth of the time
     ordered = np.sort(np.ascontiguousarray(sample.T), axis=1).T
     positions = levels * (size - 1)
     low = positions.astype(int)

@@ -20,19 +20,20 @@ from reservoir.dynamics.saturation import Record
 @saved
 @dataclass(frozen=True, eq=False)
 class TimedReservoir(FeatureSource):
-    """A reservoir whose steps have durations given by a column of times in the input.
+    """A reservoir whose step durations are computed from a column of times in the input.
 
-    The column contains times, in steps since the clock's origin (`Clock.set`). A state has one
-    number more than there are units: the time of the previous row. A run can therefore continue
-    over a gap as over any other step, however its rows are split into chunks. Times are float64 for
-    any dtype of the reservoir: float32 would round seconds since 1970 to a minute or two.
+    The times are in steps since the clock's origin (`Clock.set`). A state contains, in addition to
+    the units, the time of the previous row. The duration of a step is therefore known even if the
+    row is the first of a chunk, and the result does not depend on how rows are split into chunks.
+    Times are float64 for any dtype of the reservoir, because float32 would round seconds since 1970
+    to a minute or two.
 
     Parameters
     ----------
     driven : DrivenReservoir
-        Source of features for the other columns, without feedback.
+        The reservoir, without feedback, as a source of features of the other columns.
     clock : Clock
-        Handles the column of times.
+        Position of the column of times, and conversion of its values to steps.
     """
 
     driven: DrivenReservoir
@@ -52,31 +53,34 @@ class TimedReservoir(FeatureSource):
 
     @property
     def n_features(self) -> int:
-        """Columns of the input, including the column of times."""
+        """Number of columns of the input, including the column of times."""
         return self.driven.n_features + 1
 
     @property
     def width(self) -> int:
-        """Columns of the features, which do not contain the time."""
+        """Number of columns of the features, which do not contain the time."""
         return self.driven.width
 
     @property
     def state_size(self) -> int:
-        """Numbers in a state: the units, and the time of the previous row."""
+        """Number of entries of a state: one per unit, and the time of the previous row."""
         return self.driven.state_size + 1
 
     @property
     def dtype(self) -> Any:
-        """Type of features and outputs."""
+        """Data type of the features and of the outputs."""
         return self.driven.dtype
 
     @property
     def state_dtype(self) -> Any:
-        """Type of states: a time needs float64."""
+        """Data type of the states: float64, because they contain a time."""
         return np.dtype(np.float64)
 
     def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array, Array]:
-        """Return inputs, units, times and the duration of each step, for rows after a state."""
+        """Return the inputs and times of rows, the units of the state before them, and durations.
+
+        The order of the result is: inputs, units, times, duration of each step.
+        """
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
         if len(dt):
@@ -136,11 +140,11 @@ class TimedReservoir(FeatureSource):
             yield index, start, features, np.append(after, time)
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return zeros, one step before the first row."""
+        """Return the zero state at a time one step before the first row."""
         return self._one_step_before(row, np.zeros(self.driven.state_size, self.dtype))
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the fixed point for a constant input, one step before the first row."""
+        """Return the fixed point for a constant input, at a time one step before the first row."""
         inputs = self._channels(row[None])[0]
         return self._one_step_before(row, self.driven.steady_state(inputs, quiet=quiet))
 
@@ -155,7 +159,7 @@ class TimedReservoir(FeatureSource):
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
     ) -> list[Array]:
-        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
         read = [self._read(rows, state) for rows, state in zip(series, starts, strict=True)]
         return self.driven.states(
             [inputs for inputs, _, _, _ in read],
@@ -165,20 +169,20 @@ class TimedReservoir(FeatureSource):
         )
 
     def check_can_loop(self) -> NoReturn:
-        """Raise, because a closed loop has no times."""
+        """Raise, because the rows of a closed loop have no times."""
         self.clock.check_can_loop()
 
     def input_column(self, column: int) -> int | None:
-        """Return the column of the input in a column of the features, None for a state."""
+        """Return the input column that a feature column copies; None for a state."""
         found = self.driven.input_column(column)
         return None if found is None else found + (found >= self.clock.place)
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
+        """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
         return self.driven.overflow_of(column)
 
     def engine_for(self, n_steps: int) -> str:
-        """Return NumPy: kernels have one leak rate for all steps."""
+        """Return "numpy", because kernels use one leak rate for all steps."""
         return "numpy"
 
     def activity(self) -> Record | None:

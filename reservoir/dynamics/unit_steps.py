@@ -1,4 +1,4 @@
-"""Steps of a run, as input for records of activity, and the names of columns in messages."""
+"""Steps of a run, which records of activity receive, and names of columns for messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reservoir.dynamics.reservoir import Reservoir
 
 
 class Names(NamedTuple):
-    """Text for messages: names of input and output columns by number, and how to scale inputs."""
+    """Text for messages: functions that name input and output columns, and advice on scaling."""
 
     input: Callable[[int], str]
     output: Callable[[int], str]
@@ -26,13 +26,15 @@ class Steps(NamedTuple):
     Attributes
     ----------
     states : array of shape (n_rows, n_units)
+        The state after each step.
     before : array of shape (n_units,)
         The state before the first step.
     inputs : array of shape (n_rows, n_features)
+        The input of each step.
     received : array of shape (n_rows, n_outputs) or None
-        Outputs that were fed back.
+        The outputs that were fed back; None if there is no feedback.
     leak : float or array of shape (n_units,), or of shape (n_rows, 1 or n_units)
-        Leak rate, or the leak of each step.
+        The leak rate, or the effective leak of each step if steps differ in duration.
     noisy : bool
         Whether noise was added to the states.
     """
@@ -45,7 +47,7 @@ class Steps(NamedTuple):
     noisy: bool
 
     def activations(self, rows: Array, reservoir: Reservoir) -> Array:
-        """Return the activations of some of the steps."""
+        """Return the activations of the units in the steps with indices `rows`."""
         states = self.states[rows]
         leak = np.asarray(self.leak, dtype=np.float64)
         if not self.noisy and leak.ndim == 0 and leak == 1:
@@ -55,7 +57,7 @@ class Steps(NamedTuple):
             before[0] = self.before
         if not self.noisy:
             return before + (states - before) / (leak[rows] if leak.ndim == 2 else leak)
-        # noise is added to the states, not to the activations: compute these from their inputs
+        # noise is added to the states, not to the activations: compute activations from the inputs
         z = before @ reservoir.W.T + self.inputs[rows] @ reservoir.W_in.T + reservoir.bias
         if self.received is not None:
             z += self.received[rows] @ reservoir.W_fb.T  # type: ignore[union-attr]

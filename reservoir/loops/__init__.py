@@ -1,6 +1,6 @@
-"""Many closed loops at a time: run, compare with the data that followed, choose networks.
+"""Running many closed loops at a time, scoring them on the data that followed, choosing networks.
 
-These are functions on arrays. The estimators and the model selection, which both choose by closed
-loops, are built on them. `loop_score` runs loops and scores them, `path_loops` runs the loops of a
-whole path of penalties.
+These are functions on arrays. Both the estimators and the model selection use them to choose
+networks by their closed loops. `loop_score` runs loops and scores them; `path_loops` runs the loops
+for a whole path of penalties.
 """

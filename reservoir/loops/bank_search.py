@@ -1,4 +1,4 @@
-"""The choice of networks by their closed loops: try candidates, build an ensemble of the best."""
+"""The search for networks by their closed loops, and the ensemble of the best candidates."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from reservoir.loops.radial_plan import RadialPlan
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Key = tuple[Plan, int]
-_SEGMENT = 2000  # rows that candidates are tried on
-_SCORED_TWICE = 4  # best networks that are also scored on held-out blocks
+_SEGMENT = 2000  # number of rows that candidates are tried on
+_SCORED_TWICE = 4  # number of best networks that are also scored on held-out blocks
 
 
 class Tried(NamedTuple):
-    """Results of one network.
+    """Results of trying one network with each penalty.
 
     Attributes
     ----------
     members : list of Member
         The network with the readout for each penalty.
     recycled : array of shape (n_alphas,)
-        Scores of loops within the training rows; NaN if these were not run.
+        Score of the loops within the training rows for each penalty; NaN if no such loops were run.
     left_out : array of shape (n_alphas,)
-        Scores of loops in held-out blocks; NaN if these were not run.
+        Score of the loops in held-out blocks for each penalty; NaN if no such loops were run.
     """
 
     members: list[Member]
@@ -51,31 +51,33 @@ class Tried(NamedTuple):
 
     @property
     def scores(self) -> Array:
-        """Scores by which a penalty is chosen."""
+        """Score of each penalty, by which one is chosen."""
         return _scores(self.recycled, self.left_out)
 
     def pick(self, number: int | None) -> Member:
-        """Return the member for the penalty of a number; for the best penalty without one."""
+        """Return the member for the penalty with index `number`; the best penalty if it is None."""
         return self.members[int(np.argmax(self.scores)) if number is None else number]
 
 
 class Choice(NamedTuple):
-    """Networks that were chosen, and the results of all candidates.
+    """The networks that a search chose, and the results of all candidates.
 
     Attributes
     ----------
     members : list of Member
+        The networks of the ensemble, fitted on all rows.
     plan : NetworkPlan or RadialPlan
         Plan of the best network.
     score : float
         Score of the best network.
     score_of_mean : float
-        Score of a forecast that is the mean of the data.
+        Score of a forecast that always predicts the mean of the data.
     results : dict of arrays
-        One row for each network and penalty.
+        Table of the results, with one row for each pair of network and penalty.
     diagnosis : Diagnosis
+        Diagnosis of the data.
     washout : int
-        Rows of washout, in which networks forget their initial state.
+        Number of washout rows, during which networks forget their initial state.
     """
 
     members: list[Member]
@@ -88,28 +90,30 @@ class Choice(NamedTuple):
 
 
 class Search:
-    """A search for the best networks on trajectories.
+    """A search for the networks whose closed loops follow given trajectories best.
 
-    The last bits of its result depend on the number of BLAS threads. Use one thread, which is also
-    fastest for matrices of this size; workers set it themselves.
+    The last bits of the result depend on the number of BLAS threads. Use one thread, which is also
+    fastest for matrices of this size; workers set the number themselves.
 
     Parameters
     ----------
     data : Trajectories
-        Standardised.
+        The standardised data.
     clip : (low, high)
         Bounds of the levels that are fed back.
     plans : sequence of NetworkPlan, optional
-        Candidates instead of the default ones for such data. They keep their size.
+        Candidates that replace the default ones for the data. Their number of units is not changed.
     n_members : int
-        Number of networks in the ensemble: the best network under so many seeds.
+        Number of networks in the ensemble: the best network is fitted with this many seeds.
     n_steps : int, optional
-        Number of steps of a loop.
+        Number of steps per loop; by default it is chosen from the number of rows.
     seed : int
+        The first seed.
     n_jobs : int, optional
+        Number of workers.
     report : callable
-        ``report(results, n, what)`` yields results as they arrive; `what` describes the present
-        task.
+        ``report(results, n, what)`` yields the `n` results as they arrive; `what` is a text that
+        describes the present task.
     """
 
     def __init__(
@@ -127,7 +131,7 @@ class Search:
         self.data, self.clip, self.seed = data, clip, seed
         self.n_members, self.n_steps = n_members, n_steps
         self.n_jobs, self.report = n_jobs, report
-        # of a long series, candidates are tried on a segment only
+        # if the series is long, candidates are tried on a segment of it
         self.segment = data.last_rows(_SEGMENT) if data.n_rows > _SEGMENT else data
         self.diagnosis = diagnose(self.segment, seed)
         if plans is None:
@@ -136,7 +140,7 @@ class Search:
             self.bank = bank_of(plans, self.segment, self.diagnosis)
 
     def run(self) -> Choice:
-        """Try the candidates; return the ensemble of the best, with all results."""
+        """Try the candidates, and return the ensemble of the best networks with all results."""
         keys = [(plan, self.seed) for plan in self.bank.plans]
         in_two_rounds = self.bank.leave_out and self.bank.recycle
         first = replace(self.bank, leave_out=False) if in_two_rounds else self.bank
@@ -149,7 +153,7 @@ class Search:
             tried |= zip(best, again, strict=True)
             best = sorted(best, key=lambda key: -tried[key].scores.max())
         table = self._table([tried[key] for key in keys])
-        # the ensemble, fitted on all rows; fits on all rows that were made above are used again
+        # fit the ensemble on all rows; fits that already used all rows are reused
         bank, chosen, numbers = self._ensemble(best, tried)
         known = tried if self.segment is self.data and bank is self.bank else {}
         wanted = [key for key in dict.fromkeys(chosen) if key not in known]
@@ -168,11 +172,11 @@ class Search:
     def _ensemble(
         self, best: list[Key], tried: dict[Key, Tried]
     ) -> tuple[Bank, list[Key], list[int | None]]:
-        """Return the bank that scores the members, their networks, and indices of their penalties.
+        """Return the bank for the ensemble, its networks, and the indices of their penalties.
 
-        The members are the best network under several seeds, each with its best penalty (an index
-        of None). Radial units do not depend on a seed: their members are the best pairs of network
-        and penalty.
+        The members are the best network under several seeds, each with its best penalty, for which
+        the index is None. Radial units do not depend on a seed: their members are the best pairs of
+        network and penalty.
         """
         if isinstance(best[0][0], RadialPlan):
             pairs = [(key, a) for key in best for a in range(len(self.bank.alphas))]
@@ -184,7 +188,7 @@ class Search:
         return bank, [(plan, seed) for seed in seeds], [None] * self.n_members
 
     def _score_of_mean(self, bank: Bank) -> float:
-        """Return the score of a forecast of zeros, the mean of standardised rows."""
+        """Return the score of forecasting zero, which is the mean of the standardised rows."""
         design, data = self._design(self.data, bank), self.data
         followed = data.followed(design.recycled, design.n_steps)
         errors = log_errors(np.zeros_like(followed), followed, np.ones(data.n_outputs))
@@ -201,7 +205,7 @@ class Search:
         return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
-        """Return a table with one row for each network and penalty that was tried."""
+        """Return a table with one row for each pair of network and penalty that was tried."""
         plans, n_alphas = self.bank.plans, len(self.bank.alphas)
         table: dict[str, Any] = {
             each.name: np.repeat([getattr(plan, each.name) for plan in plans], n_alphas)
@@ -229,7 +233,7 @@ def _try_one(
     bank: Bank,
     clip: Clip,
 ) -> Tried:
-    """Fit and score a network with one BLAS thread: the last bits depend on their number."""
+    """Fit and score a network with one BLAS thread, because their number affects the last bits."""
     alphas = np.array(bank.alphas)
     trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
     recycled, left_out = scores_of(trial, bank, clip)
@@ -237,5 +241,5 @@ def _try_one(
 
 
 def _scores(recycled: Array, left_out: Array) -> Array:
-    """Return the mean of both scores, or the only one that is not NaN."""
+    """Return the mean of both scores, or the score that is not NaN if the other one is."""
     return np.nanmean([recycled, left_out], axis=0)

@@ -1,4 +1,4 @@
-"""Closed loop of an ensemble: the median of its predictions is fed back to all networks."""
+"""Closed loops of an ensemble: the median of the predictions is fed back to all networks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.loops.network_trial import Clip, Member
 
-_ROUNDING = 1e-9  # of the distance of the bounds: a level may exceed them by this much (rounding)
+_ROUNDING = 1e-9  # rounding error, relative to high - low, by which levels may exceed the bounds
 
 
 class EnsembleRun(NamedTuple):
-    """Results of loops from several starts.
+    """Results of an ensemble's loops from several starts.
 
     Attributes
     ----------
     levels : array of shape (n_steps, n_starts, n_outputs)
-        Levels that were fed back, within the bounds.
+        Predicted levels, clipped to the bounds, as they were fed back.
     states : list of arrays of shape (n_starts, state_size)
-        The state of each member before the last level.
+        The state of each member after the last step, which precedes the last level.
     n_free : array of int of shape (n_starts,)
-        Number of steps before a loop was first clipped at its bounds; n_steps if it never was.
+        Number of steps before a level of the loop was first clipped; n_steps if none was clipped.
     """
 
     levels: Array
@@ -45,12 +45,15 @@ def run_ensemble(
     Parameters
     ----------
     members : sequence of Member
+        The networks of the ensemble.
     states : sequence of arrays of shape (n_starts, state_size)
         The state of each member before `rows`.
     rows : array of shape (n_starts, n_outputs)
         The last known levels.
     n_steps : int
+        Number of steps.
     exog : array of shape (n_steps, n_starts, n_exog)
+        Exogenous inputs of each step.
     clip : (low, high)
         Bounds of the levels.
 

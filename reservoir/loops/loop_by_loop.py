@@ -24,28 +24,31 @@ def run_one_by_one(
     exog: Array | None = None,
     clip: Any = None,
 ) -> Array:
-    """Run a closed loop from each start with each readout.
+    """Run one closed loop for each pair of start and readout, one after the other.
 
     Parameters
     ----------
     run : callable
-        Runs one loop, as `reservoir.dynamics.run_closed_loop` with ``return_steps=True``.
+        Function that runs one loop and returns the same results as
+        `reservoir.dynamics.run_closed_loop` with ``return_steps=True``.
     readouts : sequence
-        Readouts, each passed to `run` as its first argument.
+        Readouts, each of which is passed to `run` as its first argument.
     n_steps : int
+        Number of steps.
     initial_states : array of shape (n_starts, state_size)
+        The state at each start.
     initial_outputs : array of shape (n_starts, n_outputs)
-        Previous outputs that the first step receives.
+        The previous output that the first step from each start receives.
     exog : array of shape (n_starts, n_steps, n_exog), optional
         Exogenous inputs of each step.
     clip : (low, high) or callable, optional
-        Bounds of the outputs fed back, or a function from the outputs of a step to the values fed
-        back.
+        Bounds of the outputs that are fed back, or a function that maps the outputs of a step to
+        the values that are fed back.
 
     Returns
     -------
     array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        NaN from the step at which a loop diverges.
+        The outputs; NaN from the step at which a loop diverges.
     """
     rows = np.full((n_steps, len(readouts), *initial_outputs.shape), np.nan)
     for k, readout in enumerate(readouts):
@@ -65,7 +68,7 @@ def run_one_by_one(
 def evenly_spaced_starts(
     first: Sequence[int], lengths: Sequence[int], n_steps: int, n_starts: int
 ) -> Places:
-    """Return equally spaced starts of loops: (sequence, row of the first input).
+    """Return equally spaced starts of loops as pairs (index of the sequence, first row).
 
     Parameters
     ----------
@@ -74,9 +77,9 @@ def evenly_spaced_starts(
     lengths : sequence of int
         Number of rows of each sequence.
     n_steps : int
-        Number of rows that a loop is compared with, from its start on.
+        Number of rows, from its start on, that a loop is compared with.
     n_starts : int
-        Number of starts; fewer are returned if there are not enough rows.
+        Number of starts; fewer starts are returned if there are not enough rows.
     """
     rooms = [max(n - n_steps - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
     total = sum(rooms)
@@ -98,12 +101,12 @@ def states_before(
     Parameters
     ----------
     places : sequence of (index, row)
-        Starts of loops: number of the sequence, and row in it.
+        Starts of loops: the index of the sequence, and the row within it.
     starts : sequence of arrays of shape (state_size,)
-        The state before each sequence.
+        The state before the first row of each sequence.
     listen : callable
-        ``listen(index, begin, end, state)`` runs teacher-forced over these rows of a sequence and
-        returns the state after them.
+        ``listen(index, begin, end, state)`` runs teacher-forced over the rows ``begin:end`` of a
+        sequence and returns the state after them.
     """
     found: dict[int, Array] = {}
     index, at, state = -1, 0, np.empty(0)

@@ -1,4 +1,4 @@
-"""Trajectories as training data of networks, and the starts of closed loops in them."""
+"""Trajectories as training data of networks, and the design of closed loops within them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ import numpy as np
 
 from reservoir._typing import Array
 
-_ROOM = 200  # consecutive rows that loops need in a segment, if any trajectory has so many
+_ROOM = 200  # consecutive rows that a segment must have, unless all trajectories are shorter
 
-#: Position of a row: (number of the trajectory, row in it).
+#: Position of a row: (index of the trajectory, row within it).
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Standardised series as training data: inputs are rows, targets the increments to the next.
+    """Standardised series as training data: the targets are the increments to the next row.
 
     Attributes
     ----------
     levels : list of arrays of shape (n_samples, n_outputs)
+        The series to forecast.
     exog : list of arrays of shape (n_samples, n_exog)
-        Row t is known when row t of the levels is forecast; n_exog may be 0.
+        Exogenous series, of which row t is known when row t of the levels is forecast; n_exog may
+        be 0.
     """
 
     levels: list[Array]
@@ -33,12 +35,12 @@ class Trajectories:
 
     @property
     def n_outputs(self) -> int:
-        """Columns that are forecast."""
+        """Number of columns that are forecast."""
         return self.levels[0].shape[1]
 
     @property
     def n_inputs(self) -> int:
-        """Columns of a network's input."""
+        """Number of columns of a network's input."""
         return self.n_outputs + self.exog[0].shape[1]
 
     @property
@@ -48,21 +50,21 @@ class Trajectories:
 
     @cached_property
     def inputs(self) -> list[Array]:
-        """For each trajectory, n_samples - 1 rows: the level, and the next exogenous row."""
+        """Inputs of networks: n_samples - 1 rows of the level and of the next exogenous row."""
         pairs = zip(self.levels, self.exog, strict=True)
         return [np.hstack([level[:-1], known[1:]]) for level, known in pairs]
 
     @cached_property
     def increments(self) -> list[Array]:
-        """For each trajectory, the differences of consecutive levels."""
+        """Differences between consecutive levels, one array per trajectory."""
         return [np.diff(level, axis=0) for level in self.levels]
 
     def input_at(self, places: Sequence[Place]) -> Array:
-        """Return the inputs of networks at positions that have a next row."""
+        """Return the inputs of networks at positions, all of which must have a next row."""
         return np.array([self.inputs[i][t] for i, t in places])
 
     def known_after(self, places: Sequence[Place], k: int) -> Array:
-        """Return the exogenous columns of the input k steps after each position."""
+        """Return the exogenous columns of the network's input k steps after each position."""
         return np.array([self.exog[i][t + 1 + k] for i, t in places])
 
     def followed(self, places: Sequence[Place], n_steps: int) -> Array:
@@ -89,20 +91,21 @@ class Trajectories:
 
 @dataclass(frozen=True)
 class LoopDesign:
-    """Training rows of networks, and the starts of their loops.
+    """The training rows of networks, and the starts of the loops that score them.
 
     Attributes
     ----------
     washout : int
-        Rows at the start of each trajectory that are not used for training.
+        Number of rows at the start of each trajectory that are not used for training.
     n_steps : int
-        Number of steps of a loop.
+        Number of steps per loop.
     blocks : list of lists of (trajectory, low, high)
-        The training rows, in consecutive blocks of about the same size.
+        The training rows, in consecutive blocks of about the same size. A block consists of pieces,
+        the rows ``low:high`` of a trajectory.
     recycled : list of positions
         Starts of loops that are compared with training rows (Racca and Magri 2021).
     left_out : list of lists of positions
-        For each block, starts of loops within it, for a network fitted on the other blocks.
+        For each block, the starts of loops within it, for a network fitted on the other blocks.
     """
 
     washout: int
@@ -122,7 +125,10 @@ class LoopDesign:
         n_blocks: int,
         n_starts_per_block: int,
     ) -> LoopDesign:
-        """Return a design with blocks and starts spread evenly over trajectories of the lengths."""
+        """Return a design whose blocks and starts are spread evenly over trajectories.
+
+        `lengths` contains the number of rows of each trajectory.
+        """
         whole = [(i, washout, n - 1) for i, n in enumerate(lengths) if n - 1 > washout]
         n_rows = sum(high - low for _, low, high in whole)
         edges = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
@@ -134,7 +140,7 @@ class LoopDesign:
         return cls(washout, n_steps, blocks, recycled, left_out)
 
     def n_steps_left_out(self, n_block: int) -> int:
-        """Return the number of steps of loops in a block."""
+        """Return the number of steps per loop in block `n_block`."""
         return _steps_within(self.blocks[n_block], self.n_steps)
 
 
@@ -142,13 +148,13 @@ Pieces = list[tuple[int, int, int]]
 
 
 def _steps_within(pieces: Pieces, n_steps: int) -> int:
-    """Return the length of loops within pieces: at most half of the longest piece."""
+    """Return the number of steps per loop within pieces: at most half of the longest piece."""
     longest = max(high - low for _, low, high in pieces)
     return max(1, min(n_steps, longest // 2))
 
 
 def _between(pieces: Pieces, begin: int, end: int) -> Pieces:
-    """Return the pieces between two rows, which are counted over all pieces."""
+    """Return the parts of pieces between two rows, where rows are counted over all pieces."""
     found, before = [], 0
     for i, low, high in pieces:
         first, last = max(low, low + begin - before), min(high, low + end - before)

@@ -1,4 +1,4 @@
-"""Scores of networks in closed loop: loops from given states against the data that followed."""
+"""Scores of networks in closed loop, from a comparison of loops with the data that followed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._typing import Array
 
 Advance = Callable[[Array, Array], tuple[Array, Array]]
 _HUGE = 1e30  # bound that keeps diverging loops finite, also in float32
-_WORST = 1.5  # standard deviations at which errors are clipped: larger ones are equally bad
+_WORST = 1.5  # standard deviations at which errors are clipped: larger errors are equally bad
 
 
 class LoopScore(NamedTuple):
@@ -22,7 +22,7 @@ class LoopScore(NamedTuple):
     n_lost : int
         Number of loops that left the permitted range.
     error : float
-        Root of the mean squared error in standard deviations, with clipped errors.
+        Root mean squared error, where errors are in standard deviations and clipped.
     """
 
     n_lost: int
@@ -30,16 +30,16 @@ class LoopScore(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """Range and scale of the targets, to which outputs are compared; arrays of shape (n_outputs,).
+    """Range and scale of the targets, with which outputs are compared, as arrays (n_outputs,).
 
     Attributes
     ----------
     low, high : arrays
-        The range of the targets.
+        Bounds of the range of the targets.
     width : array
-        Width of the range; for constant targets their modulus, or 1 if that is larger.
+        Width of the range. For a constant target, it is the target's modulus, but at least 1.
     spread : array
-        The standard deviation of the targets, 1 where they are constant.
+        Standard deviation of the targets; 1 if a target is constant.
     """
 
     low: Array
@@ -49,7 +49,7 @@ class Baseline(NamedTuple):
 
     @classmethod
     def of(cls, targets: Sequence[Array]) -> Baseline:
-        """Return the baseline of targets, arrays of shape (n_samples, n_outputs)."""
+        """Return the baseline for targets, given as arrays of shape (n_samples, n_outputs)."""
         every = np.concatenate([np.asarray(Y, dtype=np.float64) for Y in targets])
         low, high, spread = every.min(axis=0), every.max(axis=0), every.std(axis=0)
         width = high - low
@@ -70,20 +70,24 @@ def run_loops(
     Parameters
     ----------
     advance : callable
-        ``advance(inputs, state)`` takes one step and returns the outputs, (n_loops, n_outputs), and
-        the next state.
+        ``advance(inputs, state)`` takes one step of all loops and returns the outputs, of shape
+        (n_loops, n_outputs), and the next state.
     inputs : array of shape (n_loops, n_features)
-        Inputs of the first step: outputs first, then exogenous columns. Changed in place.
+        Inputs of the first step: the columns that are fed back, then exogenous columns. The array
+        is changed in place.
     state : array of shape (n_loops, state_size)
+        The state of each loop before the first step.
     n_steps : int
+        Number of steps.
     n_outputs : int
+        Number of outputs, which are all fed back.
     exog : callable, optional
         ``exog(k)`` returns the exogenous columns of step k, from k = 1 on.
 
     Returns
     -------
     array of shape (n_steps, n_loops, n_outputs)
-        Outputs; they may be infinite or NaN, although the values fed back are finite.
+        The outputs. They may be infinite or NaN, although the values that are fed back are finite.
     """
     rows = np.empty((n_steps, len(inputs), n_outputs))
     for k in range(n_steps):
@@ -98,16 +102,18 @@ def run_loops(
 def score_loops(
     rows: Array, followed: Sequence[Array], baseline: Baseline, *, leeway: float = 1.0
 ) -> LoopScore:
-    """Compare loops with the data that followed.
+    """Return the score of loops, compared with the data that followed.
 
     Parameters
     ----------
     rows : array of shape (n_steps, n_loops, n_outputs)
+        The outputs of the loops.
     followed : sequence of arrays of shape (n_scored, n_outputs)
-        Data for each loop, of any length up to n_steps.
+        The data that followed for each loop; n_scored may differ and is at most n_steps.
     baseline : Baseline
+        Range and scale of the training targets.
     leeway : float, default=1.0
-        Distance by which a loop may leave the range, in widths of the range.
+        Distance by which a loop may leave the range of the targets, in multiples of its width.
 
     Returns
     -------

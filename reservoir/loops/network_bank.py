@@ -1,8 +1,8 @@
 """Candidate networks for a series, their penalties, and the score by which one is chosen.
 
 The candidates were chosen by resampling: networks were tried on the systems of Gilpin (2021) with
-random windows, lengths, sampling rates and noise levels. Candidates were added one at a time, each
-the network that most increased the mean of log2(1 + valid Lyapunov times).
+random windows, lengths, sampling rates and noise levels. Candidates were added one at a time, and
+each was the network that increased the mean of log2(1 + valid Lyapunov times) most.
 `examples/benchmarks/chaos.py` measures the results.
 """
 
@@ -21,17 +21,17 @@ from reservoir.loops.network_trial import Clip, NetworkTrial, Plan
 from reservoir.loops.radial_plan import RadialPlan
 
 _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
-_SHARE = 0.3  # units per row, at most
+_SHARE = 0.3  # largest number of units per row
 _PART_SEEN = 10  # radial units receive at most 1 / 10 of the rows at once
-_MEDIUM = 1500  # rows from which loops and the washout are longer
-_LONG = 3000  # rows from which the best network gets more units
-_FEWEST_LEARNED = 20  # rows after the washout that are needed in any case
+_MEDIUM = 1500  # number of rows from which loops and the washout are longer
+_LONG = 3000  # number of rows from which the best network gets more units
+_FEWEST_LEARNED = 20  # least number of rows after the washout
 _N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
 _HIDDEN = 2.5  # ratio of one-step errors without and with memory above which memory is needed
 _EXACT = 1e-4  # one-step error, in standard deviations, up to which past rows determine the next
 _NOISY = 5e-3  # one-step error, in standard deviations, above which the series is noisy
 
-# Networks: spectral radius, input scaling, bias and, for leaky units, the leak rate.
+# Networks: spectral radius, input scaling, bias scaling and, for leaky units, the leak rate.
 _CLEAN = (
     (0.05, 0.3, 1.0),
     (0.0, 1.5, 1.0),
@@ -60,7 +60,7 @@ _MEMORY = (
     (0.8, 0.8, 1.0),
     (0.4, 0.8, 1.0),
 )
-# Radial units: width, memory in steps, number of lags, and steps from one lag to the next.
+# Radial units: width, memory in steps, number of lags, and number of steps between lags.
 _RADIAL = (
     (0.5, 6.0, 24, 1),
     (0.7, 16.0, 32, 1),
@@ -77,15 +77,16 @@ _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
 
 class Diagnosis(NamedTuple):
-    """Diagnosis of a series by a few networks.
+    """Diagnosis of a series, made by fitting a few networks to it.
 
     Attributes
     ----------
     observed : {"all", "some"}
-        "all" if a row determines the next one, "some" if past rows are needed as well.
+        Whether all variables of the system are observed: "all" if a row determines the next row,
+        "some" if past rows are needed as well.
     noise : float
-        One-step error of the best of a few networks in held-out rows, in standard deviations: noise
-        plus the error of networks of this size.
+        One-step error of the best of these networks in held-out rows, in standard deviations. It
+        consists of noise and the error of networks of this size.
     """
 
     observed: str
@@ -99,15 +100,16 @@ class Bank:
     Attributes
     ----------
     plans : tuple of NetworkPlan, or of RadialPlan
+        The candidates.
     alphas : tuple of float
-        Penalties per row.
+        Penalties, per row.
     least_error : float
-        Errors of a loop are clipped to this minimum, in standard deviations.
+        Lower bound to which errors of a loop are clipped, in standard deviations.
     leave_out : bool
         Whether loops in held-out blocks are part of the score.
     recycle : bool
-        Whether loops within the training rows are part of the score. They are uninformative for
-        networks that can reproduce any training rows.
+        Whether loops within the training rows are part of the score. These loops are uninformative
+        for networks that can reproduce any training rows.
     grows : bool
         Whether the best network gets more units if there are enough rows for them.
     """
@@ -121,7 +123,7 @@ class Bank:
 
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
-    """Diagnose a series: compare a network without memory with networks that have memory."""
+    """Diagnose a series by comparing a network without memory with networks that have memory."""
     n_units, augment = min(_FEW_UNITS, most_units(data.n_rows)), "square"
     memoryless = plans_of(((0.0, 0.3, 1.0),), n_units, augment)
     others = plans_of(((0.05, 0.3, 1.0), (0.4, 0.3, 1.0)), n_units, augment)
@@ -134,13 +136,13 @@ def diagnose(data: Trajectories, seed: int) -> Diagnosis:
         for plan in memoryless + others
     ]
     least = float(min(errors))
-    # the floor of 1e-9: ratios of rounding errors mean nothing
+    # the lower bound of 1e-9, because ratios of rounding errors are meaningless
     hidden = errors[0] > _HIDDEN * max(least, 1e-9)
     return Diagnosis("some" if hidden else "all", least)
 
 
 def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
-    """Return the default candidates for data with a diagnosis."""
+    """Return the bank of default candidates for data and their diagnosis."""
     n_units = most_units(data.n_rows)
     if diagnosis.observed == "some" and diagnosis.noise > _EXACT:
         radial = radial_plans(max(map(len, data.levels)))
@@ -161,7 +163,7 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
 
 
 def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnosis) -> Bank:
-    """Return user-defined networks as candidates, which keep their size."""
+    """Return a bank of user-defined candidates, whose number of units is not changed."""
     if diagnosis.observed == "some":
         return Bank(tuple(plans), _HIDDEN_PENALTIES, 1e-2, leave_out=False)
     return replace(bank_for(data, diagnosis), plans=tuple(plans), grows=False)
@@ -170,7 +172,7 @@ def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnos
 def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
     """Return the bank and the plan for the final fit of the best network.
 
-    If the bank allows it and the data has enough rows, the network gets more units.
+    If the bank allows growth and the data have enough rows, the network gets more units.
     """
     if isinstance(plan, RadialPlan) or not bank.grows or data.n_rows < _LONG:
         return bank, plan
@@ -181,7 +183,7 @@ def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
 def plans_of(
     networks: Sequence[tuple[float, ...]], n_units: int, augment: str | None, **lags: int
 ) -> tuple[NetworkPlan, ...]:
-    """Return plans with `n_units` units for tuples (radius, input scaling, bias[, leak rate])."""
+    """Return plans of `n_units` units from tuples (radius, input scaling, bias[, leak rate])."""
     plans = []
     for radius, scaling, bias, *leak in networks:
         plan = NetworkPlan(n_units, radius, scaling, bias, augment=augment, **lags)
@@ -210,7 +212,7 @@ def design_of(
     leave_out: bool,
     n_steps: int | None = None,
 ) -> LoopDesign:
-    """Return the blocks, and the starts and lengths of loops, for data and candidates."""
+    """Return the design of loops (blocks, starts and number of steps) for data and candidates."""
     n_rows, longest = data.n_rows, max(map(len, data.levels))
     past = max((plan.n_lags - 1) * plan.skip for plan in plans)
     washout = max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past)
@@ -221,7 +223,7 @@ def design_of(
     elif n_steps > longest - 1 - washout:
         raise ValueError(
             f"horizon={n_steps} is too long for a loop: networks are tried on {longest} "
-            f"consecutive rows, and the first {washout} are washout. It must be at most "
+            f"consecutive rows, of which the first {washout} are washout. It must be at most "
             f'{longest - 1 - washout}; "auto" uses a fifth of the rows.'
         )
     return LoopDesign.of(
@@ -239,17 +241,17 @@ def _check_past_fits(past: int, n_steps: int, longest: int) -> None:
     most = longest - 1 - max(2 * n_steps, _FEWEST_LEARNED)
     if past > max(most, 0):
         raise ValueError(
-            f"A network of search uses {past} past rows, (n_lags - 1) * skip, and networks are "
-            f"tried on {longest} consecutive rows. The past rows may be {max(most, 0)} at most: "
-            "lower n_lags or skip, or give a longer series."
+            f"A network in search uses {past} past rows, (n_lags - 1) * skip, but networks are "
+            f"tried on {longest} consecutive rows, which allow at most {max(most, 0)} past rows. "
+            "Lower n_lags or skip, or pass a longer series."
         )
 
 
 def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array]:
-    """Return minus the mean log error of loops for each penalty; greater is better.
+    """Return the scores of each penalty: minus the mean log error of loops; greater is better.
 
-    The first array is for loops within the training rows, the second for loops in held-out blocks;
-    NaN if the bank does not use them.
+    The first array contains the scores of loops within the training rows, the second array those of
+    loops in held-out blocks. An array is NaN if the bank does not use such loops.
     """
     low = np.log10(bank.least_error)
     recycled, left_out = np.full((2, len(bank.alphas)), np.nan)

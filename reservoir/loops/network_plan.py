@@ -13,27 +13,33 @@ from reservoir.dynamics.lagged import LaggedSource
 from reservoir.loops.loop_design import Trajectories
 
 _IN_DEGREE = 10
-_FEW_INPUTS = 3  # with more inputs their scaling is lowered, so that their sum has the same size
+_FEW_INPUTS = 3  # with more inputs, their scaling is lowered so that their sum has the same size
 
 
 @saved
 @dataclass(frozen=True)
 class NetworkPlan:
-    """Parameters of a reservoir for standardised rows; its features also contain the inputs.
+    """Parameters of a candidate reservoir for standardised rows.
+
+    The features of the network are the states, followed by the inputs.
 
     Attributes
     ----------
     n_units : int
+        Number of units.
     spectral_radius : float
-        0 for units without connections.
+        Spectral radius of W; with 0, units have no recurrent connections.
     input_scaling : float
         Scaling of standardised inputs.
     leak_rate : float
+        Leak rate of all units.
     bias_scaling : float
+        Scaling of the bias.
     augment : str or None
         As in ESNRegressor.
     n_lags, skip : int
-        Number of rows that the network receives at once, and the steps from one to the next.
+        Number of rows that the network receives at once, and number of steps from one of these rows
+        to the next.
     """
 
     n_units: int
@@ -46,7 +52,7 @@ class NetworkPlan:
     skip: int = 1
 
     def build(self, data: Trajectories, seed: int) -> FeatureSource:
-        """Return the source of features for such data."""
+        """Return the source of features for the given data."""
         n_inputs = data.n_inputs
         n_seen = n_inputs * self.n_lags
         crowd = np.sqrt(max(n_inputs / _FEW_INPUTS, 1.0) * self.n_lags)

@@ -1,4 +1,4 @@
-"""One network with a path of penalties: fitted on trajectories and tried in closed loop."""
+"""The trial of one network: it is fitted with a path of penalties and run in closed loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from reservoir.readouts.sums import RowSums
 
 Plan = NetworkPlan | RadialPlan
 Clip = tuple[Array, Array]
-_ROUNDING = 1e-15  # smaller errors of standardised rows are rounding
+_ROUNDING = 1e-15  # smaller errors of standardised rows are rounding errors
 _LEAST_FOR_GRAM = 1e-11  # per row: the smallest penalty for which a Gram matrix is accurate enough
 
 
@@ -34,8 +34,11 @@ class Member:
     Attributes
     ----------
     source : FeatureSource
+        The network.
     coef : array of shape (n_outputs, width)
+        Coefficients of the readout.
     intercept : array of shape (n_outputs,)
+        Intercept of the readout.
     """
 
     source: Any
@@ -44,27 +47,32 @@ class Member:
 
 
 class NetworkTrial:
-    """A network that is fitted for every penalty, on all rows and on all rows except each block.
+    """A network fitted with every penalty, on all rows and on the rows outside each block.
 
     Parameters
     ----------
     plan : NetworkPlan or RadialPlan
+        Parameters of the network.
     seed : int
+        Seed of the network.
     data : Trajectories
+        The training data.
     design : LoopDesign
+        Training rows and loops.
     alphas : array of shape (n_alphas,)
         Penalties, per row.
     leave_out : bool
-        Whether to fit without each block, too.
+        Whether to also fit on the rows outside each block.
 
     Attributes
     ----------
     source : FeatureSource
+        The network.
     fits : list of (coefs, intercepts)
-        The fit on all rows, then the fits without each block; shapes (n_alphas, n_outputs, width)
-        and (n_alphas, n_outputs).
+        The fit on all rows, then one fit per block on the rows outside it. The shapes are
+        (n_alphas, n_outputs, width) and (n_alphas, n_outputs).
     one_step : array of shape (n_alphas,)
-        Root mean squared one-step error in held-out blocks; NaN without `leave_out`.
+        Root mean squared one-step error in held-out blocks; NaN if `leave_out` is False.
     """
 
     def __init__(
@@ -87,7 +95,7 @@ class NetworkTrial:
         self.fits = [_path(total, alphas)]
         self.one_step = np.full(len(alphas), np.nan)
         if leave_out:
-            # each block's sums are taken off the total instead of running the network again
+            # subtract each block's sums from the total instead of running the network again
             others = [total.without(part, sums[:k] + sums[k + 1 :]) for k, part in enumerate(sums)]
             self.fits += [_path(rest, alphas) for rest in others]
             self.one_step = self._one_step_errors(sums)
@@ -107,7 +115,7 @@ class NetworkTrial:
         return self._errors(0, self.design.recycled, self.design.n_steps, clip)
 
     def left_out_errors(self, clip: Clip) -> list[Array]:
-        """Return log errors of loops in each block, with the fit without that block."""
+        """Return log errors of loops in each block, run with the fit on the rows outside it."""
         return [
             self._errors(1 + k, places, self.design.n_steps_left_out(k), clip)
             for k, places in enumerate(self.design.left_out)
@@ -130,7 +138,7 @@ class NetworkTrial:
         return log_errors(rows, followed, np.ones(data.n_outputs), low=_ROUNDING)
 
     def member(self, which: int) -> Member:
-        """Return the network with the readout for one penalty."""
+        """Return the network with the readout for the penalty with index `which`."""
         coefs, intercepts = self.fits[0]
         return Member(self.source, coefs[which], intercepts[which])
 
@@ -143,9 +151,10 @@ def accumulate(
     all_digits: bool,
     mixing: Array | None = None,
 ) -> list[RowSums]:
-    """Run over all trajectories and return the sums of each block; no states are stored.
+    """Run over all trajectories and return each block's sums over rows, without storing states.
 
-    With `mixing`, (width, n_mixed), the sums are those of ``features @ mixing``.
+    If `mixing`, of shape (width, n_mixed), is passed, the sums are over ``features @ mixing``.
+    `all_digits` selects sums that retain full precision for very small penalties.
     """
     kind = QRAccumulator if all_digits else GramAccumulator
     width = source.width if mixing is None else mixing.shape[1]
@@ -167,7 +176,7 @@ def accumulate(
 
 
 def _mixing(source: FeatureSource) -> Array | None:
-    """Return the matrix that mixes features before the penalty, (width, n_mixed); None if none."""
+    """Return the matrix that mixes radial units before ridge, (width, n_mixed); None otherwise."""
     units = source.source if isinstance(source, LaggedSource) else source
     return units.mixing() if isinstance(units, RadialUnits) else None
 
@@ -188,7 +197,7 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
 
 
 def merged(sums: Sequence[RowSums]) -> RowSums:
-    """Return the sum of several accumulators."""
+    """Return a new accumulator that merges several others."""
     total = sums[0].copy()
     for one in sums[1:]:
         total.merge(one)

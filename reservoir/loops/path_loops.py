@@ -1,4 +1,4 @@
-"""Closed loops of one source of features with many linear readouts, all advanced together."""
+"""Closed loops of one source of features with many linear readouts, all advanced side by side."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ def run_path_loops(
     clip: Any = None,
     increments: bool = False,
 ) -> Array:
-    """Run a closed loop from each start with each readout.
+    """Run one closed loop for each pair of start and readout, all side by side.
 
     Parameters
     ----------
     source : FeatureSource
-        Source whose outputs are fed back as its inputs.
+        Source of features; the outputs of the readouts are fed back as its inputs.
     coefs : array of shape (n_readouts, n_outputs, width)
+        Coefficients of each readout.
     intercepts : array of shape (n_readouts, n_outputs)
+        Intercept of each readout.
     states : array of shape (n_starts, state_size)
         The states before the first steps.
     inputs : array of shape (n_starts, n_features)
         Inputs of the first steps: the columns that are fed back, then exogenous columns.
     n_steps : int
+        Number of steps.
     exog : callable, optional
         ``exog(k)`` returns the exogenous columns of step k, (n_starts, n_exog), from k = 1 on.
     clip : (low, high) or callable, optional
-        Bounds of the outputs fed back, or a function from the outputs of a step to the values fed
-        back.
+        Bounds of the outputs that are fed back, or a function that maps the outputs of a step to
+        the values that are fed back.
     increments : bool, default=False
-        Whether readouts predict increments, which are added to the input.
+        Whether readouts predict increments. They are added to the first columns of the input.
 
     Returns
     -------
     array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        Predictions of each step, before clipping; they may be infinite or NaN.
+        The predictions of each step, before clipping. They may be infinite or NaN.
     """
     n_readouts, n_outputs, width = coefs.shape
     n_starts = len(states)
@@ -75,7 +78,7 @@ def run_path_loops(
 
 
 def _limiter(clip: Any) -> Callable[[Array], Array]:
-    """Return a function from finite outputs, (n_rows, n_outputs), to the values fed back."""
+    """Return a function that maps finite outputs, (n_rows, n_outputs), to the values fed back."""
     if callable(clip):
         return lambda rows: np.array([changed(clip, row) for row in rows])
     low, high = clip if clip is not None else (-_HUGE, _HUGE)
@@ -92,12 +95,14 @@ def run_source_loops(
     exog: Array | None = None,
     clip: Any = None,
 ) -> Array:
-    """Run loops side by side; parameters and result as in `loop_by_loop.run_one_by_one`.
+    """Run loops side by side, with the same result as `loop_by_loop.run_one_by_one`.
 
     Parameters
     ----------
     source : FeatureSource
+        Source of features.
     readouts : sequence of (coef, intercept)
+        Linear readouts.
     n_steps, initial_states, initial_outputs, exog, clip
         As in `loop_by_loop.run_one_by_one`.
     """
@@ -117,14 +122,16 @@ def run_source_loops(
 
 
 def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
-    """Return the mean of `log_errors` of each loop over the steps with known data.
+    """Return each loop's mean of `log_errors` over the steps with known data.
 
     Parameters
     ----------
     rows : array of shape (n_steps, n_readouts, n_starts, n_outputs)
+        The predictions.
     followed : array of shape (n_steps, n_starts, n_outputs)
-        Data that followed, NaN where unknown; each loop has at least one known step.
+        The data that followed, NaN where unknown; each loop has at least one known step.
     spread : array of shape (n_outputs,)
+        As in `log_errors`.
 
     Returns
     -------
@@ -138,24 +145,26 @@ def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
 def log_errors(
     rows: Array, followed: Array, spread: Array, *, low: float = 1e-9, high: float = 1.0
 ) -> Array:
-    """Return the decimal logarithm of the error at each step, clipped at both ends.
+    """Return the decimal logarithm of the error at each step, with errors clipped to bounds.
 
-    Errors of chaotic systems grow exponentially; the mean of their logarithms weighs all steps
-    equally.
+    Errors of chaotic systems grow exponentially, so that all steps have about the same weight in
+    the mean of the logarithms.
 
     Parameters
     ----------
     rows : array of shape (n_steps, ..., n_outputs)
+        The predictions.
     followed : array that broadcasts with `rows`
+        The data that followed.
     spread : array of shape (n_outputs,)
         Unit of the errors: the standard deviation of the training targets.
     low, high : float
-        Bounds to which errors are clipped before the logarithm.
+        Bounds to which errors are clipped before the logarithm is taken.
 
     Returns
     -------
     array of shape (n_steps, ...)
-        Logarithm of the root mean square over outputs; log10(high) where a row is not finite.
+        Logarithm of the root mean squared error over outputs; log10(high) if a row is not finite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.sqrt((((rows - followed) / spread) ** 2).mean(axis=-1))

@@ -11,7 +11,7 @@ from reservoir.dynamics.lagged import LaggedSource
 from reservoir.dynamics.radial_units import RadialUnits
 from reservoir.loops.loop_design import Place, Trajectories
 
-_TOLERANCE = 1e-8  # of a unit's square: a smaller part that other units do not explain is ignored
+_TOLERANCE = 1e-8  # a unit is omitted if other units explain all but this fraction of its square
 _CANDIDATES = 2000  # rows among which the centres of units are chosen
 
 
@@ -22,14 +22,14 @@ class RadialPlan:
     Attributes
     ----------
     n_units : int
-        Largest number of units; with fewer training rows, one unit for each row.
+        Largest number of units; if there are fewer training rows, one unit per row.
     width : float
         Distance at which a unit's response has decreased to exp(-1/2). The distance is the root of
         the weighted mean squared difference of all inputs; older rows have smaller weights.
     memory : float
-        Number of steps after which the weight of a row is smaller by a factor 1 / e.
+        Age, in steps, at which the weight of a row has decreased by a factor of e.
     n_lags, skip : int
-        Number of rows that a unit receives, and the steps from one to the next.
+        Number of rows that a unit receives, and number of steps from one of these rows to the next.
     """
 
     n_units: int
@@ -39,10 +39,10 @@ class RadialPlan:
     skip: int = 1
 
     def build(self, data: Trajectories, seed: int) -> LaggedSource:
-        """Return the source of features; the seed is not used.
+        """Return the source of features for the given data; the seed is not used.
 
-        The centres are pivots of the Cholesky factorisation of the kernel matrix: each next centre
-        is the row whose response the previous units explain least.
+        The centres are pivots of the Cholesky factorisation of the kernel matrix: each further
+        centre is the row whose response the previous units explain least.
         """
         ages = np.arange(self.n_lags) * self.skip
         weights = np.repeat(np.exp(-ages / self.memory), data.n_inputs)
@@ -54,7 +54,7 @@ class RadialPlan:
         return LaggedSource(RadialUnits(every.centres[chosen], scaling), self.n_lags, self.skip)
 
     def _places(self, data: Trajectories) -> list[Place]:
-        """Return rows that have all past rows, a subset of them if there are many."""
+        """Return the positions of rows with all past rows available, or a subset if many."""
         past = (self.n_lags - 1) * self.skip
         firsts = np.cumsum([0] + [max(len(rows) - past, 0) for rows in data.inputs])
         rows = np.arange(firsts[-1])

@@ -1,4 +1,4 @@
-"""Errors of forecasts, and measures of a reservoir's memory and of the rank of its states."""
+"""Error measures of forecasts, and measures of a reservoir's memory and the rank of its states."""
 
 from __future__ import annotations
 

@@ -28,36 +28,37 @@ def memory_capacity(
 ) -> float | tuple[float, Array]:
     """Linear memory capacity: how well past inputs can be estimated from the current state.
 
-    The sum over lags k = 1, ..., max_lag of the squared correlation between u(t - k) and its
+    It is the sum over lags k = 1, ..., max_lag of the squared correlation between u(t - k) and its
     ridge estimate from the state at time t, on rows that were not used for the fit [1]_.
 
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        With one input and without feedback.
+        A reservoir with one input and without feedback, or a fitted estimator that has one.
     max_lag : int, default=100
-        Longest lag of the sum. About twice the number of units covers all the memory.
+        Longest lag in the sum. About twice the number of units covers the whole memory.
     n_train, n_test : int, rows, default=4000
-        Number of rows that the readout is fitted on, and that the correlations are computed on.
+        Number of rows that the readout is fitted on, and number of rows that the correlations are
+        computed on.
     washout : int, rows, at least max_lag, default=200
-        Rows before the fit, while the reservoir forgets its zero start.
+        Number of rows before the fit, during which the reservoir forgets its zero initial state.
     alpha : float, default=1e-12
-        Ridge penalty. The default only guards against a singular Gram matrix: with small inputs
-        (states of 0.01, say) a larger penalty reduces the capacity.
+        Ridge penalty. The default only guards against a singular Gram matrix. A larger penalty
+        reduces the measured capacity if inputs are small and states are about 0.01, say.
     X : array-like of shape (n_samples,) or (n_samples, 1), default=None
-        Input of at least washout + n_train + n_test rows; further rows are ignored. None draws it
-        from U(-0.5, 0.5). The theory assumes independent draws.
+        Input of at least washout + n_train + n_test rows; further rows are ignored. If None, the
+        input is drawn from U(-0.5, 0.5). The theory assumes independent draws.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the input; not used if X is given.
+        Seed of the random input; not used if `X` is passed.
     return_profile : bool, default=False
-        Also return the capacity of each lag.
+        Whether to also return the capacity of each lag.
 
     Returns
     -------
     total : float
-        At most n_units in theory, for independent inputs [1]_.
-    profile : ndarray of shape (max_lag,), if `return_profile`
-        Capacity of lag k at index k - 1.
+        The memory capacity. In theory, it is at most n_units for independent inputs [1]_.
+    profile : ndarray of shape (max_lag,)
+        The capacity of lag k at index k - 1. Only returned if `return_profile` is set.
 
     Raises
     ------
@@ -67,10 +68,11 @@ def memory_capacity(
 
     Notes
     -----
-    On n test rows a useless estimate has an expected squared correlation of 1 / (n - 1), which over
-    many lags adds up. Each lag is therefore reported as r^2 - (1 - r^2) / (n - 2), whose
-    expectation is 0 without memory [2]_; single lags can be slightly negative, and they are not
-    clipped, so that the sum has no bias upwards. An estimate that does not vary has capacity 0.
+    On n test rows, an estimate that is independent of the input has an expected squared correlation
+    of 1 / (n - 1), and these contributions add up over many lags. The capacity of each lag is
+    therefore computed as r^2 - (1 - r^2) / (n - 2), whose expectation is 0 if there is no memory
+    [2]_. The capacity of a single lag can be slightly negative and is not clipped, so that the sum
+    is not biased upwards. An estimate that does not vary has capacity 0.
 
     References
     ----------
@@ -81,8 +83,8 @@ def memory_capacity(
 
     Examples
     --------
-    A delay line of 5 units stores its last five inputs: the current one (lag 0, not counted) and
-    the four before it.
+    A delay line of 5 units stores the last five inputs: the current input, whose lag of 0 is not
+    counted, and the four inputs before it.
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -99,8 +101,8 @@ def memory_capacity(
     alpha = check_number("alpha", alpha, low=0.0)
     if washout < max_lag:
         raise ValueError(
-            f"washout={washout} must be at least max_lag={max_lag}: lagged inputs would precede "
-            "the first row. Raise it."
+            f"washout={washout} must be at least max_lag={max_lag}, because otherwise lagged "
+            "inputs would precede the first row. Raise washout."
         )
     # drive the reservoir, and align its states with the lagged inputs
     reservoir = _read_driven(reservoir, n_features=1)
@@ -129,27 +131,29 @@ def kernel_rank(
 ) -> int:
     """Kernel rank: how many input streams lead to linearly independent states.
 
-    The rank of the matrix of final states under `n_streams` independent input streams [1]_ [2]_. A
-    linear readout can map that many streams to arbitrary outputs.
+    It is the rank of the matrix of final states under `n_streams` independent input streams [1]_
+    [2]_. A linear readout can map that many streams to arbitrary outputs.
 
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        Without feedback.
+        A reservoir without feedback, or a fitted estimator that has one.
     n_streams : int, default=None
-        Number of streams; None is the number of units, the largest possible rank.
+        Number of streams. If None, it is the number of units, which is the largest possible rank.
     length : int, rows, default=100
-        Length of a stream, drawn from U(-0.5, 0.5). It should exceed the memory.
+        Length of each stream, which is drawn from U(-0.5, 0.5). It should exceed the memory of the
+        reservoir.
     rtol : float in (0, 1), default=0.01
-        Singular values below rtol times the largest do not count: in floating point the rank
-        without a tolerance is almost always full, and small directions are lost in noise.
+        Singular values below rtol times the largest are not counted. Without a tolerance, the rank
+        in floating point is almost always full, although directions of small singular values are
+        lost in noise.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the streams.
+        Seed of the streams.
 
     Returns
     -------
     int
-        At most min(n_units, n_streams).
+        The rank, which is at most min(n_units, n_streams).
 
     Raises
     ------
@@ -158,7 +162,7 @@ def kernel_rank(
 
     See Also
     --------
-    generalization_rank : The same for streams that should lead to similar states.
+    generalization_rank : Rank of the final states under streams that should lead to similar states.
 
     References
     ----------
@@ -192,29 +196,30 @@ def generalization_rank(
 ) -> int:
     """Generalization rank: how strongly states depend on inputs that should have been forgotten.
 
-    The rank of the final states, as in `kernel_rank`, under streams that differ at first and share
-    their last `n_common` rows [1]_ [2]_. Low is good: the reservoir has forgotten the differences.
-    Kernel rank minus generalization rank predicts performance [1]_.
+    It is the rank of the final states, as in `kernel_rank`, under streams that differ at first but
+    have the same last `n_common` rows [1]_ [2]_. A low rank is good: the reservoir has forgotten
+    the differences. The difference between the kernel rank and the generalization rank predicts
+    performance [1]_.
 
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        Without feedback.
+        A reservoir without feedback, or a fitted estimator that has one.
     n_streams : int, default=None
-        Number of streams; None is the number of units.
+        Number of streams. If None, it is the number of units.
     length : int, rows, default=100
-        Length of a stream, drawn from U(-0.5, 0.5).
+        Length of each stream, which is drawn from U(-0.5, 0.5).
     n_common : int, rows, less than length, default=3
-        Number of final rows that all streams share.
+        Number of last rows that are the same in all streams.
     rtol : float in (0, 1), default=0.01
-        Singular values below rtol times the largest do not count.
+        Singular values below rtol times the largest are not counted.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the streams.
+        Seed of the streams.
 
     Returns
     -------
     int
-        At most min(n_units, n_streams).
+        The rank, which is at most min(n_units, n_streams).
 
     Raises
     ------
@@ -230,8 +235,9 @@ def generalization_rank(
 
     Examples
     --------
-    A delay line of 5 units stores its last five inputs. The three that all streams share add one
-    dimension together; the two before them add one each.
+    A delay line of 5 units stores the last five inputs. The last three inputs are the same in all
+    streams and together contribute one dimension; the two inputs before them contribute one
+    dimension each.
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -246,7 +252,7 @@ def generalization_rank(
     if n_common >= streams.shape[1]:
         raise ValueError(
             f"n_common={n_common} must be smaller than length={length}: streams that are identical "
-            "from the start all give the same state. Lower it."
+            "from the start all lead to the same state. Lower n_common."
         )
     if n_common:
         streams[:, -n_common:] = streams[0, -n_common:]
@@ -254,40 +260,41 @@ def generalization_rank(
 
 
 def _read_driven(model: Any, n_features: int | None = None) -> Reservoir:
-    """Return the reservoir of a model, without feedback and with the right number of inputs."""
+    """Return the reservoir of a model; raise if it has feedback or a wrong number of inputs."""
     reservoir = as_reservoir(model)
     if reservoir.W_fb is not None:
         raise ValueError(
-            "The reservoir has feedback weights W_fb; this measure is defined for inputs alone."
+            "The reservoir has feedback weights W_fb, but this measure is defined only for "
+            "reservoirs that are driven by inputs alone."
         )
     if n_features is not None and reservoir.W_in.shape[1] != n_features:
         raise ValueError(
-            f"The reservoir has n_features={reservoir.W_in.shape[1]}; {n_features} is required. "
-            "Build one with a single column in W_in."
+            f"The reservoir has n_features={reservoir.W_in.shape[1]}, but this measure requires "
+            f"n_features={n_features}. Build one with a single column in W_in."
         )
     return reservoir
 
 
 def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -> Array:
-    """Return the input of `memory_capacity`, (n_rows,): the first rows of X, or random ones."""
+    """Return the input for `memory_capacity`, (n_rows,): the first rows of X, or random values."""
     if X is None:
         return as_generator(random_state).uniform(-0.5, 0.5, n_rows)
     table = as_table("X", X)
     if table.shape[1] != 1 or len(table) < n_rows:
         raise ValueError(
-            f"X has shape {table.shape}; one column and at least washout + n_train + n_test = "
-            f"{n_rows} rows are required. Give a longer series, or lower n_train or n_test."
+            f"X has shape {table.shape}, but one column and at least washout + n_train + n_test = "
+            f"{n_rows} rows are required. Pass a longer series, or lower n_train or n_test."
         )
     check_no_constant_column(table[:n_rows], "X")
     return table[:n_rows, 0]
 
 
 def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Array:
-    """Return r^2 - (1 - r^2) / (n - 2) for the correlation r of each column of Y and `estimate`.
+    """Return r^2 - (1 - r^2) / (n - 2), where r is the correlation of columns of Y and `estimate`.
 
-    Its expectation is 0 for independent columns. `size`, of shape (n_columns,), bounds the terms
-    that are summed in each estimate: an estimate that varies by no more than their rounding errors
-    counts as constant, with a correlation of 0.
+    For independent columns, its expectation is 0. `size`, of shape (n_columns,), is a bound on the
+    terms that are summed in each estimate. An estimate that varies by no more than their rounding
+    errors is treated as constant, and its result is 0.
     """
     n_rows = len(Y)
     # an estimate that varies by no more than its rounding errors is constant
@@ -311,7 +318,7 @@ def _streams(
 
 
 def _rank_of_final_states(reservoir: Reservoir, streams: Array, rtol: float) -> int:
-    """Return the numerical rank of the states after each stream, by singular values."""
+    """Return the numerical rank of the matrix with the state after each stream as rows."""
     rtol = check_number("rtol", rtol, low=0.0, high=1.0, low_open=True, high_open=True)
     states = np.stack([run(reservoir, stream)[-1] for stream in streams])
     values = np.linalg.svd(states.astype(float, copy=False), compute_uv=False)

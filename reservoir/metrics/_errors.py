@@ -20,7 +20,7 @@ def nrmse(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Normalised root mean squared error: in units of the target's standard deviation or range.
+    """Normalised root mean squared error, in units of the target's standard deviation or range.
 
     Parameters
     ----------
@@ -29,19 +29,21 @@ def nrmse(
     y_pred : array-like of the same shape
         Predictions.
     normalization : {"std", "range"}, default="std"
-        Divide by the standard deviation of the target, or by its range. The former is the
-        population standard deviation, so that the square is the NMSE of the literature and equals
-        1 - R^2: 0 is perfect, 1 is as good as predicting the mean.
+        Whether to divide by the standard deviation of the target or by its range. "std" is the
+        population standard deviation, so that the square of the result is the NMSE of the
+        literature and equals 1 - R^2: 0 is a perfect prediction, and 1 is as good as predicting the
+        mean.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
-        Each output is first divided by its spread.
+        The error of each output is divided by that output's standard deviation or range first.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows, in the error and in the standard deviation.
+        Weights of the rows, both in the error and in the standard deviation.
 
     Returns
     -------
     float, or ndarray of shape (n_outputs,) for "raw_values"
+        The normalised error.
 
     Raises
     ------
@@ -86,37 +88,38 @@ def valid_time(
     lyapunov_time: float | None = None,
     scale: ArrayLike | None = None,
 ) -> float:
-    """Return the valid prediction time: how long a chaotic forecast stays close to the truth.
+    """Return the valid prediction time: how long a forecast of a chaotic series stays accurate.
 
-    The error at a step is ``e(t) = sqrt(mean_j ((y_pred[t, j] - y_true[t, j]) / scale[j])**2)``,
-    the root mean square over the channels of the error in units of each channel's standard
-    deviation. The valid time is k dt / lyapunov_time, k the number of steps before the first one
-    with ``e(t) > threshold``.
+    The error at a step is ``e(t) = sqrt(mean_j ((y_pred[t, j] - y_true[t, j]) / scale[j])**2)``:
+    the root mean square over channels of the errors, each in units of its channel's standard
+    deviation. The valid time is k dt / lyapunov_time, where k is the number of steps before the
+    first step with ``e(t) > threshold``.
 
     Parameters
     ----------
     y_true : array-like of shape (n_steps,) or (n_steps, n_features)
         The true continuation; row 0 is the first step that was forecast.
     y_pred : array-like of the same shape
-        The forecast. A value that is not finite counts as an error above the threshold, so
-        forecasts that diverge can be measured.
+        The forecast. A value that is not finite counts as an error above the threshold, so that
+        forecasts that diverge can be evaluated.
     threshold : float, default=0.3
         Largest tolerated error, in standard deviations. Publications use 0.2 to 0.5.
     dt : float, time units of the system, default=1.0
         Time between two rows.
     lyapunov_time : float, time units of the system, default=None
-        The Lyapunov time, in which the result is expressed; for instance from
-        `reservoir.datasets.LYAPUNOV_TIME`. None gives the result in the time units of the system
-        (in steps, if dt is 1).
+        The Lyapunov time of the system, in multiples of which the result is expressed; see
+        `reservoir.datasets.LYAPUNOV_TIME` for examples. If None, the result is in the time units of
+        the system, which are steps if `dt` is 1.
     scale : array-like of shape (n_features,), default=None
-        Standard deviation of each channel. None computes it from `y_true`, which is a poor estimate
-        if `y_true` is only a few Lyapunov times long: compute it from the training series.
+        Standard deviation of each channel. If None, it is computed from `y_true`. This is a poor
+        estimate if `y_true` is only a few Lyapunov times long: pass the standard deviation of the
+        training series instead.
 
     Returns
     -------
     float
-        If the error never exceeds the threshold, the length of `y_true`: the valid time is then
-        at least that.
+        The valid time. If the error never exceeds the threshold, the result is the duration of
+        `y_true`, which is a lower bound of the valid time.
 
     Raises
     ------
@@ -152,7 +155,7 @@ def valid_time(
         if spread.shape != truth.shape[1:] or not (np.isfinite(spread) & (spread > 0)).all():
             raise ValueError(
                 f"scale={scale!r} must contain one positive finite number per channel; y_true has "
-                f"{truth.shape[1]}."
+                f"{truth.shape[1]} channels."
             )
     # the first step beyond the threshold
     with np.errstate(over="ignore", invalid="ignore"):
@@ -163,18 +166,19 @@ def valid_time(
 
 
 def check_same_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
-    """Check that a table, called `name` in messages, has the shape of the targets."""
+    """Raise if a table, which messages refer to as `name`, does not have the targets' shape."""
     if truth.shape != other.shape:
         raise ValueError(
-            f"y_true has shape {truth.shape}, {name} {other.shape}: they must agree. Truncate the "
-            "longer one."
+            f"y_true has shape {truth.shape}, but {name} has shape {other.shape}. Both need the "
+            "same shape: truncate the longer one."
         )
 
 
 def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
-    """Return the standard deviation or the range of each column, for `normalization` as in `nrmse`.
+    """Return the standard deviation or the range of each column; `normalization` is as in `nrmse`.
 
-    Columns are divided by their largest modulus first, so that squares cannot overflow.
+    For the standard deviation, columns are divided by their largest modulus first, so that squares
+    cannot overflow.
     """
     check_no_constant_column(truth if weights is None else truth[weights > 0], "y_true")
     if normalization == "range":
@@ -186,13 +190,13 @@ def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
 
 
 def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Array:
-    """Return values of shape (n,) or (n, n_columns) as a float64 array of two dimensions.
+    """Return values of shape (n,) or (n, n_columns) as a two-dimensional float64 array.
 
-    `finite`: whether to reject NaN and infinity; "allow-nan" rejects infinity only.
+    If `finite` is True, NaN and infinity raise; if it is "allow-nan", only infinity raises.
     """
     check_has_rows(name, values, "(n,) or (n, n_columns)")
     check_dense(name, values)
-    check_no_text(name, values, "For labels use the metrics of scikit-learn.")
+    check_no_text(name, values, "For class labels, use the metrics of scikit-learn.")
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )
@@ -202,10 +206,10 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
 
 
 def check_no_constant_column(table: Array, name: str) -> None:
-    """Check that no column is constant, without a spread to measure errors in."""
+    """Raise if a column is constant, because errors cannot be scaled by its spread."""
     constant = np.flatnonzero(np.ptp(table, axis=0) == 0.0)
     if constant.size:
         raise ValueError(
-            f"Column {constant[0]} of {name} is constant ({table[0, constant[0]]:g}), so it has "
-            "no spread to measure errors in. Drop it, or use a longer series."
+            f"Column {constant[0]} of {name} is constant ({table[0, constant[0]]:g}), so errors "
+            "cannot be scaled by its spread. Drop it, or use a longer series."
         )

@@ -1,4 +1,4 @@
-"""Forecast error measures: scaled errors, errors in per cent, of quantiles and of intervals."""
+"""Error measures of point forecasts, of quantile forecasts and of interval forecasts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def mase(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Mean absolute scaled error: in units of the naive forecast's error in the training data.
+    """Mean absolute scaled error: the error relative to naive forecasts of the training series.
 
-    The mean absolute error, divided by the mean absolute error of the seasonal naive forecast
-    within the training series, ``mean |y[t] - y[t - season]|``. Below 1, the forecast is better
-    than naive forecasts one season ahead are on average. Series of any unit and level can be
-    compared and averaged.
+    It is the mean absolute error divided by the mean absolute error of the seasonal naive forecast
+    within the training series, ``mean |y[t] - y[t - season]|``. A value below 1 means that the
+    forecast is better than the average naive forecast one season ahead. The errors of series with
+    different units and levels can be compared and averaged.
 
     Parameters
     ----------
@@ -34,27 +34,28 @@ def mase(
     y_pred : array-like of the same shape
         Forecasts.
     y_train : array-like of shape (n_train,) or (n_train, n_outputs)
-        The series before the forecast, more than `season` rows. Differences with a NaN are
-        excluded from the scale.
+        The series before the forecast, with more than `season` rows. Differences that involve a NaN
+        are excluded from the scale.
     season : int, rows, default=1
-        Length of the season: 12 for months, 4 for quarters. With 1 the scale is the mean absolute
-        step from one row to the next.
+        Length of the season, for example 12 for monthly and 4 for quarterly data. With 1, the scale
+        is the mean absolute difference between consecutive rows.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
         Each output has a separate scale.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows in the error; the scale has none.
+        Weights of the rows in the error; the scale is not weighted.
 
     Returns
     -------
     float, or ndarray of shape (n_outputs,) for "raw_values"
+        The scaled error.
 
     Raises
     ------
     ValueError
-        If shapes differ, `y_true` or `y_pred` is not finite, `y_train` has too few rows, or one of
-        its columns repeats exactly every season, so that the scale is zero.
+        If shapes differ, `y_true` or `y_pred` is not finite, `y_train` has too few rows, or a
+        column of `y_train` repeats exactly every season, so that the scale is zero.
 
     References
     ----------
@@ -84,12 +85,12 @@ def rmsse(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Root mean squared scaled error: `mase` with squares, the measure of the M5 competition.
+    """Root mean squared scaled error, the measure of the M5 competition: `mase` for squared errors.
 
-    The root mean squared error, divided by the root mean squared error of the seasonal naive
-    forecast within the training series. For a series that is zero most of the time, the mean
-    absolute error is smallest for the forecast zero; the squared error, and with it this measure,
-    is smallest for the mean.
+    It is the root mean squared error divided by the root mean squared error of the seasonal naive
+    forecast within the training series. For a series that is zero most of the time, a forecast of
+    zero minimises the mean absolute error; a forecast of the mean minimises the squared error, and
+    therefore this measure.
 
     Parameters
     ----------
@@ -98,25 +99,26 @@ def rmsse(
     y_pred : array-like of the same shape
         Forecasts.
     y_train : array-like of shape (n_train,) or (n_train, n_outputs)
-        The series before the forecast, more than `season` rows. M5 begins at the first row that is
-        not zero: cut the series there to compare with it. Differences with a NaN are excluded from
-        the scale.
+        The series before the forecast, with more than `season` rows. In M5, each series begins at
+        its first row that is not zero: remove the rows before it for comparable results.
+        Differences that involve a NaN are excluded from the scale.
     season : int, rows, default=1
         Length of the season; M5 uses 1.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows in the error; the scale has none.
+        Weights of the rows in the error; the scale is not weighted.
 
     Returns
     -------
     float, or ndarray of shape (n_outputs,) for "raw_values"
+        The scaled error.
 
     Raises
     ------
     ValueError
-        As for `mase`.
+        In the same cases as `mase`.
 
     References
     ----------
@@ -148,9 +150,10 @@ def smape(
 ) -> float | Array:
     """Symmetric mean absolute percentage error, from 0 to 200 per cent.
 
-    The mean of ``200 |y_true - y_pred| / (|y_true| + |y_pred|)``, as in the M3 and M4 competitions.
-    A row where both are zero counts as 0, a row where only one of them is zero as 200, however
-    small the other is: for series with zeros, or with values of both signs, use `mase`.
+    It is the mean of ``200 |y_true - y_pred| / (|y_true| + |y_pred|)``, as in the M3 and M4
+    competitions. A row in which both values are zero counts as 0. A row in which only one of them
+    is zero counts as 200, however small the other value is: for series with zeros, or with values
+    of both signs, use `mase`.
 
     Parameters
     ----------
@@ -167,7 +170,7 @@ default="uniform_average"
     Returns
     -------
     float, or ndarray of shape (n_outputs,) for "raw_values"
-        In per cent.
+        The error in per cent.
 
     Raises
     ------
@@ -205,10 +208,11 @@ def pinball(
 ) -> float | Array:
     """Pinball loss: the error measure of quantile forecasts.
 
-    An error is weighted by `quantile` where the truth is above the forecast, and by
-    ``1 - quantile`` where it is below; the mean over rows is smallest for the true quantile. The
-    lower bound of a 90 % interval is a forecast of the quantile 0.05, the upper bound of 0.95. This
-    is `sklearn.metrics.mean_pinball_loss`, whose `alpha` is the quantile.
+    Absolute errors are weighted by `quantile` where the target is above the forecast, and by
+    ``1 - quantile`` where the target is below it; their mean over rows is smallest for the true
+    quantile. The lower bound of a 90 % interval is a forecast of the quantile 0.05, and the upper
+    bound is a forecast of the quantile 0.95. The measure equals
+    `sklearn.metrics.mean_pinball_loss` with `alpha` set to `quantile`.
 
     Parameters
     ----------
@@ -217,7 +221,7 @@ def pinball(
     y_pred : array-like of the same shape
         Forecasts of the quantile.
     quantile : float in (0, 1)
-        Level of the quantile; 0.5 is the median, and gives half the mean absolute error.
+        Level of the quantile. For 0.5, the median, the loss is half the mean absolute error.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
@@ -227,7 +231,7 @@ default="uniform_average"
     Returns
     -------
     float, or ndarray of shape (n_outputs,) for "raw_values"
-        In the units of the target.
+        The loss, in the units of the target.
 
     Raises
     ------
@@ -255,17 +259,19 @@ def coverage(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Share of targets inside their interval, bounds included.
+    """Coverage of interval forecasts: the fraction of targets that are within their interval.
 
-    Intervals are calibrated if this is close to their nominal level: of n independent targets, the
-    share inside 90 % intervals has a standard error of ``sqrt(0.9 * 0.1 / n)``.
+    Targets at a bound count as within the interval. Intervals are calibrated if the coverage is
+    close to their nominal level: for n independent targets, the coverage of 90 % intervals has a
+    standard error of ``sqrt(0.9 * 0.1 / n)``.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Targets.
     low, high : array-like of the same shape
-        Bounds; infinite ones are open.
+        Lower and upper bounds of the intervals. An interval with an infinite bound is unbounded on
+        that side.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
@@ -275,12 +281,13 @@ default="uniform_average"
     Returns
     -------
     float in [0, 1], or ndarray of shape (n_outputs,) for "raw_values"
+        The coverage.
 
     Raises
     ------
     ValueError
         If shapes differ, a target is not finite, a bound is NaN, or a lower bound is above the
-        upper one.
+        upper bound.
 
     Examples
     --------
@@ -312,7 +319,7 @@ default="uniform_average"
 def _pair(
     y_true: ArrayLike, y_pred: ArrayLike, multioutput: str | ArrayLike
 ) -> tuple[Array, Array]:
-    """Return targets and forecasts as tables of one shape."""
+    """Return targets and forecasts as tables, after checking that they have the same shape."""
     _check_multioutput(multioutput)
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
     check_same_shape(truth, forecast)
@@ -327,7 +334,7 @@ def _check_multioutput(multioutput: str | ArrayLike) -> None:
 def _mean(
     values: Array, multioutput: str | ArrayLike, sample_weight: ArrayLike | None
 ) -> float | Array:
-    """Return the mean over the rows, by column or averaged over columns."""
+    """Return the mean over rows for each column, or its average over columns."""
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
@@ -337,7 +344,7 @@ def _mean(
     factors = np.asarray(multioutput, dtype=float)
     if factors.shape != means.shape:
         raise ValueError(
-            f"multioutput has shape {factors.shape}; with one weight per output it is "
+            f"multioutput has shape {factors.shape}, but one weight per output is required: shape "
             f"{means.shape}."
         )
     return float(np.average(means, weights=factors))
@@ -346,24 +353,26 @@ def _mean(
 def _seasonal_differences(y_train: ArrayLike, season: int, n_outputs: int) -> Array:
     """Return the errors of the seasonal naive forecast within the training series, row by row.
 
-    Unknown differences are NaN; each column has a known one that is not zero.
+    Differences that involve a NaN are NaN. Raise if a column has no other difference that is not
+    zero.
     """
     season = check_count("season", season)
     train = as_table("y_train", y_train, finite="allow-nan")
     if train.shape[1] != n_outputs:
         raise ValueError(
-            f"y_train has {train.shape[1]} columns and y_true {n_outputs}; they must agree."
+            f"y_train has {train.shape[1]} columns, but y_true has {n_outputs}. Both need the same "
+            "number of columns."
         )
     if len(train) <= season:
         raise ValueError(
-            f"season={season} needs more than {season} rows of y_train, and it has {len(train)}. "
-            "Give a longer training series, or a smaller season."
+            f"season={season} needs more than {season} rows in y_train, which has {len(train)}. "
+            "Pass a longer training series, or use a smaller season."
         )
     steps = train[season:] - train[:-season]
     for column, values in enumerate(steps.T):
         if not np.any(values[~np.isnan(values)]):
             raise ValueError(
                 f"Column {column} of y_train has no two known values {season} rows apart that "
-                "differ, so errors have no scale. Use an unscaled error, or a longer y_train."
+                "differ, so errors cannot be scaled. Use an unscaled error, or a longer y_train."
             )
     return steps

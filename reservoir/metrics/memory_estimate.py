@@ -1,4 +1,4 @@
-"""Estimate of the memory of a reservoir, fast enough to compare many reservoirs."""
+"""An estimate of a reservoir's memory that is fast enough for comparing many reservoirs."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from scipy import linalg
 from reservoir._typing import Array
 from reservoir.dynamics import Reservoir, run, run_many
 
-_MOST_OBSERVED = 1000  # units that are read, if there are more
-_MOST_DENSE = 2000  # units of a dense W, above which an estimate takes too long
-_MOST_LAGS = 1000
+_MOST_OBSERVED = 1000  # largest number of units that are observed
+_MOST_DENSE = 2000  # largest number of units with a dense W; for more an estimate takes too long
+_MOST_LAGS = 1000  # longest lag
 _EACH = 50  # longest lag up to which every lag is measured
-_WORTH = 0.01  # average contribution of a lag below which the sum ends
-_AHEAD = 60  # future inputs, on which no state depends: they show the R^2 due to chance
-_RIDGE = 1e-12  # of the mean variance of the units
+_WORTH = 0.01  # the sum is truncated where lags contribute less than this on average
+_AHEAD = 60  # number of future inputs; no state depends on these, so their R^2 is due to chance
+_RIDGE = 1e-12  # ridge penalty relative to the mean variance of the units
 
 
 def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> float | None:
-    """Return about how many past inputs can be read linearly from the states.
+    """Return an estimate of how many past inputs a linear readout can reconstruct from the states.
 
-    The sum over lags k of the squared correlation between u(t - k) and its best linear estimate
-    from the state at time t, and over the inputs, which must be independent from row to row. It
-    agrees with `memory_capacity` to a few percent, in a fraction of the time.
+    It is the sum, over lags k and over inputs, of the squared correlation between u(t - k) and its
+    best linear estimate from the state at time t. The inputs must be independent from row to row.
+    The estimate agrees with `memory_capacity` to within a few per cent and takes a fraction of the
+    time.
 
     Parameters
     ----------
     reservoir : Reservoir
-        Fed-back outputs count as inputs.
+        The reservoir; outputs that are fed back count as inputs.
     draw : callable
         ``draw(n_rows)`` returns inputs, of shape (n_rows, n_features + n_outputs).
 
     Returns
     -------
     float or None
-        None for a dense W of more than 2000 units. Of more than 1000 units 1000 are read: the
-        memory is then at least this large.
+        The estimate; None if W is dense and has more than 2000 units. If there are more than 1000
+        units, only 1000 of them are observed, and the memory may be larger than the estimate.
 
     Notes
     -----
-    Fit and score use the same rows. Chance alone gives the coefficient of determination R^2 of
-    future inputs, p on average; a lag counts as (R^2 - p) / (1 - p). Lags above 50 are sampled,
-    until they contribute less than .01 each.
+    The fit and the score use the same rows. The coefficient of determination R^2 of future inputs
+    is due to chance alone; if its mean is p, a lag contributes (R^2 - p) / (1 - p). Lags above 50
+    are sampled, until they contribute less than .01 each.
     """
     n_units = reservoir.n_units
     if n_units > _MOST_DENSE and not sp.issparse(reservoir.W):
@@ -52,7 +53,7 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
     lags = _lags(n_units, float(np.min(reservoir.leak_rate)))
     observed = np.linspace(0, n_units - 1, min(n_units, _MOST_OBSERVED)).astype(int)
     n_rows = max(3000, 3 * len(observed))
-    # several series in parallel read a large dense W less often
+    # if several series are run in parallel, a large dense W is read less often
     n_series = 8 if n_units >= 300 and not sp.issparse(reservoir.W) else 1
     length = int(lags[-1]) + -(-n_rows // n_series) + _AHEAD
     series = draw(n_series * length).reshape(n_series, length, -1)
@@ -68,14 +69,14 @@ def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> floa
 
 
 def _lags(n_units: int, leak: float) -> Array:
-    """Return the lags that are measured, from 1 on."""
+    """Return the lags at which the memory is measured, starting from 1."""
     longest = min(_MOST_LAGS, int(np.ceil(min(max(2 * n_units, 100), 500) / np.sqrt(leak))))
     sampled = np.geomspace(_EACH, longest, 40).astype(int)
     return np.unique(np.concatenate([np.arange(1, _EACH + 1), sampled]))
 
 
 def _sum_of(lags: Array, profile: Array) -> float:
-    """Return the sum of a profile over all lags, up to those that contribute almost nothing."""
+    """Return the sum of a profile over all lags, truncated where lags contribute almost nothing."""
     edges = np.concatenate([[0.5], 0.5 * (lags[1:] + lags[:-1]), [lags[-1] + 0.5]])
     spans = np.diff(edges)
     end = _EACH
@@ -88,7 +89,7 @@ def _sum_of(lags: Array, profile: Array) -> float:
 
 
 def _driven(reservoir: Reservoir, series: Array) -> list[Array]:
-    """Return the states under several series, whose last columns are the fed-back outputs."""
+    """Return the states under several series, whose last columns are outputs that are fed back."""
     series = series.astype(reservoir.dtype)
     inputs, outputs = np.split(series, [reservoir.n_features], axis=2)
     if len(series) == 1:
@@ -99,14 +100,14 @@ def _driven(reservoir: Reservoir, series: Array) -> list[Array]:
 
 
 def _shifted(series: Array, shifts: Array, first: int) -> Array:
-    """Return the inputs at each shift from each kept row, one column per shift and input."""
+    """Return the inputs shifted relative to each observed row, one column per shift and input."""
     rows = np.arange(first, series.shape[1] - _AHEAD)
     parts = series[:, rows[:, None] + shifts]  # (n_series, rows, shifts, columns)
     return parts.reshape(len(series) * len(rows), -1)
 
 
 def _explained(H: Array, Y: Array) -> Array:
-    """Return the share of the variance of each column of Y that a linear map of H explains."""
+    """Return the fraction of each column's variance in Y that a linear map of H explains."""
     H, Y = H.astype(float), Y - Y.mean(axis=0)
     H -= H.mean(axis=0)
     scale = np.sqrt(np.mean(H**2))

@@ -152,7 +152,7 @@ def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
 def test_what_has_no_closed_loop_says_so_by_name(toys):
     series = np.sin(0.3 * np.arange(300))
     model = LagRegressor(n_lags=3).fit(series[:-1, None], series[1:])
-    with pytest.raises(ValueError, match="LaggedInputs has no closed loop"):
+    with pytest.raises(ValueError, match="LaggedInputs cannot run in closed loop"):
         model.forecast(5)
     with pytest.raises(ValueError, match=r'washout="measured" .*LaggedInputs'):
         LagRegressor(washout="measured").fit(X, Y)

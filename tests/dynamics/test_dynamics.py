@@ -424,9 +424,9 @@ def test_shapes_are_checked():
         run(plain, X, initial_state=np.zeros(8))
     with pytest.raises(ValueError, match="feedback was given, but the reservoir has no feedback"):
         run(plain, X, feedback=X)
-    with pytest.raises(ValueError, match=r"give feedback, an array of shape \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"pass feedback, an array of shape \(4, 2\)"):
         run(fed, X)
-    with pytest.raises(ValueError, match=r"feedback has 3 rows, X has n_samples=4"):
+    with pytest.raises(ValueError, match=r"feedback has 3 rows, but X has n_samples=4"):
         run(fed, X, feedback=X[:3])
     with pytest.raises(ValueError, match=r"feedback must have shape \(n_samples, 2\)"):
         run(fed, X, feedback=X[:, :1])
@@ -647,11 +647,13 @@ def test_closed_loop_checks_its_arguments():
         run_closed_loop(plain, good, 3, include_input=True)
     with pytest.raises(ValueError, match=r"intercept must have shape \(2,\); got \(3,\)"):
         run_closed_loop(plain, (good[0], np.zeros(3)), 3)
-    with pytest.raises(ValueError, match=r"exog has 2 columns; the reservoir has n_features=2, ou"):
+    with pytest.raises(
+        ValueError, match=r"exog has 2 columns, but the reservoir has n_features=2: at least"
+    ):
         run_closed_loop(plain, good, 3, exog=np.zeros((3, 2)))
-    with pytest.raises(ValueError, match=r"exog has 0 columns; .* and feedback weights"):
+    with pytest.raises(ValueError, match=r"exog has 0 columns, but .* it has feedback weights"):
         run_closed_loop(fed, good, 3)
-    with pytest.raises(ValueError, match=r"exog has 2 rows; n_steps=3 needs as many"):
+    with pytest.raises(ValueError, match=r"exog has 2 rows, but n_steps=3"):
         run_closed_loop(fed, good, 3, exog=np.zeros((2, 2)))
     with pytest.raises(ValueError, match=r"exog must have shape \(3, n_exog\); got \(3,\)"):
         run_closed_loop(fed, good, 3, exog=np.zeros(3))

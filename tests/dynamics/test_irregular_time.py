@@ -73,7 +73,7 @@ def test_without_recurrence_a_long_step_is_several_short_ones(leak):
         ([np.inf, 1.0, 1.0], 0.5, "auto", r"got inf in row 0"),
         ([1.0, np.nan, 1.0], 0.5, "auto", "dt"),
         ([1.0, 1.0], 0.5, "auto", r"n_samples=3"),
-        ([1.0, 2.0, 1.0], 1.0, "auto", r"changes nothing at leak_rate=1"),
+        ([1.0, 2.0, 1.0], 1.0, "auto", r"has no effect with leak_rate=1"),
         ([1.0, 2.0, 1.0], 0.5, "numba", "does not support dt"),
     ],
 )

@@ -145,7 +145,7 @@ def test_bad_arguments_are_refused():
         Pooling(("meen",))
     with pytest.raises(ValueError, match="twice"):
         Pooling(("max", "max"))
-    with pytest.raises(ValueError, match="must be a name or several"):
+    with pytest.raises(ValueError, match="must be one or several of these names"):
         Pooling(())
     with pytest.raises(ValueError, match="needs thresholds"):
         Pooling(("quantiles",))

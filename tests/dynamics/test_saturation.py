@@ -370,9 +370,9 @@ def test_growth_is_told_and_the_remedy_holds(activation, learn, global_random_se
         esn.spectral_radius *= 1.05
         size = abs(run(transformer_of(esn).fit(X).reservoir_, X[:1000])).max(axis=1)
     n = int(np.argmax(size > 1e20))
-    with pytest.warns(UserWarning, match=f"{activation} has no bounds") as caught:
+    with pytest.warns(UserWarning, match=f"{activation} is unbounded") as caught:
         learn(esn, X[:n], y[:n])
-    (message,) = [str(w.message) for w in caught if "no bounds" in str(w.message)]
+    (message,) = [str(w.message) for w in caught if "is unbounded" in str(w.message)]
     told = float(re.search(r"leak_rate W is (\S+)\. ", message)[1])
     assert told == pytest.approx(esn.spectral_radius, rel=1e-3)
     value = float(re.search(r"spectral_radius=(\S+)", message)[1])

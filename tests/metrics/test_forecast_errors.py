@@ -140,10 +140,10 @@ TRAIN = np.arange(10.0)
         (lambda: mase([1.0], [1.0], y_train=np.ones(9)), "Column 0 of y_train has no two known"),
         (lambda: rmsse([1.0], [1.0], y_train=[1, 2, 1, 2], season=2), "2 rows apart that differ"),
         (lambda: mase([1.0], [1.0], y_train=[1, np.nan, 2]), "Column 0 of y_train has no two"),
-        (lambda: mase([1.0], [1.0], y_train=TRAIN, season=10), "more than 10 rows.*it has 10"),
+        (lambda: mase([1.0], [1.0], y_train=TRAIN, season=10), "in y_train, which has 10"),
         (lambda: mase([1.0], [1.0], y_train=TRAIN, season=0), "season=0 must be at least 1"),
-        (lambda: mase([1.0], [1.0], y_train=np.ones((9, 2))), "y_train has 2 columns and y_true 1"),
-        (lambda: mase([1.0], [1.0, 2.0], y_train=TRAIN), r"y_pred \(2, 1\): they must agree"),
+        (lambda: mase([1.0], [1.0], y_train=np.ones((9, 2))), "has 2 columns, but y_true has 1"),
+        (lambda: mase([1.0], [1.0, 2.0], y_train=TRAIN), r"but y_pred has shape \(2, 1\)"),
         (lambda: mase([np.nan], [1.0], y_train=TRAIN), "y_true contains NaN"),
         (lambda: mase([1.0], [1.0], y_train=TRAIN, multioutput="mean"), "multioutput='mean'"),
         (lambda: smape([1.0], [np.inf]), "y_pred contains infinity"),
@@ -152,7 +152,7 @@ TRAIN = np.arange(10.0)
         (lambda: pinball([1.0], [1.0], quantile=1.0), r"quantile=1.0 .* in \(0, 1\)"),
         (lambda: coverage([1.0, 1.0], [0, 3], [2, 2]), "low=3 is above high=2 in row 1, column 0"),
         (lambda: coverage([1.0], [np.nan], [2.0]), "low is NaN in row 0"),
-        (lambda: coverage([1.0], [0.0], [[1.0, 2.0]]), r"high \(1, 2\): they must agree"),
+        (lambda: coverage([1.0], [0.0], [[1.0, 2.0]]), r"but high has shape \(1, 2\)"),
     ],
 )
 def test_refusals_say_value_and_bound(call, message):

@@ -81,7 +81,9 @@ def test_nrmse_refuses():
         nrmse([[1.0, 2.0], [3.0, 2.0]], np.zeros((2, 2)))
     with pytest.raises(ValueError, match="constant"):
         nrmse([1.0, 1.0, 2.0], np.zeros(3), sample_weight=[1, 1, 0])
-    with pytest.raises(ValueError, match=r"y_true has shape \(2, 1\), y_pred \(3, 1\)"):
+    with pytest.raises(
+        ValueError, match=r"y_true has shape \(2, 1\), but y_pred has shape \(3, 1\)"
+    ):
         nrmse([1.0, 2.0], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="y_pred contains NaN"):
         nrmse([1.0, 2.0], [1.0, np.nan])
@@ -243,7 +245,7 @@ def test_memory_capacity_refuses():
         memory_capacity(reservoir, X=np.arange(100.0))
     with pytest.raises(ValueError, match="Column 0 of X is constant"):
         memory_capacity(reservoir, X=np.ones(9000))
-    with pytest.raises(ValueError, match="has n_features=2; 1 is required"):
+    with pytest.raises(ValueError, match="n_features=2, but this measure requires n_features=1"):
         memory_capacity(delay_line(4, 2))
     with pytest.raises(TypeError, match=r"must be a reservoir\.dynamics\.Reservoir.*got ndarray"):
         memory_capacity(np.eye(3))

@@ -574,7 +574,7 @@ def test_bad_data_is_refused(X, y, match):
 
 
 def test_what_cannot_forecast_is_not_chosen_for_it():
-    with pytest.raises(ValueError, match="LaggedInputs has no closed loop"):
+    with pytest.raises(ValueError, match="LaggedInputs cannot run in closed loop"):
         ClosedLoopSearchCV(LagRegressor(n_lags=3), {}, horizon=9).fit(X, Y)
 
 

@@ -229,7 +229,7 @@ def test_feedback_and_dense_weights():
         wide = Reservoir(W, np.hstack([base.W_in, W_fb]), base.bias)
         same = find_limit_cycle(wide, np.hstack([X, F]))
         np.testing.assert_allclose(cycle.states, same.states, atol=1e-14)
-    with pytest.raises(ValueError, match="give feedback"):
+    with pytest.raises(ValueError, match="pass feedback"):
         find_limit_cycle(reservoir, X)
 
 

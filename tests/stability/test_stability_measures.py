@@ -283,7 +283,7 @@ def test_measures_take_estimators_float32_and_feedback(function):
     )
     fed = Reservoir(0.3 * np.eye(4), np.ones((4, 1)), np.zeros(4), W_fb=np.ones((4, 1)))
     function(fed, X, feedback=drive(300, 1), random_state=0)
-    with pytest.raises(ValueError, match="give feedback"):
+    with pytest.raises(ValueError, match="pass feedback"):
         function(fed, X, random_state=0)
 
 

@@ -63,7 +63,7 @@ def test_how_a_span_is_cut_does_not_matter_to_what_is_forgotten():
 @pytest.mark.parametrize(
     ("dt", "message"),
     [
-        ([[1.0, 1.0]], "dt has 1 items; there are 2 series"),
+        ([[1.0, 1.0]], "dt has 1 items, but there are 2 series"),
         ([[1.0, 1.0], [1.0]], r"dt of series\[1\] must have shape \(n_samples=2,\)"),
         ([[1.0, 1.0], [1.0, 0.0]], r"dt of series\[1\] must be positive and finite; got 0"),
         ([[1.0, 1.0], [1.0, np.inf]], r"dt of series\[1\] must be positive and finite; got inf"),

@@ -422,7 +422,11 @@ BAD_PARAMETERS = {
         ((1.0, 2.0), "in \\(0, 1\\]"),
         ([0.1] * 21, "n_units=20"),
     ],
-    "pool": [("median", "not known"), ((), "must be a name or several"), (("max", "max"), "twice")],
+    "pool": [
+        ("median", "not known"),
+        ((), "must be one or several of these names"),
+        (("max", "max"), "twice"),
+    ],
     "n_quantiles": [(0, "at least 1"), (1.5, "integer")],
     "missing_values": [("drop", "not known")],
     "scaling": [("robust", "not known")],

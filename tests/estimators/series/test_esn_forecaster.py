@@ -402,7 +402,7 @@ BAD_PARAMETERS = {
         ([{"n_units": 9, "spectral_radius": -1}], r"spectral_radius=-1 must be finite and in \[0"),
         ([{"n_units": 9, "augment": "cube"}], "'cube' is not known.*even_square"),
         ([{"n_units": 9, "augment": np.tanh}], "augment is a function"),
-        ([{"n_units": 9, "n_lags": 50, "skip": 10}], "uses 490 past rows.*may be 119 at most"),
+        ([{"n_units": 9, "n_lags": 50, "skip": 10}], "uses 490 past rows.*at most 119"),
     ],
     "n_networks": [(0, "n_networks=0 must be at least 1"), (1.5, "must be an integer")],
     "clip": [(-1, r"clip=-1 must be finite and in \[0"), ("x", 'must be "auto" or a number'),
