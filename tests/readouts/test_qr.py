@@ -278,7 +278,7 @@ def test_bad_input_changes_nothing():
             accumulator.solve(alpha)
     with pytest.raises(ValueError, match=r"shape \(n_outputs=2,\); got shape \(3,\)"):
         accumulator.solve([1.0, 1.0, 1.0])
-    with pytest.raises(ValueError, match="must agree"):
+    with pytest.raises(ValueError, match="must have the same"):
         accumulator.merge(QRAccumulator(12, 1))
     np.testing.assert_array_equal(accumulator.R, before)
     assert accumulator.n_samples == 700
