@@ -377,8 +377,8 @@ def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> 
     for k, block in enumerate(blocks):
         if not 0 < block.n_samples < sums.n_samples:
             raise ValueError(
-                f"A block has {block.n_samples} of {sums.n_samples} rows, which leaves "
-                f"{sums.n_samples - block.n_samples} rows for the fit. Both numbers must be at "
-                "least 1. Use fewer blocks."
+                f"A block of {block.n_samples} rows leaves {sums.n_samples - block.n_samples} of "
+                f"{sums.n_samples} rows for the fit. The block and the fit both need at least one "
+                "row. Use fewer blocks."
             )
         yield sums.without(block, [*blocks[:k], *blocks[k + 1 :], *rest]), block

@@ -414,8 +414,8 @@ class RowSums(ABC):
     def _check_filled(self) -> None:
         if self.n_samples == 0:
             raise ValueError(
-                "No rows to fit: n_samples=0. No rows were added, or all of them were skipped or had "
-                "weight 0."
+                "No rows to fit: n_samples=0. No rows were added, or all of them were skipped or "
+                "had weight 0."
             )
 
     def _check_size(self, other: RowSums) -> None:

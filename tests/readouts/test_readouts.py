@@ -598,11 +598,9 @@ def test_path_checks_its_arguments():
         ridge_path(gram, ALPHAS, selection="blocked", blocks=[block])
     with pytest.raises(ValueError, match=r"selection='holdout' needs blocks=\[held_out\]; got 2"):
         ridge_path(gram, ALPHAS, selection="holdout", blocks=[block, block])
-    with pytest.raises(
-        ValueError, match="A block has 80 of 80 rows, which leaves 0 rows for the fit"
-    ):
+    with pytest.raises(ValueError, match="A block of 80 rows leaves 0 of 80 rows for the fit"):
         ridge_path(gram, ALPHAS, selection="holdout", blocks=[gram])
-    with pytest.raises(ValueError, match="A block has 0 of 80 rows, which leaves 80 rows"):
+    with pytest.raises(ValueError, match="A block of 0 rows leaves 80 of 80 rows for the fit"):
         ridge_path(gram, ALPHAS, selection="holdout", blocks=[GramAccumulator(6, 2)])
 
 
