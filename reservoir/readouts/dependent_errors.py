@@ -173,7 +173,7 @@ class NeighbourSums:
 
     @property
     def last(self) -> RunEnd | None:
-        """Return the last row if a later call may continue from it, else None."""
+        """The last row if a later call may continue from it, else None."""
         return copy.copy(self.ends[max(self.ends)]) if self.ends else None
 
     def merge(self, other: NeighbourSums) -> None:

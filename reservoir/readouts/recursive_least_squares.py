@@ -16,7 +16,7 @@ from reservoir.readouts.sums import check_forgetting
 class RecursiveLeastSquares(RowRegressor):
     """Ridge regression updated row by row, at a cost that does not depend on the number of rows.
 
-    After each row the coefficients equal those of a ridge fitted to all rows so far. If
+    After each row the coefficients equal a ridge that is fitted to all rows so far. If
     `forgetting` is less than 1, each new row multiplies the weights of all earlier rows by it, so
     that about the last ``1 / (1 - forgetting)`` rows count; use this for systems that drift. Each
     row costs O(n_features^2), and less if many rows are passed in one call.

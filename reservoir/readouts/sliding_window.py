@@ -1,4 +1,4 @@
-"""Ridge regression on the last rows, by up- and downdating a factor and correcting residuals."""
+"""Ridge regression on the last rows, by up- and downdates of a factor, corrected by residuals."""
 
 from __future__ import annotations
 

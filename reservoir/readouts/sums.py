@@ -195,7 +195,7 @@ class RowSums(ABC):
         return float(self.square_sums().mean())
 
     def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
-        """Return new sums over all rows except those of `part`, merged from the other parts.
+        """Return new sums over all rows that are not in `part`, merged from the other parts.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def between_horizons(relative: Array) -> Array:
 
 
 def _chain(steps: Array) -> Array:
-    """Return the correlations of a Markov chain, which are products of those between neighbours."""
+    """Return the correlations of a Markov chain, from the correlations between neighbours."""
     size = len(steps) + 1
     found = np.eye(size)
     for k in range(1, size):

@@ -254,7 +254,7 @@ def _degrees_of_freedom(relative: Array, origins: Array) -> float:
 
 
 def _allowance(deviations: Array, freedom: float) -> Array:
-    """Return the quantiles of Student's t divided by those of a normal distribution."""
+    """Return the quantiles of Student's t divided by normal quantiles."""
     farthest = stats.norm.ppf((1 + _FARTHEST) / 2)
     grid = np.linspace(0.01, farthest, 100)
     ratios = stats.t.ppf(stats.norm.cdf(grid), freedom) / grid

@@ -101,9 +101,8 @@ class LoopNetwork(ClosedLoopModel):
 class Autoregression(ClosedLoopModel):
     """Linear autoregression on the last standardised differences and on calendar terms.
 
-    The number of lags is two seasons, at least 4 and at most 24. It is reduced to a fifth of the
-    observed differences of all series, and to half of those of the longest series, if these are
-    smaller.
+    The number of lags is two seasons, at least 4 and at most 24. It is also at most a fifth of the
+    number of observed differences of all series, and half of this number for the longest series.
     """
 
     def sources(

@@ -54,7 +54,7 @@ def learn_shared(
     n_jobs : int or None
         Number of workers, each of which fits one model at a time.
     report : callable
-        Function that passes an iterable of results through and shows progress.
+        Function that passes results through, and shows progress.
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)

@@ -84,7 +84,7 @@ class FittedTheta(FittedModel):
             [smoothed(*column) for column in zip(rest.T, self.smoothings, strict=True)]
         )
         steps = np.arange(n_steps)
-        # exponential smoothing of a straight line lags at the beginning
+        # exponential smoothing of a line lags behind it at the beginning
         forgotten = 1 - (1 - self.smoothings) ** origins[:, None]
         drifts = self.slopes / 2 * (steps[:, None] + (forgotten / self.smoothings)[:, None])
         ahead = self.profiles[np.add.outer(history.first + origins, steps) % period]

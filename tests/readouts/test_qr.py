@@ -354,7 +354,7 @@ def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
 def test_rows_outside_the_blocks_must_be_given():
     H, Y = rows(90)
     block = factor_of(H[60:], Y[60:])
-    with pytest.raises(ValueError, match=r"The blocks contain 30 of 90 rows.*\(rest=\)"):
+    with pytest.raises(ValueError, match=r"The blocks contain 30 of 90 rows.* as `rest`"):
         ridge_path(factor_of(H, Y), ALPHAS, selection="holdout", blocks=[block])
 
 
