@@ -179,8 +179,8 @@ def check_alpha(name: str, value: Any) -> None:
         check_choice(name, value, ("auto",))
     elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
         raise ValueError(
-            "alpha must be a number, or an array of penalties to choose from with shape "
-            f"(n_alphas,); got shape {np.shape(value)}."
+            "alpha must be a number or have shape (n_alphas,), with penalties to choose from; got "
+            f"shape {np.shape(value)}."
         )
 
 

@@ -102,7 +102,8 @@ class Autoregression(ClosedLoopModel):
     """Linear autoregression on the last standardised differences and on calendar terms.
 
     The number of lags is two seasons, at least 4 and at most 24. It is also at most a fifth of the
-    number of observed differences of all series, and half of this number for the longest series.
+    number of observed differences of all series, and at most half of the number of observed
+    differences of the longest series.
     """
 
     def sources(
