@@ -27,14 +27,14 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(
         self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> _Self:
-        """Learn from rows, from scratch.
+        """Learn from rows, after discarding everything that was learned earlier.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : float or array of shape (n_samples,), optional
-            At least 0. Rows of weight 0 are skipped, as if they were absent.
+            Weights of the rows, at least 0. Rows of weight 0 are skipped, as if they were absent.
 
         Returns
         -------
@@ -45,15 +45,15 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def partial_fit(
         self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> _Self:
-        """Learn from further rows; the first call begins from scratch.
+        """Learn from further rows; the first call need not be preceded by `fit`.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
-            With as many outputs as in earlier calls.
+            Targets, with the same number of outputs as in earlier calls.
         sample_weight : float or array of shape (n_samples,), optional
-            At least 0. Rows of weight 0 are skipped, as if they were absent.
+            Weights of the rows, at least 0. Rows of weight 0 are skipped, as if they were absent.
 
         Returns
         -------
@@ -92,8 +92,8 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Y = np.asarray(y, dtype=np.float64).reshape(len(H), -1)
         if not reset and (y.ndim != self.coef_.ndim or Y.shape[1] != np.size(self.intercept_)):
             raise ValueError(
-                f"y has shape {y.shape}; earlier rows had {np.size(self.intercept_)} output(s) "
-                f"in {self.coef_.ndim} dimension(s). Give y of the same kind, or call fit again."
+                f"y has shape {y.shape}, but earlier rows had {np.size(self.intercept_)} output(s) "
+                f"in {self.coef_.ndim} dimension(s). Pass y in the same form, or call fit again."
             )
         weights = None if sample_weight is None else _read_weights(sample_weight, len(H))
         if some and weights is not None and not weights.any():
@@ -107,8 +107,8 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         """Return features and targets that have passed scikit-learn's checks.
 
-        For a single row these checks take longer than learning from it: arrays that would pass
-        them unchanged skip them.
+        For a single row these checks take longer than learning from it, so they are skipped for
+        arrays that would pass them unchanged.
         """
         plain = None if reset else plain_table(self, X)
         if plain is not None and type(y) is np.ndarray and y.dtype == np.float64:
@@ -123,7 +123,7 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _set_coefficients(self, *, one: bool) -> None:
-        """Set coefficients and intercept, without the axis of outputs if there is `one`."""
+        """Set coefficients and intercept; if `one` is true, without the axis of outputs."""
         C, c = self._coefficients()
         # copies: a change of the attributes must not affect later learning
         self.coef_ = C[0].copy() if one else C.copy()
@@ -131,7 +131,7 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Check that parameters are in bounds."""
+        """Check that parameters are within their bounds."""
 
     @abstractmethod
     def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:

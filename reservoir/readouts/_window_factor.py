@@ -1,4 +1,4 @@
-"""The rows of a sliding window, and their triangular factor, updated as rows enter and leave."""
+"""The rows of a sliding window and their triangular factor, updated as rows enter and leave."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reservoir.readouts.eigen import EPS
 from reservoir.readouts.qr import eliminated
 from reservoir.readouts.sums import BLOCK_ROWS, room_for_matrices
 
-_LARGEST_LEVERAGE = 16.0  # of rows that are added through products of whitened rows
-_LEAST_PIVOT = 1e-3  # of a downdate: below it, remaining rows are lost in errors of leaving rows
-_MOST_DOUBT = 1e-6  # sum of the bounds on the relative errors of the factor
-_TOLERANCE = 1e-9  # of corrections, relative to the targets' deviation
+_LARGEST_LEVERAGE = 16.0  # largest leverage of rows that are added by products of whitened rows
+_LEAST_PIVOT = 1e-3  # least pivot of a downdate: below it, errors of leaving rows dominate
+_MOST_DOUBT = 1e-6  # largest sum of the bounds on the relative errors of the factor
+_TOLERANCE = 1e-9  # tolerance of corrections, relative to the targets' standard deviation
 _MOST_PASSES = 6
 
 
@@ -24,10 +24,11 @@ class WindowFactor:
     """Ridge coefficients of the rows in a window.
 
     The rows are stored, weighted and about their mean. A triangular factor R of the rows and the
-    penalty is up- and downdated: rows that enter or leave wait in whitened form, ``V = X R^-T``
-    with signs s, and from time to time R becomes K R, ``K'K = I + V' diag(s) V``. R only serves to
-    solve for corrections: the coefficients are accepted when the residuals of the rows need no
-    further correction. If corrections do not converge, R is computed from the rows again.
+    penalty is up- and downdated: rows X that enter or leave wait in whitened form, ``V = X R^-1``,
+    with signs s, and from time to time R is replaced by K R, where ``K'K = I + V' diag(s) V``. R
+    only serves to solve for corrections of the coefficients, which are accepted once the residuals
+    of the rows require no further correction. If the corrections do not converge, R is recomputed
+    from the rows.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class WindowFactor:
     Attributes
     ----------
     n_remade : int
-        Number of times that the factor was computed from the rows.
+        Number of times that the factor was recomputed from the rows.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class WindowFactor:
         self._C = np.zeros((p, n_outputs))
 
     def add(self, H: Array, Y: Array, weights: Array | None = None) -> None:
-        """Add rows, in order, and remove the oldest; rows of weight 0 are skipped."""
+        """Add rows in order, and remove the oldest rows; rows of weight 0 are skipped."""
         raw, n_window = np.hstack([H, Y]), len(self._raw)
         roots = np.ones(len(raw)) if weights is None else np.sqrt(weights)
         if weights is not None and not roots.all():
@@ -99,7 +100,7 @@ class WindowFactor:
         return self._C[0] + self._shift[-self.n_outputs :]
 
     def _replace(self, raw: Array, roots: Array) -> None:
-        """Replace the oldest rows by new ones, and update the factor."""
+        """Replace the oldest rows with new rows, and update the factor."""
         n_window = len(self._raw)
         at = (self._next + np.arange(len(raw))) % n_window
         if self._stale:
@@ -114,7 +115,7 @@ class WindowFactor:
         self._count = min(self._count + len(raw), n_window)
 
     def _weighted(self, raw: Array, roots: Array) -> Array:
-        """Return [1, H, Y] about the shift, times the roots of the weights."""
+        """Return [1, H, Y], with the shift subtracted, times the roots of the weights."""
         rows = np.ones((len(raw), self._rows.shape[1]))
         rows[:, self._first :] = raw - self._shift
         rows *= roots[:, None]
@@ -126,7 +127,7 @@ class WindowFactor:
             self._update_factor()
         white = self._whiten(np.vstack([entering, leaving]))
         is_large = not np.square(white[: len(entering)]).sum(axis=1).max() <= _LARGEST_LEVERAGE
-        if is_large:  # products of whitened rows would lose digits: rotate these rows in
+        if is_large:  # products of whitened rows would lose precision: rotate these rows in
             self._update_factor()
             if not self._stale:
                 self._R = eliminated(self._R, np.array(entering, order="F"))
@@ -169,7 +170,7 @@ class WindowFactor:
         self._stale = self._doubt > _MOST_DOUBT
 
     def _remake(self) -> None:
-        """Compute the factor, and the coefficients, from the rows."""
+        """Recompute the factor and the coefficients from the rows."""
         raw, roots = self._raw[: self._count], self._roots[: self._count]
         if self.fit_intercept:
             weights = roots**2
@@ -188,13 +189,13 @@ class WindowFactor:
         self.n_remade += 1
 
     def _correct(self) -> bool:
-        """Correct the coefficients by the residuals of the rows; False without convergence."""
+        """Correct the coefficients by the residuals of the rows; return whether this converged."""
         p, k, C = len(self._R), self._fill, self._C.copy()
         rows = self._rows[: self._count]
         H, Y = rows[:, :p], rows[:, p:]
         solved = lapack.dgetrf(self._products[:k, :k] + np.diag(self._signs[:k])) if k else None
         if solved is not None:
-            # small pivots: rows that leave take almost everything in some direction, and its digits
+            # small pivots: leaving rows make up almost everything in some direction
             pivots = np.abs(np.diagonal(solved[0]))
             if not pivots.min() > _LEAST_PIVOT**2 * pivots.max():
                 return False

@@ -1,4 +1,4 @@
-"""The interface of a readout to an estimator: it collects rows, is solved and predicts outputs."""
+"""The interface between an estimator and a readout, which collects rows, is solved and predicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-#: For each sequence pairs (part, end): the rows before `end` that no earlier pair contains.
+#: For each sequence, pairs (part, end): rows from the previous pair's end to `end` are in `part`.
 Cuts = list[tuple[tuple[int, int], ...]]
 Outputs = Callable[[Array], Array]
 Decode = Callable[[Array], Any]
@@ -26,25 +26,25 @@ class ReadoutSettings:
     Attributes
     ----------
     estimator : object
-        The parameter `readout`: None for the ridge, or a custom readout.
+        The estimator's parameter `readout`: None for the built-in ridge, or a custom readout.
     solver, alpha, selection, alpha_per_target, fit_intercept
-        Parameters of the ridge.
+        Parameters of the built-in ridge.
     forgetting : float
         Factor by which each new row multiplies the weights of all rows before it.
     skip_missing : bool
-        Whether rows with a target that is NaN are skipped; else they raise an error.
+        Whether rows with a NaN target are skipped; otherwise such rows raise an error.
     dtype : numpy.dtype
-        Of outputs and coefficients.
+        Dtype of outputs and coefficients.
     one_dimensional : bool
-        Whether outputs, and with them coefficients, have no column axis.
+        Whether outputs and coefficients lack the axis of outputs, as with a one-dimensional `y`.
     decode : callable, optional
         Converts targets, (n_rows, n_outputs), to the targets that a custom readout is fitted on.
     classes : array of shape (n_classes,), optional
         All labels that can occur, for a classifier.
     partial : bool
-        Whether the call is partial_fit.
+        Whether the current call is to partial_fit.
     rule : SelectionRule, optional
-        The rule that `selection` names, if it needs more than sums over rows.
+        The rule named by `selection`, set only if it needs more than sums over rows.
     """
 
     estimator: Any = None
@@ -64,16 +64,19 @@ class ReadoutSettings:
 
 
 class RowsAndColumns(NamedTuple):
-    """Effective number of rows and number of columns, under a single penalty that is small.
+    """Numbers of rows and columns that limit the errors of a fit under a single small penalty.
 
     Attributes
     ----------
     rows : float
-        (sum w)^2 / sum w^2 of the weights after forgetting.
+        Effective number of rows, (sum w)^2 / sum w^2 for the weights w that remain after
+        forgetting.
     remembered : float
-        1 / (1 - forgetting).
+        Number of rows that forgetting remembers, 1 / (1 - forgetting); infinite without forgetting.
     columns : int
+        Number of columns, plus one if an intercept is fitted.
     alpha : float
+        The penalty.
     """
 
     rows: float
@@ -90,7 +93,8 @@ class Readout(ABC):
     `outputs` and `linear` read these. Between two calls of partial_fit the estimator keeps the
     readout, which must contain arrays and plain objects only, so that it can be saved.
 
-    A new kind is a subclass in a separate file and a line in `reservoir.readouts.READOUTS`.
+    To add a readout, write a subclass in a separate file and list it in
+    `reservoir.readouts.READOUTS`.
 
     Parameters
     ----------
@@ -103,7 +107,7 @@ class Readout(ABC):
     ordered : bool
         Whether rows must arrive in the order of the data; sequences are then run one by one.
     forgets : bool
-        Whether it uses ``settings.forgetting``.
+        Whether the readout uses ``settings.forgetting``.
     lazy : bool
         Whether partial_fit may postpone `solve` until a fitted attribute is read. `solve` must then
         depend on rows and settings alone, have no effect on the rows that follow, and be safe to
@@ -125,10 +129,10 @@ class Readout(ABC):
     @classmethod
     @abstractmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether this kind is selected by `readout`, the parameter of an estimator."""
+        """Whether an estimator's parameter `readout` selects this class."""
 
     def begin(self: _Self, width: int, n_outputs: int) -> _Self:
-        """Return an empty readout of the same settings for rows of `width` features."""
+        """Return an empty readout with the same settings, for rows of `width` features."""
         empty = type(self)(self.settings)
         empty.width, empty.n_outputs = width, n_outputs
         return empty
@@ -137,7 +141,7 @@ class Readout(ABC):
         """Check that there is enough memory for rows of `width` features."""
 
     def renewed(self: _Self, settings: ReadoutSettings) -> _Self:
-        """Return an independent copy with the same rows, and with these settings."""
+        """Return an independent copy with the same rows and new settings."""
         one = copy.copy(self)
         one.settings = settings
         return one
@@ -145,16 +149,16 @@ class Readout(ABC):
     def cut(
         self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
     ) -> Cuts:
-        """Return the part that each row belongs to, for `update`; a single part by default.
+        """Return the part, as passed to `update`, of each row; by default there is a single part.
 
         Parameters
         ----------
         lengths, skips : lists of int
-            Rows of each sequence, and how many at its start are washout.
+            Number of rows of each sequence, and number of washout rows at its start.
         continues : bool, default=False
             Whether the first sequence continues the last one of the previous call.
         number : int, default=0
-            Position of its first row among all rows ever learned from.
+            Position of the first row among all rows ever learned from.
         """
         return [((0, length),) for length in lengths]
 
@@ -163,18 +167,19 @@ class Readout(ABC):
         """Check that partial_fit supports the settings."""
 
     def check_takes_more_rows(self) -> None:  # noqa: B027 (most take them)
-        """Raise if rows of later calls cannot be added."""
+        """Raise an error if rows of later calls cannot be added."""
 
     def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most need nothing)
-        """Prepare to continue the readout of an earlier chunk, of the same kind, or raise."""
+        """Prepare to continue the readout of an earlier chunk, of the same class, or raise."""
 
     @abstractmethod
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
     ) -> None:
-        """Add rows, (n_rows, width) and (n_rows, n_outputs).
+        """Add features, (n_rows, width), and targets, (n_rows, n_outputs).
 
-        The caller reuses the memory of the features: copy what is kept. They may be overwritten.
+        The caller reuses the memory of the features, so that any rows that are kept must be copied.
+        The features may be overwritten.
         """
 
     def sample(  # noqa: B027 (most keep no rows)
@@ -192,19 +197,19 @@ class Readout(ABC):
 
     @abstractmethod
     def merge(self: _Self, other: _Self) -> None:
-        """Add the rows of another readout that was begun from this one, and follow its rows."""
+        """Add the later rows of another readout, which `begin` of this readout returned."""
 
     def after(self: _Self, earlier: _Self) -> _Self:
-        """Return a readout of the rows of an earlier one, followed by the rows of this one.
+        """Return a readout of an earlier readout's rows, followed by the rows of this readout.
 
-        The earlier one does not change; this one must not be used again.
+        The earlier readout does not change; this one must not be used again.
         """
         one = earlier.renewed(self.settings)
         one.merge(self)
         return one
 
     def held_by_rows(self) -> RowsAndColumns | None:
-        """Return the numbers of rows and columns; None if rows alone do not limit the errors."""
+        """Return the numbers of rows and columns; None unless these alone limit the errors."""
         return None
 
     def spread_of_targets(self) -> Array | None:
@@ -212,14 +217,14 @@ class Readout(ABC):
         return None
 
     def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
-        """Return how many times smaller a column is than others, if it is lost next to them.
+        """Return the ratio of a large column to a small one that it makes negligible, else None.
 
         Parameters
         ----------
         which : sequence of int
-            Columns whose smallest one is compared.
+            Columns of which the smallest is compared.
         among : sequence of int
-            Columns whose largest one is the reference.
+            Columns of which the largest is the reference.
         """
         return None
 
@@ -240,7 +245,7 @@ class Readout(ABC):
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array] | None:
-        """Return coefficients and intercept, for compiled loops; None if outputs are not linear."""
+        """Return coefficients and intercept, for compiled loops; None for a nonlinear readout."""
         return None
 
     def linear_path(
@@ -248,7 +253,8 @@ class Readout(ABC):
     ) -> list[Any] | None:
         """Return coefficients and intercept for the rows seen, under each penalty.
 
-        None if that would need the rows again. Do not use `settings`: they may be gone.
+        The result is None if it cannot be computed without the rows. Implementations must not use
+        `settings`, which may no longer be set.
         """
         return None
 
@@ -258,7 +264,8 @@ class Readout(ABC):
         Parameters
         ----------
         model : object
-            Its attributes include the result of `solve`. Neither it nor this readout is changed.
+            Its attributes include the result of `solve`. Neither `model` nor this readout is
+            changed.
         """
         raise TypeError(
             f"readout={self.settings.estimator!r} does not learn in a session: "
@@ -270,8 +277,8 @@ class Readout(ABC):
 class RowLearner(ABC):
     """Online learner: a fitted readout that continues to learn in a session.
 
-    It shares nothing with the estimator that it began from, and contains arrays and plain objects
-    only, so that it can be saved.
+    It shares no data with the estimator from which it was created, and contains only arrays and
+    plain objects, so that it can be saved.
     """
 
     @property
@@ -281,16 +288,16 @@ class RowLearner(ABC):
 
     @abstractmethod
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
-        """Learn from one row or more.
+        """Learn from one or more rows.
 
         Parameters
         ----------
         features : array of shape (n_rows, width)
-            In memory that the caller reuses: copy what is kept.
+            The caller reuses this memory, so that any rows that are kept must be copied.
         targets : array of shape (n_rows, n_outputs)
-            Without NaN.
+            Targets without NaN.
         weights : array of shape (n_rows,) or None
-            Greater than 0.
+            Sample weights greater than 0.
         decode : callable
             Converts targets to the targets that a custom readout is fitted on.
         """
@@ -309,11 +316,14 @@ class RowLearner(ABC):
 
     @abstractmethod
     def readout(self) -> Readout:
-        """Return the readout from which partial_fit continues; do not use this learner again."""
+        """Return the readout from which partial_fit continues.
+
+        This learner must not be used again.
+        """
 
     @property
     def forgetting(self) -> float:
-        """Factor by which each new row multiplies the weights of all earlier rows; can be set."""
+        """Factor, which can be set, by which each new row multiplies earlier rows' weights."""
         raise AttributeError(self._without("forgetting"))
 
     @forgetting.setter
@@ -326,6 +336,7 @@ class RowLearner(ABC):
 
     def _without(self, what: str) -> str:
         return (
-            f"{self.name} has no {what}: it keeps no weights of earlier rows to reduce. Use the "
-            "built-in ridge (readout=None), or a readout such as RecursiveLeastSquares."
+            f"{self.name} has no {what}: it stores no weights of earlier rows that could be "
+            "reduced. Use the built-in ridge (readout=None), or a readout such as "
+            "RecursiveLeastSquares."
         )

@@ -1,4 +1,4 @@
-"""Autocorrelated errors: sums over neighbouring rows, and the restricted likelihood from them."""
+"""Restricted likelihood with autocorrelated errors, from sums over pairs of neighbouring rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.sums import RowSums
 
-#: Autocorrelations of neighbouring errors that are tried.
+#: Values of the autocorrelation of neighbouring errors that are tried.
 RHOS = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98])
 
 
@@ -25,14 +25,15 @@ class RunEnd:
     Attributes
     ----------
     number : int
-        Position among all rows.
+        Position of the row among all rows.
     h, y : arrays of shape (n_features,) and (n_outputs,)
+        Features and targets of the row.
     weight : float > 0
-        Sample weight.
+        Sample weight of the row.
     age : float
-        Share of the weight that remains after forgetting.
+        Fraction of the weight that remains after forgetting.
     pivots : array of shape (n_rhos,)
-        Pivots of the row while no row follows.
+        Pivots of the row for each rho, as long as no row follows it.
     """
 
     number: int
@@ -47,29 +48,29 @@ class RunEnd:
 class NeighbourSums:
     """Sums over the differences of neighbouring rows, for errors with an autocorrelation rho.
 
-    The errors of a run of neighbours have the precision ``(1 - rho)^2 W + rho L`` over their
-    variance: W contains the sample weights, and L is the Laplacian of the path along the run, with
-    edges of weight ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting ends. One sum over
-    differences thus serves every rho, and the weighted means are the same for each. A row that is
-    skipped ends a run.
+    The errors of a run of neighbouring rows have the precision ``((1 - rho)^2 W + rho L) / s^2``.
+    Here s^2 is a variance, W contains the sample weights, and L is the Laplacian of the path along
+    the run, with edges of weight ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting
+    ends. One sum over differences therefore serves every rho, and the weighted means do not depend
+    on rho. A row that is skipped ends a run.
 
     Parameters
     ----------
     differences : RowSums
         An empty accumulator, of the same class as the sums over the rows.
     starts : array of shape (n_sequences,)
-        Numbers of the first rows of sequences, ascending.
+        Ascending numbers of the first rows of sequences.
     before : RunEnd, optional
-        The last row of an earlier call, which a sequence may continue.
+        The last row of an earlier call, which the first sequence may continue.
 
     Attributes
     ----------
     log_dets : array of shape (n_rhos,)
-        Logarithms of the determinants of the precisions, relative to the determinant of W. Each is
-        a sum over rows of the logarithms of pivots (given the rows before), weighted by ageing
-        factors.
+        Logarithm of the determinant of the precision under each rho, relative to the determinant of
+        W. It is the sum over rows of the logarithm of a row's pivot (given the rows before it)
+        times the row's ageing factor.
     ends : dict of int to RunEnd
-        Last rows of runs; the key is the number of sequences that have begun.
+        Last rows of runs. The key is the number of sequences that began up to this row.
     """
 
     def __init__(self, differences: RowSums, starts: Array, before: RunEnd | None = None) -> None:
@@ -87,7 +88,7 @@ class NeighbourSums:
         numbers : array of shape (n_rows,)
             Positions of the rows among all rows ever learned from.
         features, targets, weights : arrays of shape (n_rows, ...)
-            Not changed. Rows of weight zero, or without a target, are skipped.
+            The rows, which are not changed. Rows of weight zero, or with a NaN target, are skipped.
         """
         enters = ~np.isnan(targets).any(axis=1)
         if weights is not None:
@@ -101,7 +102,7 @@ class NeighbourSums:
         H, Y = (each[enter].astype(np.float64, copy=False) for each in (features, targets))
         w = np.ones(n) if weights is None else weights[enter]
         runs = np.searchsorted(self.starts, numbers, side="right")
-        joined = np.zeros(n + 1, bool)  # each row to the one before it
+        joined = np.zeros(n + 1, bool)  # whether each row follows its neighbour
         joined[1:-1] = (np.diff(numbers) == 1) & (np.diff(runs) == 0)
         before = self._ends_before(numbers, runs, joined)
         self._add_pivots(numbers, runs, H, Y, w, joined, before)
@@ -119,7 +120,7 @@ class NeighbourSums:
         self.differences.update(h, y, None if weights is None else edges, overwrite_h=True)
 
     def _ends_before(self, numbers: Array, runs: Array, joined: Array) -> dict[int, RunEnd]:
-        """Return, by position, the last row of an earlier call for each row that continues it."""
+        """Return the end of an earlier run for each row, by position, that continues this run."""
         found = {}
         for i in np.flatnonzero(~joined[:-1]).tolist():
             end = self.ends.get(int(runs[i]))
@@ -137,9 +138,10 @@ class NeighbourSums:
         joined: Array,
         before: dict[int, RunEnd],
     ) -> None:
-        """Add log determinants, of a tridiagonal matrix for each rho, and store the ends of runs.
+        """Add the log determinant of a tridiagonal matrix for each rho, and store ends of runs.
 
-        Scaled by ``W^(-1/2)`` from both sides, the precision has -rho next to its diagonal.
+        Multiplied by ``W^(-1/2)`` from both sides, the precision has the entries -rho next to its
+        diagonal.
         """
         ageing, ages = self.differences._row_ages(len(w))
         ages = np.ones(len(w)) if ages is None else ages
@@ -171,18 +173,21 @@ class NeighbourSums:
 
     @property
     def last(self) -> RunEnd | None:
-        """The last row, if a later call may continue from it."""
+        """The last row if a later call may continue from it, else None."""
         return copy.copy(self.ends[max(self.ends)]) if self.ends else None
 
     def merge(self, other: NeighbourSums) -> None:
-        """Add the later rows of another one, whose sums may become part of this one."""
+        """Add the later rows of another `NeighbourSums`, whose sums must not be used again."""
         ageing = other.differences.ageing
         self.differences.merge(other.differences)
         self.log_dets = self.log_dets * ageing + other.log_dets
         self.ends = other.ends
 
     def after(self, earlier: NeighbourSums) -> NeighbourSums:
-        """Return sums over the rows of earlier sums, then these; do not reuse these."""
+        """Return sums over the rows of earlier sums, followed by the rows of these sums.
+
+        These sums must not be used again.
+        """
         one, ageing = copy.copy(self), self.differences.ageing
         one.differences = self.differences.after(earlier.differences)
         one.log_dets = earlier.log_dets * ageing + self.log_dets
@@ -202,14 +207,14 @@ class NeighbourSums:
             end.age *= factor
 
     def scores(self, sums: RowSums, alphas: Array, fit_intercept: bool) -> Array:
-        """Return the restricted likelihood of each penalty, at its best rho.
+        """Return the restricted likelihood of each penalty, at the rho that is best for it.
 
-        In the units of `PenaltyPath.reml`, to which rho = 0 is equal.
+        It has the units of `PenaltyPath.reml`, to which it is equal for rho = 0.
 
         Parameters
         ----------
         sums : RowSums
-            Over the same rows.
+            Sums over the same rows.
         alphas : array of shape (n_alphas,)
         fit_intercept : bool
 
@@ -223,7 +228,7 @@ class NeighbourSums:
         if m <= 0 or not positive.any():
             return scores
         least = float(alphas[positive].min())
-        # try every rho: a second minimum is rare, but may have another penalty
+        # try every rho: a second minimum is rare, but may be at another penalty
         for rho, log_det in zip(RHOS.tolist(), self.log_dets.tolist(), strict=True):
             found = sums._likelihood(self.differences, rho, least, fit_intercept)
             # the intercept takes one contrast, of the precision (1 - rho)^2
@@ -241,11 +246,11 @@ def starts_of(lengths: Sequence[int], number: int, continues: bool) -> Array:
     Parameters
     ----------
     lengths : sequence of int
-        Rows of each sequence.
+        Number of rows of each sequence.
     number : int
-        Number of the first row.
+        Number of the first row among all rows.
     continues : bool
-        Whether the first sequence began earlier.
+        Whether the first sequence began in an earlier call.
     """
     starts = number + np.cumsum([0, *lengths[:-1]])
     return starts[1:] if continues else starts

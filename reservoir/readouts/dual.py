@@ -1,8 +1,8 @@
-"""Ridge regression for few rows of many columns, its penalty chosen by exact leave-one-out.
+"""Ridge regression for few rows with many columns, its penalty chosen by exact leave-one-out.
 
-Rows are whole sequences here, all of them in memory. With n rows and d columns, the n x n matrix of
-products between rows contains the same information as the d x d matrix of products between columns:
-the smaller one is decomposed.
+Each row contains the features of a whole sequence, and all rows are in memory. With n rows and d
+columns, the n x n matrix of products between rows contains the same information as the d x d matrix
+of products between columns: the smaller one is decomposed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reservoir.readouts.selection import least_score
 from reservoir.readouts.sums import BLOCK_ROWS, raise_overflow
 
 _BLOCK_COLUMNS = 512
-_CONSTANT = 16  # rounding errors of its largest value, by which a constant column may vary
+_CONSTANT = 16  # a column that varies by less, in rounding errors of its largest value, is constant
 
 
 class LeaveOneOut(NamedTuple):
@@ -31,10 +31,10 @@ class LeaveOneOut(NamedTuple):
     Attributes
     ----------
     coef : array of shape (n_outputs, n_features)
-        For the columns as they were given. Constant columns have the coefficient zero.
+        Coefficients of the original columns, before standardisation; 0 for constant columns.
     intercept : array of shape (n_outputs,)
     alpha : float or array of shape (n_outputs,)
-        The chosen penalty, on standardised columns; an array with ``per_target=True``.
+        The chosen penalty, which applies to standardised columns; an array if ``per_target=True``.
     scores : array of shape (n_alphas, n_outputs)
         Weighted mean of the squared errors of held-out rows, for each penalty.
     left_out : array of shape (n_samples, n_outputs)
@@ -60,7 +60,7 @@ def leave_one_out_ridge(
     """Fit a ridge on standardised columns, its penalty chosen by exact leave-one-out.
 
     Minimises ``sum_i w_i ||y_i - C z_i - c||^2 + alpha ||C||^2``, with z the columns of H divided
-    by their (weighted) standard deviations. The prediction for a row from a fit without it,
+    by their (weighted) standard deviations. The prediction of a row by a fit on all other rows,
     intercept included, has a closed form [1]_: ``y_i - e_i / (1 - p_i)``, where e_i is the
     residual of the fit on all rows and p_i the row's leverage. One eigendecomposition of a matrix
     of min(n_samples, n_features) columns serves all penalties. The standard deviations are computed
@@ -69,25 +69,29 @@ def leave_one_out_ridge(
     Parameters
     ----------
     H : array of shape (n_samples, n_features)
-        Read block by block and never copied as a whole; float32 is not converted.
+        Features. They are read block by block and never copied as a whole; a float32 array is not
+        converted to float64 as a whole.
     Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
     alphas : array of shape (n_alphas,), at least 0
-        Penalties within the rounding errors of the decomposition (below some 1e-15 of its largest
-        eigenvalue) are raised to these errors for held-out rows.
+        Penalties to choose from. In the errors of held-out rows, a penalty within the rounding
+        errors of the decomposition (below about 1e-15 times its largest eigenvalue) is raised to
+        the size of these rounding errors.
     sample_weight : array of shape (n_samples,), optional
-        At least 0. A weight of 2 counts as the same row twice, both held out together.
+        Weights of the rows, at least 0. A row of weight 2 counts as two equal rows that are held
+        out together.
     per_target : bool, default=False
-        Whether each output gets a separate penalty; else one penalty minimises the sum of the
+        Whether each output gets a separate penalty; otherwise one penalty minimises the sum of the
         scores over outputs.
     column_weights : array of shape (n_features,), optional
-        Factors, at least 0, of the standardised columns: columns with large factors are penalised
-        less. The factors are treated as constants: if they were computed from Y, held-out
-        predictions depend on the targets that they predict.
+        Factors, at least 0, by which the standardised columns are multiplied: columns with large
+        factors are penalised less. The factors are treated as constants: if they were computed
+        from Y, held-out predictions depend on the targets that they predict.
 
     Returns
     -------
     LeaveOneOut
-        Of penalties with equal scores the largest is chosen.
+        The fit under the penalty with the lowest score; of equal scores, the largest penalty is
+        chosen.
 
     Raises
     ------
@@ -148,10 +152,11 @@ def leave_one_out_ridge(
 def ridge_at(
     H: Array, Y: Array, alpha: float, weights: Array, column_weights: Array
 ) -> tuple[Array, Array]:
-    """Return coefficients and intercept of `leave_one_out_ridge` for one penalty, to rounding.
+    """Return the coefficients and intercept of `leave_one_out_ridge` for one penalty.
 
-    By a Cholesky decomposition, if the penalty is above rounding errors, instead of an
-    eigendecomposition: for a large matrix a tenth of the time or less.
+    They agree to rounding errors. If the penalty is above rounding errors, they are computed by a
+    Cholesky decomposition instead of an eigendecomposition, which for a large matrix takes a tenth
+    of the time or less.
     """
     rows = StandardRows(H, weights)
     rows.weigh_columns(column_weights)
@@ -174,7 +179,7 @@ def ridge_at(
 
 
 def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-    """Return features, targets and weights whose shapes agree."""
+    """Return features, targets and weights as arrays, and check that their shapes agree."""
     H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
     H = H if H.dtype in (np.float32, np.float64) else H.astype(np.float64)
     Y = Y[:, None] if Y.ndim == 1 else Y
@@ -201,7 +206,8 @@ class StandardRows:
     Attributes
     ----------
     mean, scale : arrays of shape (n_features,)
-        Weighted means and standard deviations; infinity where a column is constant to rounding.
+        Weighted means and standard deviations; the standard deviation of a column that is constant
+        to rounding is infinite.
     """
 
     def __init__(self, H: Array, weights: Array) -> None:
@@ -223,17 +229,18 @@ class StandardRows:
             self.scale[at] = np.where(constant, np.inf, scale)
 
     def weigh_columns(self, factors: ArrayLike) -> None:
-        """Multiply the standardised columns by factors; columns of factor 0 are excluded."""
+        """Multiply the standardised columns by factors; a factor of 0 excludes a column."""
         factors = np.asarray(factors, dtype=float)
         if factors.shape != self.scale.shape or not (np.isfinite(factors) & (factors >= 0)).all():
             raise ValueError(
-                f"column_weights must have shape {self.scale.shape} and be finite and at least 0."
+                f"column_weights must have shape {self.scale.shape}, and all of them must be "
+                "finite and at least 0."
             )
         with np.errstate(divide="ignore"):
             self.scale /= factors
 
     def part(self, which: Array) -> StandardRows:
-        """Return some of the rows, with the means and standard deviations of all rows."""
+        """Return some rows, standardised by the means and standard deviations of all rows."""
         some = copy.copy(self)
         some.H, some.weights, some.scale = self.H[which], self.weights[which], self.scale.copy()
         return some
@@ -257,7 +264,7 @@ class StandardRows:
 
 
 def _inner_products(rows: StandardRows) -> Array:
-    """Return the products between rows, weighted by the roots of the weights, about their mean."""
+    """Return the products between rows, about their mean and times the roots of the weights."""
     root, share = np.sqrt(rows.weights), rows.weights / rows.weights.sum()
     products = np.zeros((len(root), len(root)))
     for at in rows.column_slices():
@@ -272,7 +279,7 @@ def _inner_products(rows: StandardRows) -> Array:
 
 
 def _gram_of(rows: StandardRows, Y: Array) -> GramAccumulator:
-    """Return the products between columns."""
+    """Return an accumulator of the products between columns."""
     gram = GramAccumulator(rows.H.shape[1], Y.shape[1])
     for at in rows.row_slices():
         gram.update(rows[at, :], Y[at], rows.weights[at], overwrite_h=True)
@@ -280,12 +287,12 @@ def _gram_of(rows: StandardRows, Y: Array) -> GramAccumulator:
 
 
 class _RowBasis(SingularBasis):
-    """Ridge solutions from the products between rows: for no more rows than columns.
+    """Ridge solutions from the products between rows, if there are no more rows than columns.
 
-    Let v be the vector of the square roots of the weights. The rows are weighted by v and about
-    their mean, and so are orthogonal to v: their products are decomposed in the space orthogonal to
-    v, into left singular vectors U and squared singular values. Residuals and leverages are then
-    sums of terms that do not cancel, however small the penalty.
+    Let v be the vector of the square roots of the weights. The rows, with their mean subtracted and
+    multiplied by v, are orthogonal to v. Their products are therefore decomposed in the space
+    orthogonal to v, into left singular vectors U and squared singular values. Residuals and
+    leverages are then sums of terms that do not cancel, however small the penalty.
     """
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:
@@ -321,7 +328,7 @@ class _RowBasis(SingularBasis):
         self.n_samples, self.n_free = n, n - 1
 
     def coef(self, alpha: ArrayLike) -> Array:
-        """Return the coefficients under a penalty, or one for each output."""
+        """Return the coefficients under a penalty, or under a separate one for each output."""
         gain = self._gain(alpha)
         gain = gain if gain.ndim == 2 else gain[:, None]
         dual = self.root[:, None] * (self.left @ (gain * self.along))
@@ -331,7 +338,7 @@ class _RowBasis(SingularBasis):
         return coef
 
     def left_out_errors(self, alphas: Array) -> Array:
-        """Return the error of each row under a fit without it, (n_alphas, n_rows, n_outputs)."""
+        """Return each row's error in a fit on all other rows, (n_alphas, n_rows, n_outputs)."""
         penalties = np.maximum(alphas, self.noise)
         rest = np.where(self.seen[:, None], penalties * self._gain(penalties), 1.0)
         share = np.maximum(self.left**2 @ rest, np.finfo(np.float64).tiny)
@@ -340,7 +347,7 @@ class _RowBasis(SingularBasis):
 
 
 class ColumnBasis(Eigenbasis):
-    """Ridge solutions from the products between columns: for more rows than columns."""
+    """Ridge solutions from the products between columns, if there are more rows than columns."""
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:
         gram = _gram_of(rows, Y)
@@ -357,7 +364,7 @@ class ColumnBasis(Eigenbasis):
         self.rows, self.Y = rows, Y
 
     def left_out_errors(self, alphas: Array) -> Array:
-        """Return the error of each row under a fit without it, (n_alphas, n_rows, n_outputs)."""
+        """Return each row's error in a fit on all other rows, (n_alphas, n_rows, n_outputs)."""
         penalties = np.maximum(alphas, self.noise)
         gain = self._gain(penalties)
         share = self.rows.weights / self.rows.weights.sum()

@@ -34,7 +34,8 @@ class PenaltyPath(ABC):
     n_free : int
         Degrees of freedom of the rows: n_samples, or one fewer with an intercept.
     ages : tuple of two floats, or None
-        With forgetting, the sum of the ageing factors of the rows, and of their squares.
+        With forgetting, the sum of the rows' ageing factors and the sum of the squares of these
+        factors; otherwise None.
     """
 
     values: Array
@@ -48,7 +49,7 @@ class PenaltyPath(ABC):
 
     @abstractmethod
     def _gain(self, alpha: ArrayLike) -> Array:
-        """Return 1 / (value + alpha), or 0 for directions that are rounding errors."""
+        """Return 1 / (value + alpha), or 0 for directions that contain only rounding errors."""
 
     @abstractmethod
     def pooled(self) -> PenaltyPath:
@@ -59,26 +60,26 @@ class PenaltyPath(ABC):
 
     @abstractmethod
     def gcv(self, alpha: float) -> Array:
-        """Generalised cross-validation score, shape (n_outputs,).
+        """Return the generalised cross-validation score, (n_outputs,).
 
-        ``(RSS / n) / (1 - dof / n)^2`` with dof the trace of the hat matrix, the intercept
-        included (Golub, Heath and Wahba 1979, eq. (1.4)).
+        The score is ``(RSS / n) / (1 - dof / n)^2``, where dof is the trace of the hat matrix, the
+        intercept included (Golub, Heath and Wahba 1979, eq. (1.4)).
         """
 
     @abstractmethod
     def _objective(self, alpha: float) -> Array:
-        """Return the minimum of squared residuals plus penalty, shape (n_outputs,)."""
+        """Return the minimum of the sum of squared residuals plus penalty, (n_outputs,)."""
 
     def reml(self, alpha: float) -> Array:
-        """Restricted likelihood of a penalty as an error variance, shape (n_outputs,).
+        """Return the restricted likelihood of a penalty, converted to a variance, (n_outputs,).
 
-        With coefficients of variance s^2 / alpha and errors of variance s^2, minus twice the
-        logarithm of the restricted likelihood, maximised over s^2, is ``m log F + sum_i log(1 +
-        l_i / alpha)`` and a constant, for m contrasts of the rows, the minimum F of the ridge
-        objective and eigenvalues l_i (Wood 2011, section 2). The return value is the exponential of
-        1 / m of this, divided by m: the geometric mean of the variances with which each row is
-        predicted from the rows before it. With forgetting, m is the sum of the ageing factors, less
-        one.
+        Let coefficients have the variance s^2 / alpha, and errors the variance s^2. Minus twice the
+        logarithm of the restricted likelihood, maximised over s^2, is then ``m log F + sum_i log(1
+        + l_i / alpha)`` plus a constant, where m is the number of contrasts of the rows, F the
+        minimum of the ridge objective, and l_i are the eigenvalues (Wood 2011, section 2). The
+        return value is ``F / m * exp(sum_i log(1 + l_i / alpha) / m)``: the geometric mean of the
+        variances with which each row is predicted from the rows before it. With forgetting, m is
+        the sum of the ageing factors minus one if there is an intercept.
         """
         if alpha == 0:
             return np.full(len(self.mean_y), np.inf)
@@ -102,7 +103,7 @@ class PenaltyPath(ABC):
         return (self.vectors @ (self.projected * gain)).T
 
     def leverage(self, rows: Array, alpha: ArrayLike) -> Array:
-        """Return the leverage of each row per unit of weight, without the intercept.
+        """Return the leverage of each row per unit of weight, without the intercept's part.
 
         Parameters
         ----------
@@ -116,7 +117,7 @@ class PenaltyPath(ABC):
         return ((rows - self.mean_h) @ self.vectors) ** 2 @ self._gain(alpha)
 
     def intercept(self, coef: Array) -> Array:
-        """Return the intercept for given coefficients, shape (n_outputs,)."""
+        """Return the intercepts for given coefficients, (n_outputs,)."""
         return self.mean_y - coef @ self.mean_h
 
     def freedom(self, alphas: ArrayLike) -> Array:
@@ -124,9 +125,10 @@ class PenaltyPath(ABC):
         return self.values @ self._gain(alphas)
 
     def _score(self, rss: Array, residual: Array) -> Array:
-        """Return the score of residual squares; `residual` is 1 - value * gain of each direction.
+        """Return the score of a residual sum of squares.
 
-        At most n_free directions contain data: the others are rounding errors of zero.
+        `residual` is 1 - value * gain for each direction. At most n_free directions contain data;
+        the others contain only rounding errors.
         """
         n, d = self.n_samples, len(self.values)
         if self.ages is not None:
@@ -138,12 +140,12 @@ class PenaltyPath(ABC):
 
 
 def n_contrasts(n_samples: int, n_free: int, ages: tuple[float, float] | None) -> float:
-    """Return the number of contrasts of the rows in a restricted likelihood, by their ages."""
+    """Return the number of contrasts in a restricted likelihood, less those that were forgotten."""
     return float(n_free) if ages is None else ages[0] - (n_samples - n_free)
 
 
 def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
-    """Return `PenaltyPath.reml` from the objective, and the determinant of m contrasts."""
+    """Return `PenaltyPath.reml` from the objective and the log determinant of m contrasts."""
     if m <= 0:
         return np.full(len(objective), np.inf)
     with np.errstate(over="ignore"):  # for a fraction of a contrast; inf is never the lowest score
@@ -153,23 +155,24 @@ def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
 def aged_inflation(dof: float, total: float, squares: float) -> float:
     """Return the factor from the residual sum of squares to the error of held-out rows.
 
-    Generalised cross-validation for rows whose weights a have aged (docs/theory/readouts.md). Let Q
-    be the leverage of a row that is not in the fit, the same for all rows: in the fit, the row's
-    leverage is ``a Q / (1 + a Q)``. These sum up to `dof`, which determines Q. The weights are
-    assumed to decrease geometrically from 1 to `least`, as forgetting by a constant factor makes
-    them; their sum and the sum of their squares then determine them.
+    This generalises cross-validation to rows with weights a after ageing
+    (docs/theory/readouts.md). Let Q be the leverage of a row that is not in the fit, assumed to be
+    the same for all rows; in the fit, the row's leverage is ``a Q / (1 + a Q)``. The sum of these
+    leverages is `dof`, which determines Q. The weights are assumed to decrease geometrically from 1
+    to `least`, as they do under a constant forgetting factor, so that their sum and the sum of
+    their squares determine them.
 
     Parameters
     ----------
     dof : float
         The trace of the hat matrix.
     total, squares : float
-        The sum of the ageing factors, and of their squares.
+        The sum of the ageing factors, and the sum of their squares.
 
     Returns
     -------
     float
-        ``n / (n - dof)^2`` for n equal weights; infinite if the rows cannot have so large a dof.
+        ``n / (n - dof)^2`` for n equal weights; infinite if dof is too large for these rows.
     """
     least = max(2 * squares / total - 1, 0.0)
     rate = min(2 * squares / total**2, (1 - least) / total)
@@ -226,26 +229,27 @@ class Eigenbasis(PenaltyPath):
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> Eigenbasis:
-        """Return the path of a single output whose score is the sum over all outputs."""
+        """Return the path of a single output, whose score is the sum of all outputs' scores."""
         one = copy.copy(self)
         one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
         one.sum_y2 = self.sum_y2.sum(keepdims=True)
         return one
 
     def _gain(self, alpha: ArrayLike) -> Array:
-        """Return 1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
+        """Return 1 / (eigenvalue + alpha), or 0 where both are within the rounding errors."""
         total = np.add.outer(self.values, alpha)
         seen = np.maximum.outer(self.values, np.asarray(alpha)) > self.noise
         seen &= total > np.finfo(np.float64).tiny
         return np.where(seen, 1.0, 0.0) / np.where(seen, total, 1.0)
 
     def gcv(self, alpha: float) -> Array:
-        """Generalised cross-validation score, shape (n_outputs,).
+        """Return the generalised cross-validation score, (n_outputs,).
 
         RSS is a difference of sums of squares, with an error of up to 140 eps times these sums
-        (measured: 100 to 1000 columns, 1000 to 20,000 rows). It is raised to at least that floor;
-        of equal scores there, the larger penalty is preferred. The floor need not depend on the
-        penalty: `_gain` is zero for the directions that a small penalty would amplify.
+        (measured for 100 to 1000 columns and 1000 to 20,000 rows). It is raised to at least a floor
+        of this size; where this makes scores equal, the larger penalty is preferred. The floor need
+        not depend on the penalty: `_gain` is zero for the directions that a small penalty would
+        amplify.
         """
         gain = self._gain(alpha)
         residual = 1.0 - gain * self.values
@@ -266,15 +270,15 @@ class SingularBasis(PenaltyPath):
     Parameters
     ----------
     R : array of shape (n_features, n_features)
-        The factor of the features.
+        The triangular factor of the features.
     targets : array of shape (n_features, n_outputs)
-        The targets in the basis of its rows.
+        The targets, transformed with the features: the right-hand side of the system of R.
     rest_y2 : array of shape (n_outputs,)
-        Sums of the squared targets outside that basis, which no coefficients can fit.
+        Sums of squares of the targets' remainder, which no coefficients can fit.
     size : array of shape (n_features,)
         Lengths of the columns, their means included, to which rounding errors are relative.
     noise : float
-        Relative rounding errors.
+        Rounding errors of the columns, relative to `size`.
     least_rss : array of shape (n_outputs,)
         Squared rounding errors of the targets.
     mean_h, mean_y, n_samples, n_free, ages
@@ -297,14 +301,14 @@ class SingularBasis(PenaltyPath):
         ages: tuple[float, float] | None = None,
     ) -> None:
         used = size[size > 0]
-        # columns of very different lengths: only Jacobi's method keeps the digits of the short ones
+        # if lengths differ a lot, only Jacobi's method computes short columns to full precision
         if len(used) and used.max() > _SIMILAR * used.min():
             left, s, right, of_method = _jacobi(R)
         else:
             left, s, rows = linalg.svd(R, check_finite=False)
             right, of_method = rows.T, 2 * EPS * s[0]
         right[np.flatnonzero(np.abs(R).max(axis=0) == 0)] = 0.0  # columns of zeros get zeros
-        # columns may cancel in a direction: it is rounding errors if it is no larger than theirs
+        # columns may cancel in a direction, which is then no larger than their rounding errors
         lengths = linalg.norm(size[:, None] * right, axis=0)
         self.seen = (s > np.maximum(noise * lengths, of_method))[::-1]
         self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
@@ -315,7 +319,7 @@ class SingularBasis(PenaltyPath):
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> SingularBasis:
-        """Return the path of a single output whose score is the sum over all outputs."""
+        """Return the path of a single output, whose score is the sum of all outputs' scores."""
         one = copy.copy(self)
         one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
         one.along = np.sqrt((self.along**2).sum(axis=1, keepdims=True))
@@ -324,16 +328,16 @@ class SingularBasis(PenaltyPath):
         return one
 
     def _gain(self, alpha: ArrayLike) -> Array:
-        """Return 1 / (squared singular value + alpha), or 0 for rounding errors."""
+        """Return 1 / (squared singular value + alpha), or 0 where it is a rounding error."""
         total = np.add.outer(self.values, alpha)
         seen = (np.finfo(np.float64).tiny < total.T) & self.seen
         return np.where(seen.T, 1.0, 0.0) / np.where(seen.T, total, 1.0)
 
     def gcv(self, alpha: float) -> Array:
-        """Generalised cross-validation score, shape (n_outputs,).
+        """Return the generalised cross-validation score, (n_outputs,).
 
         RSS is a sum of squares, without cancellation. It is raised to at least the rounding errors
-        of the targets; of equal scores there, the larger penalty is preferred.
+        of the targets; where this makes scores equal, the larger penalty is preferred.
         """
         residual = np.where(self.seen, alpha * self._gain(alpha), 1.0)
         rss = self.rest_y2 + ((residual[:, None] * self.along) ** 2).sum(axis=0)
@@ -349,16 +353,17 @@ _SIMILAR = 1e4  # column lengths within this factor: bidiagonalisation is accura
 
 
 def _jacobi(R: Array) -> tuple[Array, Array, Array, float]:
-    """Return left vectors, singular values, right vectors, by one-sided Jacobi rotations.
+    """Return a singular value decomposition by one-sided Jacobi rotations.
 
-    Rounding errors are relative to each column (Drmac and Veselic, SIAM J. Matrix Anal. Appl. 29,
-    2008).
+    Its rounding errors are relative to each column (Drmac and Veselic, SIAM J. Matrix Anal. Appl.
+    29, 2008). Left vectors, singular values, right vectors and the absolute rounding error of the
+    singular values, 0, are returned.
     """
     s, left, right, work, _, info = linalg.lapack.dgejsv(
         np.asfortranarray(R),
         joba=0,
         jobu=0,
-        jobv=0,  # "C", "U", "V": all digits, both bases
+        jobv=0,  # "C", "U", "V": full precision, both bases
     )
     if info != 0:
         raise linalg.LinAlgError(f"dgejsv did not converge: info={info}.")

@@ -1,7 +1,8 @@
 """Means and centred products, summed over rows, and the ridge solution of their normal equations.
 
-One penalty takes a Cholesky decomposition, several a tridiagonal reduction; penalties within the
-rounding errors of the products take an eigendecomposition (`eigen`).
+A single penalty is solved by a Cholesky decomposition, several penalties by a tridiagonal
+reduction, and penalties within the rounding errors of the products by an eigendecomposition
+(`eigen`).
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ _ROWS_OF_DUST = 64  # rows after which sums that forgetting has reduced below TI
 class GramAccumulator(RowSums):
     """Means and centred products of features H and targets Y, summed over rows.
 
-    All sums are about the running mean (Chan, Golub and LeVeque 1983 [1]_), in float64 whatever the
-    dtype of the rows, so that an offset in the data costs no digits.
+    All sums are about the running mean (Chan, Golub and LeVeque 1983 [1]_), and in float64 whatever
+    the dtype of the rows, so that an offset in the data costs no precision.
 
     Parameters
     ----------
     n_features : int
     n_outputs : int
     forgetting : float in (0, 1], default=1.0
-        Each new row multiplies the weights of all rows before it by this. Rows of weight 0, or
-        skipped for a missing target, do not count. ``1 - 1/n`` is a memory of about n rows; the
-        penalty is not forgotten.
+        Factor by which each new row multiplies the weights of all rows before it. Rows that have
+        weight 0, or are skipped for a missing target, leave the weights unchanged. A factor of
+        ``1 - 1/n`` gives a memory of about n rows. Forgetting does not reduce the penalty.
 
     Attributes
     ----------
@@ -62,10 +63,10 @@ class GramAccumulator(RowSums):
     weight : float
         Sum of the sample weights after forgetting.
     ageing : float
-        Product of the forgetting factors of all rows, by which `merge` into another accumulator
-        multiplies the weights of that accumulator's rows.
+        Product of the forgetting factors of all rows. When another accumulator merges this one, the
+        weights of its own rows are multiplied by this product.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
-        Weighted means.
+        Weighted means of features and targets.
     cross : array of shape (n_features, n_outputs)
         Sum of w (h - mean_h)(y - mean_y)'.
     sum_y2 : array of shape (n_outputs,)
@@ -106,7 +107,7 @@ class GramAccumulator(RowSums):
         self.sum_y2 = np.zeros(self.n_outputs)
 
     def square_sums(self) -> Array:
-        """Return the diagonal of `gram`, zero for columns that are constant to rounding."""
+        """Return the diagonal of `gram`, with zeros for columns that are constant to rounding."""
         squares = np.diagonal(self._upper)
         return np.where(squares > self._constant(), squares, 0.0)
 
@@ -132,7 +133,7 @@ class GramAccumulator(RowSums):
         H : array of shape (n_samples, n_features)
         Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
         sample_weight : array of shape (n_samples,), optional
-            At least 0.
+            Weights of the rows, at least 0.
         missing : {"raise", "skip"}, default="raise"
             Whether a row whose target is NaN in any output raises an error or is skipped.
         overwrite_h : bool, default=False
@@ -160,8 +161,8 @@ class GramAccumulator(RowSums):
     ) -> GramAccumulator:
         """Subtract rows that `update` has added.
 
-        Rounding errors remain: a window that slides for very long should be accumulated again from
-        scratch now and then.
+        Rounding errors of the subtracted rows remain: the sums of a window that slides for very
+        long should be recomputed from time to time.
 
         Parameters
         ----------
@@ -175,7 +176,8 @@ class GramAccumulator(RowSums):
         Raises
         ------
         ValueError
-            As `update`, and if more rows are subtracted than were added, or rows were forgotten.
+            In the same cases as `update`, and if more rows are subtracted than were added, or if
+            forgetting has reduced the weights of rows.
         """
         return self._add_rows(H, Y, sample_weight, missing, sign=-1)
 
@@ -185,8 +187,8 @@ class GramAccumulator(RowSums):
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size; not changed. The forgetting factors of its rows also apply to the rows
-            of this one.
+            Accumulator with the same numbers of features and outputs; it is not changed. The
+            forgetting factors of its rows also apply to the rows of this one.
 
         Returns
         -------
@@ -200,7 +202,8 @@ class GramAccumulator(RowSums):
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size, over rows that this one contains; not changed.
+            Accumulator with the same numbers of features and outputs, over rows that this one
+            contains; it is not changed.
 
         Returns
         -------
@@ -210,7 +213,10 @@ class GramAccumulator(RowSums):
         return self._combine(other, sign=-1)
 
     def after(self, earlier: GramAccumulator) -> GramAccumulator:
-        """Return sums over an earlier accumulator's rows, then these; do not reuse this one."""
+        """Return sums over an earlier accumulator's rows, followed by the rows of this one.
+
+        This accumulator must not be used again.
+        """
         total = copy.copy(earlier)
         for name in ("mean_h", "mean_y", "cross", "sum_y2"):
             setattr(total, name, getattr(earlier, name).copy())
@@ -220,23 +226,26 @@ class GramAccumulator(RowSums):
         return total._combine(self, sign=1, use_up=True)
 
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
-        """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
+        """Return ridge coefficients, which minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
 
         The intercept c is not penalised. The penalty is not divided by the number of rows
         (scikit-learn's convention).
 
-        A Gram matrix has half the digits of the states: with lambda the largest eigenvalue, about
-        ``n_samples * n_features`` times the variance of the states, a penalty above 8 eps lambda
-        (eps = 2.2e-16) gives the same solution as stored states. With a smaller penalty, directions
-        with eigenvalues under 8 eps lambda get the coefficient zero (least norm), unless the Gram
-        matrix is well conditioned. On noise-free one-step prediction of Mackey-Glass (4000 rows) a
-        penalty of 1e-8 or more gives the test error of an SVD of the states for up to 1000 units; a
-        penalty of 1e-12 gives 1.0 times its squared error at 300 units, up to 4 at 600 and up to 25
-        at 1000. Columns that are constant to rounding get the coefficient zero.
+        Forming a Gram matrix loses half of the significant digits of the states. Let lambda be its
+        largest eigenvalue, about ``n_samples * n_features`` times the variance of the states. A
+        penalty above 8 eps lambda (eps = 2.2e-16) gives the same solution as a fit to the stored
+        states. With a smaller penalty, directions with eigenvalues below 8 eps lambda get the
+        coefficient zero (least norm), unless the Gram matrix is well conditioned. In noise-free
+        one-step prediction of Mackey-Glass (4000 rows), a penalty of 1e-8 or more gives the test
+        error of an SVD of the states for up to 1000 units. With a penalty of 1e-12, the squared
+        error is 1.0 times the squared error of the SVD at 300 units, up to 4 times at 600 units and
+        up to 25 times at 1000 units. Columns that are constant to rounding get the coefficient
+        zero.
 
         Parameters
         ----------
         alpha : float or array of shape (n_outputs,), at least 0
+            The penalty, or one for each output.
         fit_intercept : bool, default=True
 
         Returns
@@ -255,8 +264,8 @@ class GramAccumulator(RowSums):
     def path(self, fit_intercept: bool = True) -> Eigenbasis:
         """Return ridge solutions for any penalty, from one eigendecomposition.
 
-        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` their intercept, and
-        ``path.gcv(alpha)`` the score of generalised cross-validation.
+        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` returns their intercept,
+        and ``path.gcv(alpha)`` returns the score of generalised cross-validation.
 
         Parameters
         ----------
@@ -291,7 +300,7 @@ class GramAccumulator(RowSums):
     def _likelihood(
         self, differences: GramAccumulator, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
-        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
+        """Return restricted likelihoods for errors of the precision ``(1 - rho)^2 I + rho L``."""
         matrix, cross = self._normal_equations(fit_intercept)
         apart, cross_apart = differences._normal_equations(False)
         # differences of a constant column are rounding errors
@@ -311,7 +320,8 @@ class GramAccumulator(RowSums):
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
         """Return coefficients and intercepts under each penalty.
 
-        A quarter of the work of `path`, if all penalties are above the rounding errors.
+        This takes a quarter of the work of `path`, if all penalties are above the rounding errors
+        of the Gram matrix.
 
         Parameters
         ----------
@@ -332,7 +342,7 @@ class GramAccumulator(RowSums):
 
     @in_room(2)
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows, for given coefficients.
+        """Return the sums of squared errors of given coefficients over these rows.
 
         Parameters
         ----------
@@ -356,8 +366,8 @@ class GramAccumulator(RowSums):
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
         """Return a triangular factor of features and penalty, and the transformed targets.
 
-        If the penalty is within rounding errors of the Gram matrix, directions within them get the
-        coefficient zero.
+        If the penalty is within the rounding errors of the Gram matrix, directions whose
+        eigenvalues are within them get the coefficient zero.
 
         Parameters
         ----------
@@ -372,7 +382,7 @@ class GramAccumulator(RowSums):
         Z : array of shape (n_features, n_outputs)
             ``R'Z = H'Y``.
         means : array of shape (n_features + n_outputs,)
-            Of features, then targets; zeros where they are not subtracted.
+            Means of features, then of targets; zeros if they are not subtracted.
         """
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
         gram, cross = self._normal_equations(fit_intercept)
@@ -407,7 +417,7 @@ class GramAccumulator(RowSums):
         return self.mean_y - coef @ self.mean_h
 
     def _constant(self) -> Array:
-        """Return the sums of squares that constant columns have from rounding errors."""
+        """Return the sums of squares that constant columns may have due to rounding errors."""
         return self.weight * (16 * EPS * self.mean_h) ** 2
 
     def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
@@ -460,7 +470,7 @@ class GramAccumulator(RowSums):
         return self
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
-        """Add (or subtract) one block; its centred rows overwrite `room`, possibly h itself."""
+        """Add (or subtract) one block; centred rows are written to `room`, possibly h itself."""
         ageing, ages = self._row_ages(len(h))
         if ages is not None:
             w = ages if w is None else w * ages
@@ -474,7 +484,7 @@ class GramAccumulator(RowSums):
             if w is not None:
                 columns *= w[:, None]
             products = h.T @ columns  # the sums of h, and of h y
-            # the means of the centred rows are not quite zero: a sum over 512 rows loses digits,
+            # the means of the centred rows are not quite zero: a sum over 512 rows loses precision,
             # and without this correction the rounding errors of a constant would look like signal
             rest_h, rest_y = products[:, 0] / weight, columns[:, 1:].sum(axis=0) / weight
             if w is not None:
@@ -516,7 +526,7 @@ class GramAccumulator(RowSums):
     def _combine(
         self, other: GramAccumulator, sign: int, *, use_up: bool = False
     ) -> GramAccumulator:
-        """Add (or subtract) the sums of another one, in its matrix if that may be overwritten."""
+        """Add (or subtract) another accumulator's sums; `use_up` overwrites that accumulator."""
         self._check_size(other)
         if other.n_samples == 0:
             return self
@@ -552,12 +562,12 @@ class GramAccumulator(RowSums):
             raise_overflow(name, int(np.argmin(finite)))
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
-        """Move the means, and correct the products for the distance between them."""
+        """Update the means, and correct the products for the distance between old and new means."""
         self.n_samples += sign * n
         if self.n_samples == 0:
             self._reset()
             return
-        # the first rows, or the first with weight: there is no earlier mean
+        # there is no earlier mean if these are the first rows, or the first with a weight
         if (self.n_samples == n or self.weight == 0) and sign > 0:
             self.mean_h, self.mean_y, self.weight = mean_h.copy(), mean_y.copy(), weight
             return
@@ -611,8 +621,8 @@ def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved
 def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
     """Return the coefficients under each penalty, from one tridiagonal reduction.
 
-    That is a quarter of the work of an eigendecomposition, and each penalty then costs the solution
-    of a tridiagonal system.
+    The reduction is a quarter of the work of an eigendecomposition; each penalty then costs the
+    solution of a tridiagonal system.
 
     Parameters
     ----------
@@ -620,7 +630,7 @@ def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
         Symmetric; overwritten.
     cross : array of shape (n_features, n_outputs)
     alphas : array of shape (n_alphas,)
-        Above the rounding errors of the Gram matrix.
+        Penalties above the rounding errors of the Gram matrix.
 
     Returns
     -------
@@ -641,7 +651,10 @@ def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
 
 
 class _Tridiagonal:
-    """Decomposition Q T Q' of a symmetric matrix, T tridiagonal; 2 rows or more, overwritten."""
+    """Decomposition Q T Q' of a symmetric matrix, with T tridiagonal.
+
+    The matrix must have at least two rows, and is overwritten.
+    """
 
     def __init__(self, matrix: Array) -> None:
         # Q is a product of reflections that do not touch the first coordinate: LAPACK stores them
@@ -673,7 +686,7 @@ class _TridiagonalPath:
     Parameters
     ----------
     gram : array of shape (n_features, n_features)
-        Symmetric, of two features or more; overwritten.
+        Symmetric matrix of at least two features; overwritten.
     cross : array of shape (n_features, n_outputs)
     sum_y2 : array of shape (n_outputs,)
     m : float
@@ -694,5 +707,5 @@ class _TridiagonalPath:
 
 
 def _noise(gram: Array) -> float:
-    """Return the rounding errors of eigenvalues; the norm bounds the largest eigenvalue."""
+    """Return the rounding errors of eigenvalues, from a norm that bounds the largest one."""
     return float(NOISE * linalg.norm(gram, check_finite=False))

@@ -1,4 +1,4 @@
-"""Normalised least mean squares: one gradient step for each row, at O(n_features)."""
+"""Normalised least mean squares: one gradient step per row, at a cost of O(n_features)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from reservoir.readouts.sums import raise_overflow
 
 @saved
 class LMS(RowRegressor):
-    """Normalised least mean squares (NLMS): one gradient step for each row.
+    """Normalised least mean squares (NLMS): one gradient step per row.
 
-    With a row's error e and its features h, which include a constant 1 for the intercept, the
-    coefficients change by ``learning_rate * e * h / (epsilon + h'h)`` [1]_: the rule of Widrow and
-    Hoff [2]_, with steps normalised by the length of a row. A row costs O(n_features). Learning is
-    slow if features depend on each other, as the states of a reservoir do:
-    `RecursiveLeastSquares` needs far fewer rows, at O(n_features^2) each. Features should vary
+    Let e be a row's error and h its features, including a constant 1 for the intercept. The
+    coefficients change by ``learning_rate * e * h / (epsilon + h'h)`` [1]_. This is the rule of
+    Widrow and Hoff [2]_, with steps normalised by the squared length of the row. Each row costs
+    O(n_features). Learning is slow if features are correlated, as the states of a reservoir are;
+    `RecursiveLeastSquares` then needs far fewer rows, at O(n_features^2) each. Features should vary
     about zero, by similar amounts.
 
     Parameters
     ----------
     learning_rate : float in (0, 1], default=0.5
-        Share of a row's error that its step removes. Rates up to 2 also converge, but ``2 - r`` is
-        no faster than r, and leaves more noise in the coefficients.
+        Fraction of a row's error that its step removes. Rates up to 2 would also converge, but a
+        rate of ``2 - r`` is no faster than r, and leaves more noise in the coefficients.
     epsilon : float > 0, default=1e-6
-        Added to the squared length of a row, in the units of squared features. Rows much shorter
-        than its square root have almost no effect: raise it if noise in short rows changes the
-        coefficients too much.
+        Number added to the squared length of a row, in the units of squared features. Rows much
+        shorter than its square root have almost no effect: increase `epsilon` if noise in short
+        rows changes the coefficients too much.
     fit_intercept : bool, default=True
 
     Attributes
@@ -41,8 +41,8 @@ class LMS(RowRegressor):
 
     Notes
     -----
-    A row of sample weight w counts as w repetitions of it: its error is multiplied by
-    ``(1 - r)^w``, where r is the share that one step removes.
+    A row of sample weight w counts as w repetitions of the row: its error is multiplied by
+    ``(1 - r)^w``, where r is the fraction that one step removes.
 
     See Also
     --------
@@ -98,7 +98,7 @@ class LMS(RowRegressor):
         self._coef, self._constant = C, c
 
     def _steps(self, lengths: Array, weights: Array | None) -> Array:
-        """Return the factor on the error of each row, from its squared length."""
+        """Return the factor by which each row's error is multiplied, from its squared length."""
         if weights is None:
             return self.learning_rate / (self.epsilon + lengths)
         part = self.learning_rate * lengths / (self.epsilon + lengths)

@@ -14,16 +14,16 @@ from reservoir.readouts.ridge import RidgeReadout
 class LoopTrainedReadout(RidgeReadout):
     """Coefficients that were fitted to rows produced by the network in the closed loop.
 
-    No sums over rows are stored: other rows, or another penalty, would need another closed loop.
+    No sums over rows are stored: further rows or another penalty would require a new closed loop.
     """
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
-        """Return False: the parameter `readout` never selects this kind."""
+        """Return False: the parameter `readout` never selects this class."""
         return False
 
     def check_takes_more_rows(self) -> NoReturn:
-        """Raise, as rows of teacher forcing cannot be added."""
+        """Raise an error, as rows from teacher forcing cannot be added."""
         raise ValueError(
             "This network was trained by force_train, in the closed loop; partial_fit and "
             "session.learn are teacher-forced and cannot continue from it. Continue with "
@@ -31,7 +31,7 @@ class LoopTrainedReadout(RidgeReadout):
         )
 
     def row_learner(self, model: Any) -> NoReturn:
-        """Raise, as rows of a session cannot be added."""
+        """Raise an error, as rows of a session cannot be added."""
         self.check_takes_more_rows()
 
     def linear_path(self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any) -> None:

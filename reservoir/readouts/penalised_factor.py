@@ -20,31 +20,31 @@ from reservoir.readouts.sums import (
     room_for_matrices,
 )
 
-_MOST_WAITING = 48  # rows that wait for their elimination: more make each solution slower
-_LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of the waiting system
-_LEAST_FADE = 0.1  # share of the penalty that forgetting leaves before it is restored
-_LEAST_SCALE = 1e-8  # rounding does not depend on it; squares must not overflow
+_MOST_WAITING = 48  # most rows that wait for their elimination: more make each solution slower
+_LARGEST_LEVERAGE = 16.0  # largest leverage of a row that may wait, which bounds the condition
+_LEAST_FADE = 0.1  # fraction of the penalty that forgetting leaves before it is restored
+_LEAST_SCALE = 1e-8  # it does not affect rounding errors, but squares must not overflow
 _LEAST_IN_BLOCK = 1e-30  # least factor on the scale within a block
-_FAR_OFF = 8.0  # standard deviations of features from their shift to their mean
+_FAR_OFF = 8.0  # most standard deviations between the shift and the mean
 _DIGITS_LOST = 1e4  # largest ratio of the shift to a value from which it is subtracted
 _FAR_FROM_OVERFLOW = 1e280
 
 
 @saved
 class PenalisedFactor:
-    """Ridge coefficients of rows that arrive one after the other, at O(n_features^2) a row.
+    """Ridge coefficients of rows that arrive one after the other, at O(n_features^2) per row.
 
-    It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, where H is
-    about a row or its mean, and the transformed targets Z: R C' = Z (square-root information form
-    [1]_). Rows are rotated into R in blocks, by Householder reflections. Rows since the last block
-    wait in whitened form, ``R^-T h``, in which a few of them are cheap to include; a row with a
-    very high leverage is rotated in at once.
+    It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, where a row
+    or the mean has been subtracted from H, and the transformed targets Z. The coefficients solve
+    R C' = Z (square-root information form [1]_). Rows are rotated into R in blocks, by Householder
+    reflections. Rows since the last block wait in whitened form, ``R^-T h``, in which a few rows
+    are cheap to include; a row with a very high leverage is rotated in at once.
 
-    Each new row multiplies the sums of all earlier rows, and with them the penalty, by
-    `forgetting`. The penalty is restored for one coefficient after the other, so that each is
-    penalised by between about a tenth of alpha and alpha, and by exactly alpha without forgetting.
-    Directions without new rows are therefore not forgotten without bound, which would let errors
-    grow without bound (wind-up).
+    Each new row multiplies the sums over all earlier rows, and with them the penalty, by
+    `forgetting`. The penalty is restored for one coefficient after the other, so that each
+    coefficient is penalised by at most alpha and at least about a tenth of alpha, and by exactly
+    alpha without forgetting. Directions in which no new rows arrive are therefore never completely
+    forgotten, which would let errors grow without bound (wind-up).
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ class PenalisedFactor:
         H : array of shape (n_rows, n_features)
         Y : array of shape (n_rows, n_outputs)
         weights : array of shape (n_rows,), optional
-            At least 0. Rows of weight 0 are skipped.
+            Weights of the rows, at least 0. Rows of weight 0 are skipped.
 
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, or their squares overflow; nothing is changed
-            then.
+            If shapes disagree, values are not finite, or their squares overflow. Nothing is changed
+            in these cases.
         """
         rows, roots = self._read(H, Y, weights)
         for start in range(0, len(rows), self._longest_block()):
@@ -155,7 +155,7 @@ class PenalisedFactor:
         return (H - self._shift[:n]) @ C.T + (c + self._shift[n:])
 
     def discount(self, factor: float) -> None:
-        """Multiply the weights of all rows so far by `factor`, 0 to 1; the penalty stays."""
+        """Multiply the weights of all rows by `factor`, 0 to 1; the penalty is unchanged."""
         factor = check_number("factor", factor, low=0, high=1)
         if factor == 0:
             self._reset()
@@ -180,13 +180,13 @@ class PenalisedFactor:
         forgetting: float = 1.0,
         fit_intercept: bool = True,
     ) -> PenalisedFactor:
-        """Return the factor of sums over rows, to which rows can be added.
+        """Return a factor for given sums over rows, to which further rows can be added.
 
         Parameters
         ----------
         sums : GramAccumulator or QRAccumulator
         alpha, forgetting, fit_intercept
-            As for the class.
+            As in the constructor.
         """
         one = cls(
             sums.n_features,
@@ -258,7 +258,7 @@ class PenalisedFactor:
         self._enter(rows, restored)
 
     def _faded_scales(self, n_rows: int) -> Array:
-        """Return the scale after each of the next rows, by which earlier rows are forgotten."""
+        """Return the scale after each of the next rows, which decreases by forgetting."""
         if self._scale < _LEAST_SCALE:
             self._eliminate()
             self._rescale()
@@ -273,7 +273,7 @@ class PenalisedFactor:
         return scales
 
     def _due(self, scales: Array) -> tuple[Array, Array] | None:
-        """Return the coefficients whose penalty is restored, and the scale at that time."""
+        """Return the coefficients whose penalty is due to be restored, and the scales then."""
         n = self.n_features
         rate = min(np.log(self._forgetting) / np.log(_LEAST_FADE), 1.0) * n
         begin = int(self._turn)
@@ -289,7 +289,7 @@ class PenalisedFactor:
         return turns % n, scales[np.minimum(when, len(scales) - 1)]
 
     def _enter(self, rows: Array, restored: tuple[Array, Array] | None) -> None:
-        """Let rows wait if they are few and of low leverage, else eliminate them."""
+        """Let rows wait if they are few and have low leverages; otherwise eliminate them."""
         if restored is not None:
             n_more = len(restored[0])
             if self._fill + len(rows) + n_more > _MOST_WAITING:
@@ -351,9 +351,9 @@ class PenalisedFactor:
             self._recentre()
 
     def _approach(self, rows: Array) -> None:
-        """Replace shifts that are much larger than the new rows, whose digits they would cost.
+        """Replace shifts that are much larger than the new rows, to preserve precision.
 
-        Otherwise an outlier that became the shift would cost all later rows their digits.
+        Otherwise an outlier that became the shift would reduce the precision of all later rows.
         """
         nearest = rows[0]
         if len(rows) > 1:
@@ -364,7 +364,7 @@ class PenalisedFactor:
             self._move(np.where(shifts > sizes, nearest, self._shift))
 
     def _recentre(self) -> None:
-        """Shift features and targets to their mean if it is far from the shift, to keep digits."""
+        """Set the shift to the mean of features and targets if it is far away, for precision."""
         q = self.n_outputs
         mean, about_mean = self._factor[0, 1:], self._factor[1:-q, 1:]
         squares = np.einsum("ij,ij->j", about_mean, about_mean)
@@ -412,7 +412,7 @@ def check_positive_alpha(alpha: float) -> float:
     number = check_number("alpha", alpha, low=0)
     if number == 0:
         raise ValueError(
-            "alpha=0 must be above 0: with fewer rows than features, only the penalty determines "
-            "all coefficients. Use a small one, such as 1e-10."
+            "alpha=0 must be above 0: with fewer rows than features, the coefficients are "
+            "determined only by the penalty. Use a small penalty, such as 1e-10."
         )
     return number

@@ -1,4 +1,4 @@
-"""Triangular factor of features and targets, block by block: ridge regression with all digits.
+"""Ridge regression at full precision, from a triangular factor that is updated block by block.
 
 `eliminated` adds rows to a factor, for all readouts that store one.
 """
@@ -38,14 +38,14 @@ _PANEL = 32  # columns that LAPACK eliminates at a time: the fastest of 16, 32, 
 
 @saved
 class QRAccumulator(RowSums):
-    """Factor R of a QR decomposition of [1, H, Y], H features and Y targets, over all rows.
+    """Factor R of the QR decomposition of [1, H, Y] over all rows of features H and targets Y.
 
-    It takes rows block by block like `GramAccumulator`, and stores them only while they are fewer
-    than the columns of R. A Gram matrix squares the condition number of H, which costs half of the
-    digits; R keeps all digits [1]_, so that penalties far below 1e-12 still have an effect. Such
-    penalties are recommended for data without noise, from simulated dynamical systems. On measured
-    data the penalty that generalises is larger by many orders of magnitude; a Gram matrix is then
-    as good, and takes half the time.
+    It takes rows block by block like `GramAccumulator`, and stores them only while there are fewer
+    rows than columns of R. A Gram matrix squares the condition number of H, which costs half of the
+    significant digits; R preserves full precision [1]_, so that penalties far below 1e-12 still
+    have an effect. Such penalties are recommended for noise-free data from simulated dynamical
+    systems. On measured data the penalty that generalises is larger by many orders of magnitude; a
+    Gram matrix is then equally accurate, and takes half the time.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class QRAccumulator(RowSums):
     n_samples, n_effective, weight, ageing
         As in `GramAccumulator`.
     R : array of shape (1 + n_features + n_outputs, 1 + n_features + n_outputs)
-        Upper triangular; the column of the constant first, then features, then targets. Since the
-        constant is eliminated first, all rows below the first are about the mean.
+        Upper triangular factor. Its first column belongs to the constant; features and targets
+        follow. Since the constant is eliminated first, all rows after the first are about the mean.
     n_blocks : float
-        Number of blocks in R; its rounding errors grow with the square root. Forgetting reduces
-        the count of a block with its weight.
+        Number of blocks that were added; the rounding errors of R grow with its square root. With
+        forgetting, a block counts in proportion to its remaining weight.
 
     References
     ----------
@@ -88,14 +88,14 @@ class QRAccumulator(RowSums):
 
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
-        # the weighted rows, while they are fewer than the columns; R from then on
+        # the weighted rows while there are fewer rows than columns, and R from then on
         self._rows = np.empty((0, 1 + self.n_features + self.n_outputs), order="F")
         self.n_samples = 0
         self.n_blocks: float = 0
         self.weight = 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes to save; the rows are named R as in earlier versions."""
+        """Return the attributes to save; `_rows` is saved as "R", as in earlier versions."""
         state = vars(self).copy()
         return {"R": state.pop("_rows"), **state}
 
@@ -128,11 +128,12 @@ class QRAccumulator(RowSums):
         H : array of shape (n_samples, n_features)
         Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
         sample_weight : array of shape (n_samples,), optional
-            At least 0.
+            Weights of the rows, at least 0.
         missing : {"raise", "skip"}, default="raise"
             Whether a row whose target is NaN in any output raises an error or is skipped.
         overwrite_h : bool, default=False
-            As in `GramAccumulator.update`; here H is copied in any case, one block at a time.
+            Has no effect, unlike in `GramAccumulator.update`: H is copied in any case, one block
+            at a time.
 
         Returns
         -------
@@ -185,8 +186,8 @@ class QRAccumulator(RowSums):
         Parameters
         ----------
         other : QRAccumulator
-            Of the same size; not changed. The forgetting factors of its rows also apply to the rows
-            of this one.
+            Accumulator with the same numbers of features and outputs; it is not changed. The
+            forgetting factors of its rows also apply to the rows of this one.
 
         Returns
         -------
@@ -195,7 +196,7 @@ class QRAccumulator(RowSums):
         Raises
         ------
         ValueError
-            If the sizes disagree, or squares overflow.
+            If the numbers of features or outputs differ, or squares overflow.
         """
         self._check_size(other)
         if other.n_samples == 0:
@@ -222,20 +223,22 @@ class QRAccumulator(RowSums):
         self._age(factor, (0.0, 0.0), 0)
 
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
-        """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
+        """Return ridge coefficients, which minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
 
-        By another QR decomposition, of R stacked on ``sqrt(alpha) I``. The intercept c is not
-        penalised, and the penalty is not divided by the number of rows.
+        They are computed by another QR decomposition, of R stacked on ``sqrt(alpha) I``. The
+        intercept c is not penalised, and the penalty is not divided by the number of rows.
 
         Directions that may be rounding errors are not fitted: with each column of H divided by its
-        length, directions in which R is below about ``(4 + 1.5 sqrt(n_blocks)) eps`` are excluded
-        (eps = 2.2e-16), so that equal columns share their coefficient and constant columns get
-        zero, also without a penalty (least norm). This does not depend on the units of the columns.
-        A penalty above 8 eps ``||H||^2``, the sum of squares, makes such directions harmless.
+        length, directions in which R is smaller than about ``(4 + 1.5 sqrt(n_blocks)) eps`` are
+        excluded (eps = 2.2e-16). Even without a penalty, equal columns therefore get equal
+        coefficients, and constant columns get the coefficient zero (least norm). This does not
+        depend on the units of the columns. A penalty above 8 eps ``||H||^2``, where ``||H||^2`` is
+        the sum of squares of H, makes such directions harmless.
 
         Parameters
         ----------
         alpha : float or array of shape (n_outputs,), at least 0
+            The penalty, or one for each output.
         fit_intercept : bool, default=True
 
         Returns
@@ -254,9 +257,9 @@ class QRAccumulator(RowSums):
     def path(self, fit_intercept: bool = True) -> SingularBasis:
         """Return ridge solutions for any penalty, from one singular value decomposition of R.
 
-        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` their intercept, and
-        ``path.gcv(alpha)`` the score of generalised cross-validation. `solve` is one digit more
-        accurate.
+        ``path.coef(alpha)`` returns coefficients, ``path.intercept(coef)`` returns their intercept,
+        and ``path.gcv(alpha)`` returns the score of generalised cross-validation. The coefficients
+        of `solve` are accurate to one more digit.
 
         Parameters
         ----------
@@ -277,7 +280,7 @@ class QRAccumulator(RowSums):
     def _likelihood(
         self, differences: QRAccumulator, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
-        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
+        """Return restricted likelihoods for errors of the precision ``(1 - rho)^2 I + rho L``."""
         A, size = self._factor(fit_intercept)
         B, apart = differences._factor(False)
         n = self.n_features
@@ -304,7 +307,7 @@ class QRAccumulator(RowSums):
         )
 
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows, for given coefficients.
+        """Return the sums of squared errors of given coefficients over these rows.
 
         Parameters
         ----------
@@ -340,7 +343,7 @@ class QRAccumulator(RowSums):
         Z : array of shape (n_features, n_outputs)
             ``R'Z = H'Y``.
         means : array of shape (n_features + n_outputs,)
-            Of features, then targets; zeros where they are not subtracted.
+            Means of features, then of targets; zeros if they are not subtracted.
         """
         A, _ = self._factor(fit_intercept)
         return *_penalised(A, self.n_features, alpha), self._means(fit_intercept)
@@ -349,16 +352,16 @@ class QRAccumulator(RowSums):
     def _noise(self) -> float:
         """Rounding errors of R's columns, relative to their lengths.
 
-        Measured on 12 to 300 dependent columns, they reach 1.2 eps sqrt(n_blocks) for 10 to 7000
-        blocks, and 4 eps for one or two.
+        On 12 to 300 dependent columns, the measured errors reach 1.2 eps sqrt(n_blocks) for 10 to
+        7000 blocks, and 4 eps for one or two blocks.
         """
         return (4 + 1.5 * np.sqrt(self.n_blocks)) * EPS
 
     def _factor(self, fit_intercept: bool) -> tuple[Array, Array]:
-        """Return the factor of [H, Y], about the mean or not, and the lengths of its columns.
+        """Return the factor of [H, Y], about the mean if there is an intercept, and column lengths.
 
-        With an intercept a constant column would be rounding errors, and is set to zero. Lengths
-        are never about the mean: rounding errors are relative to the values themselves.
+        With an intercept, only rounding errors remain of a constant column, which is set to zero.
+        Lengths are never about the mean: rounding errors are relative to the values themselves.
         """
         self._check_filled()
         size = np.sqrt(_squares(self._rows))[1:]
@@ -374,7 +377,7 @@ class QRAccumulator(RowSums):
     def _solve(
         self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
     ) -> Solved:
-        """Solve by QR, for one penalty or one for each output; leverages may need the path."""
+        """Solve by QR for one penalty, or for one per output; leverages may need the path."""
         A, size = self._factor(fit_intercept)
         n = self.n_features
         system = _TriangularSystem(A[:n, :n], A[:n, n:], size=size[:n], noise=self._noise)
@@ -394,7 +397,7 @@ class QRAccumulator(RowSums):
     def _less(self, part: QRAccumulator, n_present: int) -> QRAccumulator:
         raise ValueError(
             f"The blocks contain {n_present} of {self.n_samples} rows, and a QRAccumulator cannot "
-            "subtract: give an accumulator over the remaining rows (rest=)."
+            "subtract rows. Pass an accumulator over the remaining rows as `rest`."
         )
 
     def _intercept(self, coef: Array) -> Array:
@@ -402,7 +405,7 @@ class QRAccumulator(RowSums):
         return (row[n:] - coef @ row[1:n]) / row[0]
 
     def _first_row(self) -> Array:
-        """Return the first row of R, up to its sign: the part of [1, H, Y] along the constant."""
+        """Return the first row of R, up to its sign: [1, H, Y] projected on the constant column."""
         first = self._rows[:, 0]
         if not first[1:].any():
             return self._rows[0]
@@ -416,7 +419,7 @@ class QRAccumulator(RowSums):
         return row[1:] / row[0]
 
     def _check_rows(self, H: Array, Y: Array, weights: Array | None, blocks: list[Any]) -> None:
-        """Check that rows are finite and will not overflow."""
+        """Check that rows are finite, and that their sums of squares will not overflow."""
         total, heaviest = np.zeros(self._rows.shape[1] - 1), 1.0
         for rows in blocks:
             h, y = H[rows], Y[rows]
@@ -430,7 +433,7 @@ class QRAccumulator(RowSums):
         self._check_columns(total)
 
     def _check_columns(self, squares: Array) -> None:
-        """Check that columns will not overflow, before anything is changed."""
+        """Check that the columns' sums of squares will not overflow, before anything is changed."""
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(squares + _squares(self._rows)[1:])
         if not finite.all():
@@ -440,7 +443,7 @@ class QRAccumulator(RowSums):
 
 
 def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:
-    """Return the triangular factor of R with more rows stacked below.
+    """Return the triangular factor of R stacked on further rows.
 
     Parameters
     ----------
@@ -451,8 +454,8 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal
     triangular : bool, default=False
         Whether `rows` is upper triangular, which saves half of the work.
     n_trapezoidal : int, default=0
-        Number of rows, the last ones, that form an upper trapezoid: the k-th of them (from 0) is
-        zero in its first k columns.
+        Number of rows at the end of `rows` that form an upper trapezoid: the k-th of these rows
+        (from 0) is zero in its first k columns.
     """
     pentagonal = min(len(rows), len(R)) if triangular else n_trapezoidal
     panel = min(_PANEL, len(R))
@@ -478,7 +481,7 @@ class _TriangularSystem:
     size : array of shape (n,)
         Lengths to which the rounding errors of R's columns are relative.
     noise : float
-        Relative rounding errors.
+        Rounding errors of the columns of R, relative to `size`.
     """
 
     def __init__(self, R: Array, Z: Array, *, size: Array, noise: float) -> None:
@@ -486,10 +489,11 @@ class _TriangularSystem:
         self.size = np.where(size > 0, size, 1.0)
 
     def coef(self, alpha: float) -> Array:
-        """Return C, (n_outputs, n).
+        """Return the coefficients C, (n_outputs, n).
 
-        By a QR decomposition of R stacked on ``sqrt(alpha) I``. If neither R nor the penalty
-        determines all coefficients, directions of R within its rounding errors are excluded first.
+        They are computed by a QR decomposition of R stacked on ``sqrt(alpha) I``. If neither R nor
+        the penalty determines all coefficients, directions in which R is within its rounding errors
+        are excluded first.
         """
         if self.is_fixed(alpha):
             return self._direct(alpha)
@@ -517,7 +521,7 @@ class _TriangularSystem:
         return linalg.solve_triangular(*self._penalised(alpha), check_finite=False).T
 
     def _penalised(self, alpha: float) -> tuple[Array, Array]:
-        """Return R stacked on ``sqrt(alpha) I``, made triangular again, and Z to match."""
+        """Return the triangular factor of R stacked on ``sqrt(alpha) I``, and transformed Z."""
         if alpha == 0:
             return self.R, self.Z
         n = len(self.R)
@@ -527,7 +531,7 @@ class _TriangularSystem:
 
     @cached_property
     def _revealed(self) -> tuple[Array, Array, Array]:
-        """Rows of R that are more than rounding errors, columns by pivots, and Z to match."""
+        """Rows of a pivoted factor of R above rounding errors, transformed Z, and column order."""
         Z, R, order = linalg.qr_multiply(self.R / self.size, self.Z.T, mode="right", pivoting=True)
         # squared lengths of each column's remainder, from each row on
         left = np.cumsum((R * R)[::-1], axis=0)[::-1].max(axis=1)
@@ -535,15 +539,15 @@ class _TriangularSystem:
         return R[:rank] * self.size[order], Z.T[:rank], order
 
     def _least_norm(self, alpha: float) -> Array:
-        """Return coefficients in the row space of the directions above rounding errors."""
+        """Return the coefficients in the row space of directions above the rounding errors."""
         rows, Z, order = self._revealed
         rank, n = rows.shape
         if rank == n:  # nothing is excluded: the direct solution is one digit more accurate
             return self._direct(alpha)
         coef = np.zeros((n, Z.shape[1]))
         if rank:
-            # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; sorting long rows first keeps the
-            # digits of columns in small units
+            # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; sorting long rows first preserves the
+            # precision of columns in small units
             tall = np.vstack([rows.T, np.sqrt(alpha) * np.eye(rank)])
             sorted_ = np.argsort(-np.abs(tall).max(axis=1), kind="stable")
             Q, R = linalg.qr(tall[sorted_], mode="economic", check_finite=False)
@@ -565,8 +569,8 @@ class _TriangularSystem:
 def _penalised(above: Array, n: int, alpha: float) -> tuple[Array, Array]:
     """Return the first n rows of the factor of `above` stacked on ``sqrt(alpha) I``.
 
-    The first n columns, which are penalised, and the others are returned separately; `above` is
-    overwritten.
+    The first n columns, which are penalised, and the remaining columns are returned as two arrays.
+    `above` is overwritten.
     """
     below = np.zeros((n, len(above)), order="F")
     np.fill_diagonal(below, np.sqrt(alpha))
@@ -575,10 +579,11 @@ def _penalised(above: Array, n: int, alpha: float) -> tuple[Array, Array]:
 
 
 def _joined(above: Array, below: Array, *, triangular: bool = False) -> Array:
-    """Return the rows of both, or their triangular factor once there are as many as columns.
+    """Return all rows, or their triangular factor if there are at least as many rows as columns.
 
-    `above` may be overwritten, `below` is. A factor of fewer rows would take more memory than the
-    rows: with columns that are zero or dependent, its entries are not limited to the first rows.
+    `below` is overwritten, and `above` may be. A factor of fewer rows would take more memory than
+    the rows: with columns that are zero or dependent, its entries are not limited to the first
+    rows.
     """
     if len(above) + len(below) < above.shape[1]:
         return np.asfortranarray(np.vstack([above, below]))
@@ -586,7 +591,7 @@ def _joined(above: Array, below: Array, *, triangular: bool = False) -> Array:
 
 
 def _triangle(rows: Array) -> Array:
-    """Return the triangular factor of rows; a square `rows` is one already."""
+    """Return the triangular factor of rows; square `rows` are already a triangular factor."""
     n_rows, width = rows.shape
     if n_rows == width:
         return rows
@@ -603,6 +608,6 @@ def _squares(M: Array) -> Array:
 
 
 def _total(rows: Array) -> float:
-    """Return the sum of squares of rows in double precision; NaN where one is NaN."""
+    """Return the sum of squares of all entries, in double precision; NaN if any entry is NaN."""
     rows = rows.astype(np.float64, copy=False)
     return float(np.vdot(rows, rows))

@@ -1,4 +1,4 @@
-"""Recursive least squares: ridge regression updated row by row, with forgetting."""
+"""Recursive least squares: ridge regression that is updated row by row, with forgetting."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reservoir.readouts.sums import check_forgetting
 
 @saved
 class RecursiveLeastSquares(RowRegressor):
-    """Ridge regression updated row by row, at a cost per row that does not grow with their number.
+    """Ridge regression updated row by row, at a cost that does not depend on the number of rows.
 
-    After each row the coefficients equal a ridge on all rows so far. With `forgetting` below 1,
-    each new row multiplies the weights of all earlier rows by it, so that about the last
-    ``1 / (1 - forgetting)`` rows count: for plants that drift. A row costs O(n_features^2); many
-    rows in one call cost less each.
+    After each row the coefficients equal a ridge that is fitted to all rows so far. If
+    `forgetting` is less than 1, each new row multiplies the weights of all earlier rows by it, so
+    that about the last ``1 / (1 - forgetting)`` rows count; use this for systems that drift. Each
+    row costs O(n_features^2), and less if many rows are passed in one call.
 
     Instead of the covariance matrix of textbooks [1]_, a triangular factor of its inverse is stored
-    (square-root information form [2]_), which stays positive definite whatever the rounding errors,
-    and has twice the digits.
+    (square-root information form [2]_). This keeps the covariance matrix positive definite whatever
+    the rounding errors, and doubles the number of accurate digits.
 
     Parameters
     ----------
@@ -31,10 +31,11 @@ class RecursiveLeastSquares(RowRegressor):
         Factor by which each new row multiplies the weights of all earlier rows. It may be changed
         between calls of `partial_fit`, by `set_params`.
     alpha : float > 0, default=1e-6
-        Ridge penalty; the intercept is not penalised. The penalty is not forgotten: it decreases
-        with the weights of the rows and is restored, one coefficient after the other, so that each
-        is penalised by between alpha and a tenth of it (times `forgetting`), and by exactly alpha
-        without forgetting. All directions thus stay determined, even if the input is constant.
+        Ridge penalty; the intercept is not penalised. Forgetting reduces the penalty with the
+        weights of the rows, but it is restored for one coefficient after the other: each
+        coefficient is penalised by at most alpha and at least a tenth of alpha (times
+        `forgetting`), and by exactly alpha without forgetting. All coefficients thus remain
+        determined, even if the input is constant.
     fit_intercept : bool, default=True
 
     Attributes
@@ -45,8 +46,8 @@ class RecursiveLeastSquares(RowRegressor):
 
     See Also
     --------
-    SlidingWindow : Forgets each row at once and exactly.
-    LMS : O(n_features) a row.
+    SlidingWindow : Forgets each row exactly, once it leaves the window.
+    LMS : Costs only O(n_features) per row.
 
     References
     ----------
@@ -88,12 +89,12 @@ class RecursiveLeastSquares(RowRegressor):
         self.fit_intercept = fit_intercept
 
     def discount(self, factor: float) -> RecursiveLeastSquares:
-        """Multiply the weights of all rows so far by `factor`, at once; the penalty stays.
+        """Multiply the weights of all rows so far by `factor`; the penalty is unchanged.
 
         Parameters
         ----------
         factor : float in [0, 1]
-            0 forgets all rows.
+            The factor; 0 forgets all rows.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Ridge regression that penalises a column less the more it is related to the targets.
 
-The weights of the columns depend on the targets of all rows. Predictions of held-out rows are
-therefore unbiased only if weights and coefficients are both computed from other rows: by folds.
+The weights of the columns depend on the targets. Predictions of held-out rows are therefore
+unbiased only if both weights and coefficients are computed from other rows, which requires folds.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from reservoir.readouts.dual import (
 from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.selection import least_score
 
-_CONSTANT = 16  # rounding errors of its largest value, by which a constant target may vary
-_ALONE = 50  # up to this number of rows each one is held out alone
-_FEW, _DEALS = 100, 3  # fewer rows are assigned to folds three times
-_LEFT_OUT = 500  # held-out rows that are enough to choose a penalty
-_TRIED = 3000  # most rows that fits of candidate penalties use, held-out rows included
-_LEAST = 1e-3  # added to F, so that no column is dropped; least unexplained share
-_LARGE = 1000  # rows and columns above which an eigendecomposition takes seconds
+_CONSTANT = 16  # a target that varies by less, in rounding errors of its largest value, is constant
+_ALONE = 50  # up to this number of rows, each row is held out alone
+_FEW, _DEALS = 100, 3  # with fewer rows than 100, rows are assigned to folds three times
+_LEFT_OUT = 500  # number of held-out rows that suffices to choose a penalty
+_TRIED = 3000  # most rows that are used to choose a penalty, held-out rows included
+_LEAST = 1e-3  # added to F so that no column is dropped; also the least unexplained fraction
+_LARGE = 1000  # number of rows and columns above which an eigendecomposition takes seconds
 
 
 def folds_for(Y: Array) -> Array:
     """Return the number of the fold in which each row is held out, (n_deals, n_rows).
 
-    It is -1 for rows that are never held out, -2 for rows that the choice of a penalty does not
-    use. A small number of rows is assigned to folds several times, as the result depends on which
-    rows are held out together. Of many rows some 500 are held out, a fifth or less at a time, so
-    that most rows remain for the fit.
+    It is -1 for rows that are never held out, and -2 for rows that are not used to choose a
+    penalty. If there are few rows, they are assigned to folds several times, as the result depends
+    on which rows are held out together. If there are many, some 500 are held out, at most a fifth
+    of the rows at a time, so that most rows remain for the fit.
 
-    Rows of similar targets go to different folds. To that end rows are sorted by their targets,
-    independently of units and of the names of classes; rows of equal targets stay in their order;
-    see `_by_targets`.
+    Rows with similar targets are assigned to different folds. To this end rows are sorted by their
+    targets, independently of units and of the names of classes; rows with equal targets stay in
+    their order (see `_by_targets`).
     """
     n_rows = len(Y)
     if n_rows <= _ALONE:
@@ -62,10 +62,10 @@ def folds_for(Y: Array) -> Array:
 def _by_targets(Y: Array) -> Array:
     """Return the rows sorted by their targets, which may be numbers or classes.
 
-    Columns are ordered by their values in the first row, then in the second, and so on, so that
+    Columns are ordered by their values in the first row, then in the second row, and so on, so that
     classes are numbered by their first appearance, whatever their column. A single column is paired
-    with its negative, as it may code two classes. Values are rounded in units of their range, so
-    that equal targets stay equal in other units.
+    with its negative, as it may encode two classes. Values are rounded relative to their range, so
+    that equal targets remain equal in other units.
     """
     low, high = Y.min(axis=0), Y.max(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -75,24 +75,24 @@ def _by_targets(Y: Array) -> Array:
 
 
 def _evenly(n: int, n_wanted: int) -> Array:
-    """Return `n_wanted` evenly spaced numbers below n."""
+    """Return `n_wanted` evenly spaced integers from 0 to n - 1."""
     return np.arange(n_wanted) * n // n_wanted
 
 
 def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
     """Return a weight for each column: the root of its F statistic, with a mean square of 1.
 
-    F is the explained over the unexplained variance in a regression of the column on the targets,
-    per degree of freedom. For targets that code classes it is the F statistic of a one-way analysis
-    of variance, for one number per row the F statistic of simple regression.
+    F is the ratio of explained to unexplained variance, per degree of freedom, in a regression of
+    the column on the targets. For targets that encode classes, it is the F statistic of a one-way
+    analysis of variance; for one number per row, the F statistic of simple regression.
 
     Parameters
     ----------
     H : array of shape (n_rows, n_features)
-        Constant columns get the weight 1, and are not part of the mean.
+        Features. Constant columns get the weight 1, and do not count in the mean.
     Y : array of shape (n_rows, n_outputs)
     weights : array of shape (n_rows,)
-        Of the rows, positive.
+        Positive weights of the rows.
     """
     rows, relevance = StandardRows(H, weights), _Relevance(Y, weights[None])
     varies = np.isfinite(rows.scale)
@@ -103,7 +103,7 @@ def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
 
 
 class _Relevance:
-    """F statistics of columns under several sets of row weights, such as 0 for a fold.
+    """F statistics of columns under several sets of row weights, such as 0 for held-out rows.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _Relevance:
             self.per_freedom[k] = max(n_rows - 1 - rank, 1) / max(rank, 1)
 
     def of(self, columns: Array) -> Array:
-        """Return F of each column, (n_parts, n_columns): from 1e-3 to 1000 degrees of freedom."""
+        """Return F of each column, (n_parts, n_columns), within bounds that keep it finite."""
         n_parts, n_outputs, n_rows = self.directions.shape
         mean = self.share @ columns
         total = self.share @ np.square(columns) - mean**2
@@ -154,18 +154,18 @@ def relevance_ridge(
     Y : array of shape (n_rows, n_outputs)
     alphas : array of shape (n_alphas,)
     weights : array of shape (n_rows,)
-        Of the rows, positive.
+        Positive weights of the rows.
     folds : array of int of shape (n_deals, n_rows)
-        Rows of one number, from 0, are held out together, and weights of columns and coefficients
-        are learned from the others. Rows of -1 are never held out, rows of -2 are not used, so that
-        the penalty does not depend on the number of rows. Each deal holds out the same rows, in
-        other groups.
+        Number of the fold of each row. Rows of the same fold, from 0, are held out together, while
+        column weights and coefficients are learned from the other rows. Rows with -1 are never held
+        out. Rows with -2 are not used to choose the penalty, which then does not depend on the
+        number of rows. All deals hold out the same rows, but in different groups.
 
     Returns
     -------
     LeaveOneOut
-        Scores are means over the deals; held-out predictions have shape (n_deals, n_rows,
-        n_outputs), NaN for rows never held out.
+        The fit. Scores are means over the deals; held-out predictions have shape (n_deals, n_rows,
+        n_outputs), and are NaN for rows that are never held out.
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
@@ -192,7 +192,7 @@ def relevance_ridge(
 def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:
     """Return predictions of each row by a fit on the other folds, (n_alphas, n_rows, n_outputs).
 
-    Columns are standardised over all rows, which uses no target.
+    Columns are standardised over all rows, which does not depend on the targets.
     """
     rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
     outside = [folds == number for number in numbers]
@@ -211,7 +211,7 @@ def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: 
 
 
 def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
-    """Return the products of the rows for each fold's weights, in one pass over the columns."""
+    """Return the products between rows for each fold's column weights, in one pass over columns."""
     n_rows, n_folds = len(rows.H), len(relevance.share)
     products = [np.zeros((n_rows, n_rows)) for _ in range(n_folds)]
     totals = np.zeros(n_folds)
@@ -231,7 +231,7 @@ def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
 def _predicted_by_columns(
     out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array
 ) -> Array:
-    """Return predictions of held-out rows by a fit on the others, from products of columns."""
+    """Return predictions of held-out rows by a fit on the others, from products between columns."""
     kept, varies = rows.part(~out), np.isfinite(rows.scale)
     kept.weigh_columns(np.sqrt(F / F.mean(where=varies)) if varies.any() else np.ones(len(F)))
     basis = ColumnBasis(kept, Y[~out])
@@ -249,7 +249,7 @@ def _predicted_by_rows(
 ) -> Array:
     """Return predictions of held-out rows by a fit on the others, from products between rows.
 
-    In place where possible: for thousands of rows these matrices take most of the memory.
+    Matrices are overwritten where possible: with thousands of rows they take most of the memory.
     """
     Y, weights = Y[~out], weights[~out]
     across, inner = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]

@@ -1,4 +1,4 @@
-"""Ridge regression: choice of the penalty from a path, and the readout based on sums over rows."""
+"""Choice of a ridge penalty from a path, and the ridge readout, which is fitted from sums."""
 
 from __future__ import annotations
 
@@ -43,37 +43,39 @@ def ridge_path(
     fit_intercept: bool = True,
     per_target: bool = False,
 ) -> RidgeSolution:
-    """Choose a ridge penalty from a path, and solve for it.
+    """Choose a ridge penalty from a path, and return the solution for it.
 
     Parameters
     ----------
     gram : GramAccumulator or QRAccumulator
         Sums over all rows.
     alphas : array of shape (n_alphas,), at least 0
+        Penalties to choose from.
     selection : {"gcv", "reml", "halves", "blocked", "holdout"}, default="gcv"
         "gcv": generalised cross-validation [1]_, from one decomposition. "reml": restricted maximum
-        likelihood [2]_, from the same decomposition; less misled by autocorrelated errors [3]_, and
-        it never selects a penalty of 0. "blocked": each block is scored by a fit on all other rows.
-        "halves": the same with two blocks. "holdout": the same with one block, the held-out rows.
-        The rules "reml_ar1" and "forecast" of estimators need the order of the rows and closed
-        loops, which `gram` cannot provide.
+        likelihood [2]_, from the same decomposition; it is less misled by autocorrelated errors
+        [3]_, and never selects a penalty of 0. "blocked": each block is scored by a fit on all
+        other rows. "halves": as "blocked", with two blocks. "holdout": as "blocked", with a single
+        block of held-out rows. Estimators also have the rules "reml_ar1", which needs the order of
+        the rows, and "forecast", which needs closed loops; `gram` can provide neither.
     blocks : sequence of accumulators, optional
-        Parts of `gram`, each over consecutive rows. Required by "blocked" (two or more), "halves"
-        (two) and "holdout" (one).
+        Sums over parts of the rows of `gram`, each over consecutive rows. "blocked" requires two or
+        more, "halves" two and "holdout" one.
     rest : accumulator, optional
-        The rows of `gram` outside the blocks, unless the blocks contain all rows. Required with a
-        QRAccumulator; without it a GramAccumulator subtracts the block, whose rounding errors
-        remain.
+        Sums over the rows of `gram` outside the blocks; not needed if the blocks contain all rows.
+        A QRAccumulator requires it. Without it, a GramAccumulator subtracts the block, whose
+        rounding errors remain.
     fit_intercept : bool, default=True
     per_target : bool, default=False
-        Whether each output gets a separate penalty; else one penalty minimises the sum of the
+        Whether each output gets a separate penalty; otherwise one penalty minimises the sum of the
         scores over outputs, each in units of the variance of its targets.
 
     Returns
     -------
     RidgeSolution
-        Fitted on all rows; `scores` of shape (n_alphas, n_outputs) in the order of `alphas`.
-        Of penalties with equal scores the largest is chosen.
+        The solution fitted on all rows, with `scores` of shape (n_alphas, n_outputs) in the order
+        of `alphas`. The penalty with the lowest score is chosen; of equal scores, the largest
+        penalty.
 
     Raises
     ------
@@ -105,9 +107,9 @@ def ridge_path(
     check_choice("selection", selection, SELECTIONS)
     if SELECTIONS[selection].neighbours:
         raise ValueError(
-            f"selection={selection!r} compares neighbouring rows, and sums do not record which "
+            f"selection={selection!r} compares neighbouring rows, but sums do not record which "
             f"rows were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
-            'estimator, or selection="reml" here.'
+            'estimator with this parameter, or selection="reml" here.'
         )
     SELECTIONS[selection].check(selection, blocks)
     options = SELECTIONS[selection], fit_intercept, per_target, _variances(gram)
@@ -133,7 +135,7 @@ def _along_path(
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
     best = least_score(alphas, scores, per_target, units)
-    # solved again: the path loses more to rounding, and so results are equal to `solve` to the bit
+    # solved again: the path has larger rounding errors, and results must equal `solve` bitwise
     solved = gram._solve(best, fit_intercept, path)
     return gram._solution(solved.coef, best, fit_intercept, scores), solved
 
@@ -145,7 +147,7 @@ def _variances(sums: RowSums) -> Array:
     return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
-_LEAST_LEFT = np.sqrt(EPS)  # of 1 - leverage: below, the fit interpolates and its error is rounding
+_LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is only a rounding error
 
 
 def _temperature(
@@ -157,7 +159,7 @@ def _temperature(
     ----------
     kept : RowSample
     solution, solved
-        The fit on all rows.
+        Two results of the fit on all rows.
     of_intercept : float
         Leverage that the intercept adds to each row, per unit of weight.
     """
@@ -177,23 +179,24 @@ def check_alpha(name: str, value: Any) -> None:
         check_choice(name, value, ("auto",))
     elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
         raise ValueError(
-            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
+            "alpha must be a number or have shape (n_alphas,), with penalties to choose from; got "
             f"shape {np.shape(value)}."
         )
 
 
-#: Value of the parameter `solver`, in addition to "auto" -> class of the sums.
+#: Maps values of the parameter `solver`, except "auto", to the class of the sums.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_HALF = 8  # rows that "auto" requires in each half, to score a fit on the other half
-_PATH = (1e-11, 100.0)  # ends: times the mean of the features' square sums, and times their total
-_STILL = 1e-6  # relative to its mean: a column that varies by less does not show its unit
-_OF_SMALL = 1e-8  # times the square sum of features in small units next to others in large ones
-_SMALL = 1e-4  # times the features' mean square sum: smaller penalties do not limit the errors
-_LEAST_OF_GRAM = 1e-11  # the effect of smaller penalties is lost in rounding of a Gram matrix
+# bounds of the default path: the mean and the total of the features' sums of squares times these
+_PATH = (1e-11, 100.0)
+_STILL = 1e-6  # variation, relative to its mean, below which a column does not show its unit
+_OF_SMALL = 1e-8  # lower bound, relative to the sums of squares of features in small units
+_SMALL = 1e-4  # penalty, relative to the mean sum of squares, below which it limits no errors
+_LEAST_OF_GRAM = 1e-11  # penalty whose effect is lost in the rounding errors of a Gram matrix
 
 
 def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
-    """Return the key of `SOLVERS` to use; "auto" depends on penalties and precision alone.
+    """Return the key of `SOLVERS` to use; "auto" depends only on the penalties and the dtype.
 
     The choice is thus made before the first row, and does not depend on how rows are split.
     """
@@ -216,13 +219,14 @@ def default_path(sums: RowSums) -> Array:
     Parameters
     ----------
     sums : accumulator
-        Over all rows.
+        Sums over all rows.
 
     Returns
     -------
     array of shape (n_alphas,)
-        With the sum of squares of each feature about its mean: from 1e-11 times their mean, or 1e-8
-        times their 10 % quantile if that is smaller, to 100 times their total.
+        Let S be the sums of squares of the features about their means. The path goes from 1e-11
+        times the mean of S, or 1e-8 times the 10 % quantile of S if that is smaller, to 100 times
+        the total of S.
     """
     squares = sums.square_sums()
     if not squares.any():
@@ -235,7 +239,7 @@ def default_path(sums: RowSums) -> Array:
 
 
 def rule_for(selection: str, forgetting: float) -> SelectionRule:
-    """Return the rule; "auto" is "halves", or "reml" with forgetting, which leaves one sum."""
+    """Return the rule; "auto" is "halves", or "reml" with forgetting, which needs a single sum."""
     if selection == "auto":
         selection = "halves" if forgetting == 1 else "reml"
     return SELECTIONS[selection]
@@ -243,10 +247,10 @@ def rule_for(selection: str, forgetting: float) -> SelectionRule:
 
 @saved
 class RidgeReadout(Readout):
-    """Ridge readout: sums over rows, one accumulator for each part that the selection needs.
+    """Ridge readout, with an accumulator for each part of the rows that the selection needs.
 
-    For a classifier it also stores a sample of rows; their leave-one-out scores determine the
-    temperature at which scores become probabilities.
+    For a classifier it also stores a sample of rows, whose leave-one-out scores determine the
+    temperature at which scores are converted to probabilities.
     """
 
     fitted = (
@@ -261,8 +265,8 @@ class RidgeReadout(Readout):
     )
     forgets = lazy = True
     kept: RowSample | None = None
-    runs: Runs | None = None  # if rows are assigned to two halves in turn
-    neighbours: NeighbourSums | None = None  # if the rule needs them
+    runs: Runs | None = None  # set if rows are assigned to two halves in turn
+    neighbours: NeighbourSums | None = None  # set if the rule needs them
     # first rows of the next sequences, and the row that the first of them may continue
     sequences: tuple[Array, RunEnd | None] | None = None
 
@@ -273,12 +277,12 @@ class RidgeReadout(Readout):
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
-        """Whether there is no custom readout."""
+        """Whether the estimator has no custom readout."""
         return readout is None
 
     @property
     def ordered(self) -> bool:  # type: ignore[override]
-        """Whether rows must arrive in order, on which forgetting depends."""
+        """Whether rows must arrive in order, as forgetting requires."""
         return self.settings.forgetting < 1
 
     @property
@@ -295,7 +299,7 @@ class RidgeReadout(Readout):
             pass
 
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
-        """Return an empty readout of the same settings, with its solver chosen."""
+        """Return an empty readout with the same settings, and choose its solver."""
         self.check_room(width)
         empty, settings = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)
@@ -312,8 +316,9 @@ class RidgeReadout(Readout):
         requested = self.settings.solver
         if requested not in ("auto", earlier.solver):
             raise ValueError(
-                f"solver={requested!r} cannot continue the sums of earlier calls, which are for "
-                f'{earlier.solver!r}. Use fit, solver={earlier.solver!r} or solver="auto".'
+                f"solver={requested!r} cannot continue the sums of earlier calls, which were made "
+                f"with solver={earlier.solver!r}. Use fit, solver={earlier.solver!r} or "
+                'solver="auto".'
             )
         self.solver = earlier.solver
         if self.rule is not None and self.rule.alternates:
@@ -321,15 +326,15 @@ class RidgeReadout(Readout):
         if self.rule is not None and self.rule.neighbours and earlier.n_rows:
             if earlier.neighbours is None:
                 raise ValueError(
-                    f"alpha_selection={self.settings.selection!r} compares neighbouring rows, "
-                    "which earlier calls, with another selection or a single alpha, did not do. "
-                    'Use fit, or alpha_selection="reml".'
+                    f"alpha_selection={self.settings.selection!r} compares neighbouring rows, but "
+                    "earlier calls used another selection or a single alpha, and did not compare "
+                    'them. Use fit, or alpha_selection="reml".'
                 )
             self.sequences = (np.empty(0, np.int64), earlier.neighbours.last)
 
     @property
     def rule(self) -> SelectionRule | None:
-        """Rule that chooses the penalty; None if the penalty is given."""
+        """Rule that chooses the penalty; None if alpha is a single number."""
         settings = self.settings
         if not is_path(settings.alpha):
             return None
@@ -352,9 +357,9 @@ class RidgeReadout(Readout):
         return self.runs.cut(lengths, skips, continues=continues)
 
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
-        """Return a readout of the rows of an earlier one, followed by the rows of this one."""
+        """Return a readout of an earlier readout's rows, followed by the rows of this readout."""
         one = copy.copy(self)
-        # a half ages only with its own rows: where rows no longer go to halves, the earlier ones
+        # a half ages only with its own rows: if rows are no longer assigned to halves, earlier rows
         # become a single sum, which ages with all new rows
         keeps_parts = self.runs is not None or len(earlier.parts) < 2
         before = dict(earlier.parts) if keeps_parts else {0: earlier.total()}
@@ -369,8 +374,8 @@ class RidgeReadout(Readout):
         return one
 
     def check_partial(self) -> None:
-        """Raise if alpha is invalid, or its selection depends on the number of rows to come."""
-        # `solve`, possibly called much later, would raise these errors otherwise
+        """Raise if alpha is invalid, or its selection depends on the number of later rows."""
+        # otherwise `solve`, which may be called much later, would raise these errors
         check_alpha("alpha", self.settings.alpha)
         if is_path(self.settings.alpha):
             check_choice("alpha_selection", self.settings.selection, ("auto", *SELECTIONS))
@@ -378,7 +383,7 @@ class RidgeReadout(Readout):
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}, "
                 'which depends on how many rows will follow. Use alpha_selection="auto" or '
-                '"reml", or give one number as alpha.'
+                '"reml", or set alpha to a single number.'
             )
 
     def sample(
@@ -429,7 +434,7 @@ class RidgeReadout(Readout):
             self.kept.merge(other.kept)
 
     def held_by_rows(self) -> RowsAndColumns | None:
-        """Return the numbers of rows and columns under a single small penalty, else None."""
+        """Return the numbers of rows and columns if there is a single small penalty, else None."""
         settings = self.settings
         if isinstance(settings.alpha, str) or np.size(settings.alpha) != 1 or self.n_rows == 0:
             return None
@@ -446,9 +451,10 @@ class RidgeReadout(Readout):
         return np.sqrt(_variances(self.total()))
 
     def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
-        """Return how many times smaller a column is than others, if it is lost next to them.
+        """Return the ratio of a large column to a small one that it makes negligible, else None.
 
-        A Gram matrix has half of the digits, and a penalty does not adapt to the units of columns.
+        A Gram matrix has half of the significant digits, and a penalty does not adapt to the units
+        of columns.
         """
         total = self.total() if self.n_rows else None
         if self.rule is None or not isinstance(total, GramAccumulator) or not len(which):
@@ -460,15 +466,15 @@ class RidgeReadout(Readout):
         return float(np.sqrt(large / small)) if small < total.held * large else None
 
     def total(self) -> RowSums:
-        """Return the sums over all rows; do not change them, as they may be the only part."""
-        # ordered by part: rows of short sequences are collected, so a later part may be added first
+        """Return the sums over all rows, which must not be changed: they may be the only part."""
+        # sorted by part: rows of short sequences are collected, so a later part may be added first
         first, *others = (sums for _, sums in sorted(self.parts.items()))
         for k, sums in enumerate(others):
             first = (first.copy() if k == 0 else first).merge(sums)
         return first
 
     def solve(self) -> dict[str, Any]:
-        """Return coefficients and penalty; parts that cannot take more rows are merged."""
+        """Return coefficients and penalty; parts to which no rows can be added are merged."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, total = self.settings, self.total()
@@ -517,7 +523,7 @@ class RidgeReadout(Readout):
             rule,
             settings.fit_intercept,
             settings.alpha_per_target,
-            # scores of classes share one unit: their sum is the Brier score
+            # scores of classes have the same unit: their sum is the Brier score
             _variances(total) if settings.classes is None else 1.0,
             self.neighbours,
         )
@@ -536,9 +542,9 @@ class RidgeReadout(Readout):
         sizes = [block.n_samples for block in blocks]
         if min_blocks and (len(sizes) < min_blocks or min(sizes) < 1 or max(sizes) >= n_rows):
             raise ValueError(
-                f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
-                f"{n_rows} after the washout, in parts of {sizes}. Give a longer series, a "
-                'smaller washout, or alpha_selection="auto" or "reml".'
+                f"alpha_selection={self.settings.selection!r} has too few rows to choose alpha: "
+                f"{n_rows} rows remain after the washout, in parts of {sizes} rows. Use a longer "
+                'series, a smaller washout, or alpha_selection="auto" or "reml".'
             )
 
     def row_learner(self, model: Any) -> RidgeRows:
@@ -556,7 +562,7 @@ class RidgeReadout(Readout):
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
         """Multiply the weights of all rows so far by `factor`, and set the forgetting factor."""
         if min(1.0 if forgetting is None else forgetting, factor) < 1 and self.parts:
-            # each row must age with all later rows, also of the other half: keep a single sum
+            # each row must age with all later rows, including the other half's: keep a single sum
             self.parts, self.runs = {0: self.total()}, None
         for part, sums in self.parts.items():
             if forgetting is not None:

@@ -1,4 +1,4 @@
-"""Online ridge of a session: its coefficients are updated after every row."""
+"""Online ridge for sessions, whose coefficients are updated after every row."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class RidgeRows(RowLearner):
     Parameters
     ----------
     readout : RidgeReadout
-        A copy of the estimator's readout, for this learner alone, with settings.
+        A copy of the estimator's readout with its settings, which only this learner uses.
     sums : RowSums
-        Over all rows of `readout`.
+        Sums over all rows of `readout`.
     alpha : float or array of shape (n_outputs,)
         The penalty of the fit, which does not change.
     forgetting : float
@@ -49,7 +49,7 @@ class RidgeRows(RowLearner):
         self.n_waiting = 0
 
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
-        """Add rows to the factors at once, and to the sums in batches."""
+        """Add rows to the factors immediately, and to the sums in batches."""
         for factor in self.factors:
             factor.add(features, targets, weights)
         self.waiting.append((features.copy(), targets, weights))
@@ -89,7 +89,7 @@ class RidgeRows(RowLearner):
         return rounded(RidgeSolution(coef, intercept, 0.0, None), settings)
 
     def readout(self) -> Readout:
-        """Return the sums over all rows."""
+        """Return the readout, with all rows added to its sums."""
         self._add_to_sums()
         return self.kept
 
@@ -106,7 +106,7 @@ class RidgeRows(RowLearner):
         self.kept.fade(forgetting=self.factors[0].forgetting)
 
     def forget(self, factor: float) -> None:
-        """Multiply the weights of all rows so far by `factor`; the penalty stays."""
+        """Multiply the weights of all rows so far by `factor`; the penalty is unchanged."""
         self._add_to_sums()
         for each in self.factors:
             each.discount(factor)

@@ -1,4 +1,4 @@
-"""A sample of rows, stored while all rows are summed; independent of how the rows arrive."""
+"""A sample of rows, stored while sums over all rows are computed, whatever their order."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.sums import above_tiny, ageing_factors
 
-CAPACITY = 256  # to fit one number: some .003 nats from the best log loss; 512 rows gain nothing
+CAPACITY = 256  # fits one number to within some .003 nats of the best log loss, as do 512 rows
 
 
-_MOST_PARTS = 16  # more are joined, so that rows may arrive one by one
+_MOST_PARTS = 16  # more parts are concatenated, since rows may arrive one by one
 
 
 @saved
 class RowSample:
-    """Rows sampled by their number in the data, `CAPACITY` at most.
+    """Sample of at most `CAPACITY` rows, chosen by their numbers in the data.
 
-    A row is kept if the last `level` bits of the hash of its number are zero; if there are more
-    rows than `CAPACITY`, `level` rises by one. The sample thus depends on the numbers alone, not on
-    the order of rows, their blocks or the way that samples are merged. Rows at regular intervals
-    would be unsuitable, since data have periods.
+    A row is kept if the last `level` bits of the hash of its number are zero; if more rows than
+    `CAPACITY` are kept, `level` increases by one. The sample thus depends on the numbers alone, not
+    on the order of rows, on blocks of rows or on how samples are merged. Rows at regular intervals
+    would be unsuitable, since data may be periodic.
 
-    With ``forgetting < 1`` `level` is fixed, and the oldest rows are dropped: it is the lowest
-    level at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows. Rows must then
-    arrive in the order of their numbers; their weights decrease as in the sums.
+    With ``forgetting < 1``, `level` is fixed, and the oldest rows are dropped: `level` is the
+    lowest at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows. Rows must then
+    arrive in the order of their numbers, and their weights decrease as in the sums.
 
     Parameters
     ----------
@@ -37,6 +37,7 @@ class RowSample:
     Attributes
     ----------
     level : int
+        Number of zero bits at the end of the hash of a row that is kept.
     ageing : float
         Factor by which the rows seen multiply the weights of rows before them.
     """
@@ -57,7 +58,7 @@ class RowSample:
     def add(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Add a sample of these rows, copied; rows of weight zero are skipped."""
+        """Add copies of a sample of these rows; rows of weight zero are skipped."""
         w = np.ones(len(numbers)) if weights is None else weights
         enters = w > 0
         if self.forgetting < 1:
@@ -71,9 +72,9 @@ class RowSample:
             self._make_room()
 
     def merge(self, other: RowSample) -> None:
-        """Add a sample of other rows, which must be later ones with forgetting.
+        """Add a sample of other rows; with forgetting, they must be later rows.
 
-        From then on this sample has the forgetting factor of the other one.
+        This sample adopts the forgetting factor of the other one.
         """
         self._age(other.ageing)
         self.forgetting, before = other.forgetting, self.level
@@ -96,7 +97,7 @@ class RowSample:
         return one
 
     def rows(self) -> tuple[Array, Array, Array, Array]:
-        """Return numbers, ascending, features, targets and weights; there must be rows."""
+        """Return ascending numbers, features, targets and weights of the rows, if there are any."""
         numbers, *others = (np.concatenate(each) for each in zip(*self._parts, strict=True))
         order = np.argsort(numbers, kind="stable")
         features, targets, weights = (each[order] for each in others)

@@ -1,4 +1,4 @@
-"""Rules that choose a ridge penalty: the parts of the rows that they need, and their scores.
+"""Rules that choose a ridge penalty, with the parts of the rows and the scores that they use.
 
 A rule is an entry of `SELECTIONS`; estimators and `ridge_path` refer to it by that name only.
 """
@@ -18,31 +18,31 @@ from reservoir.readouts.eigen import PenaltyPath
 from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
-_HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
-_N_GROUPS = 5  # one in so many rows or sequences is held out for closed loops
+_HELD_OUT = 0.2  # fraction of the rows on which the hold-out selection scores fits
+_N_GROUPS = 5  # a fraction 1 / _N_GROUPS of rows or sequences is held out for closed loops
 
-#: Sums over the rows of a fit, and over the rows on which it is scored.
+#: Pairs of sums: over the rows of a fit, and over the rows on which it is scored.
 Folds = Iterable[tuple[RowSums, RowSums]]
 
 
 class SelectionRule(ABC):
-    """Choice of a penalty from a path by the lowest score; of equal scores by the larger penalty.
+    """Rule that chooses the penalty with the lowest score; of equal scores, the largest penalty.
 
-    A rule gets all rows in one sum, and folds if it needs parts. Sums may be of either class in
-    `SOLVERS`.
+    A rule receives sums over all rows, and folds if it needs parts of the rows. The sums may be of
+    either class in `SOLVERS`.
 
     Attributes
     ----------
     min_blocks : int
-        Least number of blocks (sums over parts of the rows) that the rule needs; 0 for none. A rule
-        that needs blocks cannot be used in partial_fit, which keeps one sum over all rows, unless
-        the blocks alternate.
+        Least number of blocks (sums over parts of the rows) that the rule needs; 0 if it needs no
+        blocks. Unless its blocks alternate, a rule that needs blocks cannot be used in partial_fit,
+        which keeps a single sum over all rows.
     alternates : bool
         Whether the blocks are two halves, to which rows are assigned in turn by `Runs`.
     neighbours : bool
         Whether the rule also needs sums over the differences of neighbouring rows.
     in_loops : bool
-        Whether it needs closed loops, which an estimator runs for it.
+        Whether the rule needs closed loops, which an estimator runs.
     """
 
     min_blocks = 0
@@ -54,12 +54,13 @@ class SelectionRule(ABC):
         Parameters
         ----------
         lengths, skips : sequences of int
-            Rows of each sequence, and how many at its start are washout.
+            Number of rows of each sequence, and number of washout rows at its start.
 
         Returns
         -------
         list of tuples of pairs (part, end)
-            A part contains the rows of a sequence from the previous pair's `end` to this `end`.
+            One tuple for each sequence. Its rows from the previous pair's `end`, or from 0, to
+            `end` belong to `part`.
         """
         return [((0, length),) for length in lengths]
 
@@ -70,7 +71,7 @@ class SelectionRule(ABC):
     def check(  # noqa: B027 (most rules have nothing to check)
         self, name: str, blocks: Sequence[RowSums] | None
     ) -> None:
-        """Check that the rule, called `name`, can score on these blocks."""
+        """Check that the rule can score fits on these blocks; `name` is its name in messages."""
 
     @abstractmethod
     def scores(
@@ -82,25 +83,29 @@ class SelectionRule(ABC):
         fit_intercept: bool,
         neighbours: NeighbourSums | None = None,
     ) -> Array:
-        """Return an estimate of the mean squared error, (n_alphas, n_outputs).
+        """Return the score of each penalty, which estimates the mean squared error.
 
         Parameters
         ----------
         sums : accumulator
             Sums over all rows.
         path : callable
-            Returns their ridge solutions for any penalty.
+            Function without arguments that returns the ridge solutions of `sums` for any penalty.
         alphas : array of shape (n_alphas,)
         folds : iterable of (fitted, scored)
-            For each block two sums: over all other rows, computed when needed, and over the block.
+            Two sums for each block: over all other rows, computed when needed, and over the block.
         fit_intercept : bool
         neighbours : NeighbourSums, optional
-            Of all rows, if the rule needs them.
+            Sums over the differences of neighbouring rows, if the rule needs them.
+
+        Returns
+        -------
+        array of shape (n_alphas, n_outputs)
         """
 
 
 class _FromPath(SelectionRule):
-    """A score of each penalty from one decomposition of all rows, without held-out rows."""
+    """Scores of all penalties from one decomposition of all rows, without held-out rows."""
 
     def __init__(self, score: Callable[[PenaltyPath, float], Array]) -> None:
         self.score = score
@@ -178,7 +183,7 @@ class _Blocked(SelectionRule):
 
 
 class _HoldOut(_Blocked):
-    """The end of each sequence, scored by a fit on the rows before it."""
+    """The last rows of each sequence, scored by a fit on the rows before them."""
 
     min_blocks = 1
 
@@ -197,16 +202,16 @@ class _HoldOut(_Blocked):
 
 
 class FreeRuns(_HoldOut):
-    """Closed loops over rows at the end, with coefficients from the rows before.
+    """Closed loops over the last rows, with coefficients fitted to the rows before them.
 
-    The last fifth of each sequence is held out. If there are five sequences or more, and none has
-    more than a fifth of the rows, whole sequences at the end are held out instead.
+    The last fifth of each sequence is held out. If there are at least five sequences, and none has
+    more than a fifth of the rows, the last whole sequences are held out instead.
 
     Parameters
     ----------
     errors : callable, optional
-        ``errors(coefs, intercepts)`` returns the errors of closed loops with the results of
-        `RowSums.along`, as scores, (n_alphas, 1). An estimator runs the loops; sums cannot.
+        ``errors(coefs, intercepts)`` takes the results of `RowSums.along`, runs a closed loop under
+        each penalty and returns the errors as scores, (n_alphas, 1). It is set by an estimator.
     """
 
     in_loops = True
@@ -229,7 +234,7 @@ class FreeRuns(_HoldOut):
         """Check that an estimator runs closed loops, and that there is one held-out block."""
         if self.errors is None:
             raise ValueError(
-                f"selection={name!r} runs closed loops, and sums cannot run any. Use "
+                f"selection={name!r} needs closed loops, which sums over rows cannot run. Use "
                 f"ESNRegressor(alpha_selection={name!r}), or another estimator that forecasts, or "
                 'selection="reml" here.'
             )
@@ -251,7 +256,7 @@ class FreeRuns(_HoldOut):
 
 
 class _Halves(_Blocked):
-    """Two halves, each scored by a fit on the other; runs of rows are assigned to them in turn."""
+    """Two halves, to which runs of rows are assigned in turn, each scored by a fit on the other."""
 
     alternates = True
 
@@ -264,34 +269,34 @@ class _Halves(_Blocked):
             raise ValueError(f"selection={name!r} needs two blocks; got {n_blocks}.")
 
 
-_LEAST_RUN = 8  # rows of a run that ends with a sequence; twice as many within one
-_GROWTH = 5  # a run has at least a fifth of the rows before it, within one sequence two fifths
+_LEAST_RUN = 8  # least rows of a run that ends with a sequence; twice as many within a sequence
+_GROWTH = 5  # a run has at least 1/5 as many rows as are before it, or 2/5 within a sequence
 
 
 @saved
 class Runs:
     """Runs of rows that are assigned to two halves in turn, as rows arrive.
 
-    Errors of neighbouring rows depend on one another, so that with short runs one half would be no
-    independent test of the other. Runs grow with the number of rows before them: the end of a run
-    depends on earlier rows alone, not on the number of later ones, or on how rows are split into
-    calls. A run ends with a sequence, unless it contains twice its least number of rows from one
-    sequence.
+    Errors of neighbouring rows depend on one another, so that with short runs one half would not be
+    an independent test of the other. Runs grow with the number of rows before them: the end of a
+    run depends on earlier rows alone, not on the number of later rows or on how rows are split into
+    calls. A run ends at the end of a sequence, or once it contains twice its least number of rows
+    from one sequence.
     """
 
     def __init__(self, n_rows: int = 0) -> None:
-        self.n_rows = n_rows  # of all runs so far
-        self.filled = self.within = 0  # rows of this run, and how many are from this sequence
+        self.n_rows = n_rows  # number of rows of all runs so far
+        self.filled = self.within = 0  # number of rows of this run, and of those in this sequence
         self.half = 0
         self.least = max(_LEAST_RUN, n_rows // _GROWTH)
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int], *, continues: bool = False) -> Cuts:
-        """Return the half that each row belongs to; the next call continues from there.
+        """Return the half to which each row belongs; the next call continues from the last row.
 
         Parameters
         ----------
         lengths, skips : sequences of int
-            Rows of each sequence, and how many at its start are washout.
+            Number of rows of each sequence, and number of washout rows at its start.
         continues : bool, default=False
             Whether the first sequence continues the last one of the previous call.
         """
@@ -324,7 +329,7 @@ class Runs:
         self.least = max(_LEAST_RUN, self.n_rows // _GROWTH)
 
 
-#: Name -> rule: the values of ``alpha_selection`` and ``ridge_path(selection=...)``.
+#: Maps the values of ``alpha_selection`` and ``ridge_path(selection=...)`` to rules.
 SELECTIONS: dict[str, SelectionRule] = {
     "gcv": _FromPath(lambda path, alpha: path.gcv(alpha)),
     "reml": _FromPath(lambda path, alpha: path.reml(alpha)),
@@ -346,10 +351,10 @@ def least_score(
     alphas : array of shape (n_alphas,)
     scores : array of shape (n_alphas, n_outputs)
     per_target : bool
-        Whether each output gets a separate penalty, (n_outputs,); else one penalty minimises the
-        sum of the scores, in units of the variance of each output.
+        Whether each output gets a separate penalty, (n_outputs,); otherwise one penalty minimises
+        the sum of the scores, in units of the variance of each output.
     variances : array of shape (n_outputs,), default=1.0
-        Of the targets.
+        Variances of the targets.
     """
     order = np.argsort(-alphas, kind="stable")
     if per_target:
@@ -359,20 +364,21 @@ def least_score(
 
 
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
-    """Yield for each block the sums over all other rows, and over the block.
+    """Yield, for each block, the sums over all other rows and the sums over the block.
 
     Parameters
     ----------
     sums : accumulator
-        Over all rows.
+        Sums over all rows.
     blocks : sequence of accumulators
     rest : sequence of accumulators
-        The rows outside the blocks.
+        Sums over the rows outside the blocks.
     """
     for k, block in enumerate(blocks):
         if not 0 < block.n_samples < sums.n_samples:
             raise ValueError(
                 f"A block of {block.n_samples} rows leaves {sums.n_samples - block.n_samples} of "
-                f"{sums.n_samples} to fit; both must be at least 1. Use fewer blocks."
+                f"{sums.n_samples} rows for the fit. The block and the fit both need at least one "
+                "row. Use fewer blocks."
             )
         yield sums.without(block, [*blocks[:k], *blocks[k + 1 :], *rest]), block

@@ -1,4 +1,4 @@
-"""Ridge regression on the last rows, by up- and downdates with corrections from residuals."""
+"""Ridge regression on the last rows, by up- and downdates of a factor, corrected by residuals."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from reservoir.readouts.sums import FAR_FROM_OVERFLOW, raise_overflow
 
 @saved
 class SlidingWindow(RowRegressor):
-    """Ridge regression on the last `n_rows` rows: older rows are forgotten exactly.
+    """Ridge regression on the last `n_rows` rows, which forgets older rows exactly.
 
     The rows of the window are stored. As rows enter and leave, their triangular factor is up- and
-    downdated [1]_. The coefficients from it are corrected by the residuals of the rows (corrected
-    semi-normal equations [2]_) until the corrections vanish, so that they are free of the rounding
-    errors of many downdates. If the corrections do not converge, or a downdate would lose digits,
-    the factor is recomputed from the rows. A call with one row takes O(n_features^2 + n_rows
-    n_features) if the window is longer than the number of features. With a shorter window, and a
-    penalty below 1e-8 or so, the factor is often recomputed, at O(n_rows n_features^2).
+    downdated [1]_. The coefficients computed from the factor are corrected by the residuals of the
+    rows (corrected semi-normal equations [2]_) until the corrections vanish, so that the
+    coefficients are free of the rounding errors of many downdates. If the corrections do not
+    converge, or a downdate would lose precision, the factor is recomputed from the rows. A call
+    with one row takes O(n_features^2 + n_rows n_features) if the window has more rows than there
+    are features. With a shorter window and a penalty below about 1e-8, the factor is often
+    recomputed, at O(n_rows n_features^2).
 
     Parameters
     ----------
     n_rows : int
-        Length of the window.
+        Number of rows in the window.
     alpha : float > 0, default=1e-6
         Ridge penalty; the intercept is not penalised.
     fit_intercept : bool, default=True

@@ -27,7 +27,7 @@ class StoredReadout(Readout):
         super().__init__(settings)
         self.rows: list[tuple[Array, Array, Array | None]] = []
         self.learned: Any = None  # the estimator that continues to learn in partial_fit
-        self.asked: dict[str, Any] = {}  # its parameters in the last call
+        self.asked: dict[str, Any] = {}  # the estimator's parameters in the last call
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
@@ -36,18 +36,18 @@ class StoredReadout(Readout):
 
     @property
     def n_rows(self) -> int:
-        """Number of stored rows, until `solve`."""
+        """Number of stored rows; 0 after `solve`."""
         return sum(len(features) for features, _, _ in self.rows)
 
     def check_room(self, width: int, n_rows: int = 0) -> None:
-        """Check that there is enough memory to store features, and to join them in one array."""
+        """Check that there is enough memory to store features and to concatenate them."""
         what = f"Two copies of the features of {n_rows} rows x {width} features"
         remedy = 'Use dtype="float32", or the built-in ridge (readout=None), which stores no rows.'
         with room_for(what, 2.0 * n_rows * width * np.dtype(self.settings.dtype).itemsize, remedy):
             pass
 
     def renewed(self, settings: ReadoutSettings) -> StoredReadout:
-        """Return an independent copy: a chunk that fails must not have changed the estimator."""
+        """Return an independent copy, so that a chunk that fails does not change the estimator."""
         one = super().renewed(settings)
         one.learned = copy.deepcopy(self.learned)
         return one
@@ -86,15 +86,15 @@ class StoredReadout(Readout):
         if self.learned is None or not self.settings.partial:
             self.learned = clone(self.settings.estimator)
         elif changed := _changes(self.asked, params):
-            self.learned.set_params(**changed)  # the estimator raises if one must not change
+            self.learned.set_params(**changed)  # the estimator raises if a change is not allowed
         self.asked = params
         fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
         options: dict[str, Any] = {}
         if weights[0] is not None:
             if not _takes_weights(fit):
                 raise TypeError(
-                    f"{type(self.settings.estimator).__name__} does not accept sample_weight, "
-                    "which was given or results from class_weight."
+                    f"{type(self.settings.estimator).__name__} does not accept sample_weight, but "
+                    "weights were passed or computed from class_weight."
                 )
             options["sample_weight"] = np.concatenate(weights)
         if self.settings.partial and self.settings.classes is not None:
@@ -111,7 +111,7 @@ class StoredReadout(Readout):
 
     @classmethod
     def outputs(cls, model: Any) -> Outputs:
-        """Return the estimator's predictions, in the dtype of the features."""
+        """Return the estimator's prediction function, with outputs in the dtype of the features."""
         predict = model.readout_.predict
 
         def predicted(features: Array) -> Array:
@@ -148,7 +148,7 @@ class StoredRows(RowLearner):
         options: dict[str, Any] = {}
         if weights is not None:
             if not self.takes_weights:
-                raise TypeError(f"{self.name} does not accept sample_weight, which was given.")
+                raise TypeError(f"{self.name} does not accept sample_weight, which was passed.")
             options["sample_weight"] = weights
         if self.classes is not None:
             options["classes"] = self.classes

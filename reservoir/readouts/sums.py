@@ -23,8 +23,8 @@ from reservoir.readouts.eigen import EPS, NOISE, PenaltyPath, n_contrasts
 
 BLOCK_ROWS = 512
 FAR_FROM_OVERFLOW = 1e300  # below it, a sum of squares needs no check of its columns
-_NOTHING = 1e-100  # weight of a row that counts as forgotten: squares of such factors underflow
-TINY = float(np.finfo(np.float64).tiny)  # below, processors calculate a hundred times as slowly
+_NOTHING = 1e-100  # weight below which rows count as forgotten: its square almost underflows
+TINY = float(np.finfo(np.float64).tiny)  # below it, processors are a hundred times slower
 _Self = TypeVar("_Self", bound="RowSums")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -37,10 +37,10 @@ class RidgeSolution(NamedTuple):
     coef : array of shape (n_outputs, n_features)
     intercept : array of shape (n_outputs,)
     alpha : float or array of shape (n_outputs,)
-        The penalty; an array if it was chosen, or given, for each output.
+        The penalty; an array if it was chosen or set separately for each output.
     scores : array of shape (n_alphas, n_outputs) or None
-        Mean squared error that the selection estimates for each penalty; None if the solution is
-        from the method `solve` of an accumulator.
+        Mean squared error that the selection estimates for each penalty; None if the solution was
+        returned by the method `solve` of an accumulator.
     """
 
     coef: Array
@@ -50,15 +50,16 @@ class RidgeSolution(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Coefficients, and the leverage of rows in that fit.
+    """Coefficients of a fit, and a function that computes the leverage of rows in it.
 
     Attributes
     ----------
     coef : array of shape (n_outputs, n_features)
     leverage : callable
-        From features, (n_rows, n_features), to ``h' (H'H + alpha)^-1 h`` about the mean of H:
-        (n_rows,), or (n_rows, n_outputs) where each output has a separate penalty. Call it at most
-        once; it keeps a matrix in memory.
+        ``leverage(features)``, with features of shape (n_rows, n_features), returns
+        ``h' (H'H + alpha)^-1 h`` about the mean of H for each row h: (n_rows,), or
+        (n_rows, n_outputs) if each output has a separate penalty. Call it at most once; it keeps a
+        matrix in memory.
     """
 
     coef: Array
@@ -69,11 +70,15 @@ class Likelihood(Protocol):
     """Anything that computes the restricted likelihood of a penalty, as `PenaltyPath.reml` does."""
 
     def reml(self, alpha: float) -> Array:
-        """Return the likelihood in units of squared targets, (n_outputs,)."""
+        """Return the likelihood in the units of squared targets, (n_outputs,)."""
 
 
 def in_room(n_matrices: int) -> Callable[[_F], _F]:
-    """Decorate a method of sums: raise if `n_matrices`, with the matrix of the sums, do not fit."""
+    """Return a decorator of methods of `RowSums` that raises if memory is too small.
+
+    `n_matrices` is the number of matrices in memory at the same time, including the matrix of the
+    sums.
+    """
 
     def decorate(method: _F) -> _F:
         @functools.wraps(method)
@@ -87,7 +92,7 @@ def in_room(n_matrices: int) -> Callable[[_F], _F]:
 
 
 def room_for_matrices(n_features: int, n_matrices: int) -> contextlib.AbstractContextManager[None]:
-    """Return a context for `n_matrices` of n_features x n_features at the same time."""
+    """Return a context that checks for memory for `n_matrices` of n_features x n_features."""
     return room_for(
         f"Matrices of n_features x n_features = {n_features} x {n_features} numbers, "
         f"{n_matrices} at a time,",
@@ -112,13 +117,13 @@ class RowSums(ABC):
     weight : float
         Sum of the sample weights after forgetting.
     ageing : float
-        Product of the forgetting factors of all rows seen, by which they multiply the weights of
-        rows before them.
+        Product of the forgetting factors of all rows seen, by which these rows multiply the weights
+        of rows before them.
     to_solve, of_path : int
-        Number of matrices of n_features x n_features in memory during `solve`, or `path`.
+        Number of matrices of n_features x n_features in memory during `solve` and during `path`.
     held : float
-        Relative to the largest sum of squares of a feature: smaller ones are lost in rounding
-        errors.
+        Smallest sum of squares of a feature, relative to the largest one, that is not lost in
+        rounding errors.
     """
 
     to_solve = of_path = 1
@@ -157,9 +162,10 @@ class RowSums(ABC):
         return empty.merge(self)
 
     def after(self: _Self, earlier: _Self) -> _Self:
-        """Return sums over an earlier accumulator's rows, then these; do not reuse this one.
+        """Return sums over an earlier accumulator's rows, followed by the rows of this one.
 
-        As ``earlier.copy().merge(self)``, with the forgetting factor of this one.
+        The result is ``earlier.copy().merge(self)``, with the forgetting factor of this
+        accumulator, which must not be used again.
         """
         total = earlier.copy().merge(self)
         total.forgetting = self.forgetting
@@ -169,8 +175,8 @@ class RowSums(ABC):
     def n_effective(self) -> float:
         """Number of rows of equal weight with the same information as the rows seen.
 
-        ``(sum f)^2 / sum f^2`` (Kish 1965), where f is the share of a row's weight that remains
-        after forgetting; n_samples without forgetting.
+        It is ``(sum f)^2 / sum f^2`` (Kish 1965), where f is the fraction of a row's weight that
+        remains after forgetting, and equal to n_samples without forgetting.
         """
         if self._ages is None:
             return self.n_samples
@@ -179,25 +185,26 @@ class RowSums(ABC):
 
     @abstractmethod
     def square_sums(self) -> Array:
-        """Return the sum of squares of each feature, the scale of penalties.
+        """Return the sum of squares of each feature, to which penalties are relative.
 
-        About the means in accumulators that subtract them as rows are added.
+        The squares are about the means in accumulators that subtract means as rows are added.
         """
 
     def mean_square_sum(self) -> float:
-        """Return the mean over features of the sums of their squares."""
+        """Return the mean over features of their sums of squares."""
         return float(self.square_sums().mean())
 
     def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
-        """Return new sums over all rows except a part, merged from the other parts.
+        """Return new sums over all rows that are not in `part`, merged from the other parts.
 
         Parameters
         ----------
         part : accumulator
+            Sums over the rows to exclude.
         others : sequence of accumulators
-            Parts that contain the remaining rows. If they do not contain all of them, a
-            GramAccumulator subtracts the part, and the part's rounding errors remain. A column that
-            varies only in the part is then nothing but rounding errors.
+            Sums over the remaining rows. If they do not cover all remaining rows, a GramAccumulator
+            subtracts the part, whose rounding errors remain: a column that varies only in the part
+            then consists of rounding errors.
 
         Returns
         -------
@@ -206,8 +213,8 @@ class RowSums(ABC):
         Raises
         ------
         ValueError
-            If the others of a QRAccumulator do not contain all remaining rows, or rows were
-            forgotten.
+            If the others do not cover all remaining rows of a QRAccumulator, or if forgetting has
+            reduced the weights of rows.
         """
         self._check_never_aged(part, *others)
         n_present = part.n_samples + sum(other.n_samples for other in others)
@@ -220,11 +227,11 @@ class RowSums(ABC):
 
     @abstractmethod
     def _less(self: _Self, part: _Self, n_present: int) -> _Self:
-        """Subtract a part that has only `n_present` rows together with the others, or raise."""
+        """Subtract a part, or raise; all available parts have `n_present` rows in total."""
 
     @abstractmethod
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
-        """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``."""
+        """Return ridge coefficients, which minimise ``||Y - H C' - c||^2 + alpha ||C||^2``."""
 
     @abstractmethod
     def path(self, fit_intercept: bool = True) -> PenaltyPath:
@@ -234,9 +241,9 @@ class RowSums(ABC):
     def _likelihood(
         self: _Self, differences: _Self, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
-        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
+        """Return restricted likelihoods for errors of the precision ``(1 - rho)^2 I + rho L``.
 
-        Their common factor, a power of the determinant of that precision, is omitted.
+        Their common factor, a power of the determinant of this precision, is omitted.
 
         Parameters
         ----------
@@ -253,7 +260,7 @@ class RowSums(ABC):
         return n_contrasts(**self._counts(fit_intercept))
 
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
-        """Return coefficients and intercepts under each penalty, in the form of `squared_errors`.
+        """Return coefficients and intercepts under each penalty, as `squared_errors` takes them.
 
         Parameters
         ----------
@@ -271,7 +278,7 @@ class RowSums(ABC):
 
     @abstractmethod
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return sums of squared errors over these rows, for given coefficients.
+        """Return the sums of squared errors of given coefficients over these rows.
 
         Parameters
         ----------
@@ -300,14 +307,14 @@ class RowSums(ABC):
         Z : array of shape (n_features, n_outputs)
             ``R'Z = H'Y``.
         means : array of shape (n_features + n_outputs,)
-            Of features, then targets; zeros where they are not subtracted.
+            Means of features, then of targets; zeros if they are not subtracted.
         """
 
     @abstractmethod
     def _solve(
         self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
     ) -> Solved:
-        """Solve in the most accurate way; `path` saves work if it has been computed already."""
+        """Solve in the most accurate way; `path` returns the path, which may be cached."""
 
     @abstractmethod
     def _intercept(self, coef: Array) -> Array:
@@ -321,7 +328,7 @@ class RowSums(ABC):
         return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
 
     def _check_alpha(self, alpha: float | ArrayLike) -> float | Array:
-        """Return a penalty, or one for each output."""
+        """Return a valid penalty as a float, or valid penalties for each output as an array."""
         alphas = check_penalties("alpha", alpha)
         if np.ndim(alpha) == 0:
             return float(alphas)
@@ -333,7 +340,7 @@ class RowSums(ABC):
         return alphas
 
     def _root_mean_squares(self, solution: RidgeSolution) -> Array:
-        """Return the root of the mean squared error of each output over these rows."""
+        """Return the root mean squared error of each output over these rows."""
         squares = self.squared_errors(solution.coef[None], solution.intercept[None])[0]
         return np.asarray(np.sqrt(squares / self.weight))
 
@@ -343,9 +350,10 @@ class RowSums(ABC):
         return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
     def discounted(self: _Self, factor: float) -> _Self:
-        """Return sums with the weight of every row multiplied by `factor`; do not reuse this one.
+        """Return sums in which the weight of every row is multiplied by `factor`.
 
-        Rows whose weight becomes almost zero are forgotten completely.
+        Rows whose weight becomes almost zero are forgotten completely. This accumulator must not be
+        used again.
         """
         left = self.n_samples if self._ages is None else self._ages[0]
         if factor * left < _NOTHING:
@@ -359,7 +367,7 @@ class RowSums(ABC):
         """Multiply the weight of every row so far by `factor`, between 0 and 1."""
 
     def _row_ages(self, n: int) -> tuple[float, Array | None]:
-        """Return the factor of n new rows on the sums before them, and the weight of each row."""
+        """Return the factor by which n new rows reduce earlier sums, and the new rows' weights."""
         if self.forgetting == 1.0:
             return 1.0, None
         factors = ageing_factors(self.forgetting, n + 1)
@@ -368,7 +376,8 @@ class RowSums(ABC):
     def _count_ages(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
         """Update the ageing factors for n new rows, before they are added to n_samples.
 
-        `ages` are the sums of their factors and of the squares; None if all factors are 1.
+        `ages` are the sum of the new rows' factors and the sum of the squares of these factors;
+        None if all factors are 1.
         """
         if self._ages is None and ages is None:
             return
@@ -388,7 +397,7 @@ class RowSums(ABC):
                 )
 
     def _check_removal(self, n: int, weight: float) -> None:
-        """Check that rows can be subtracted: they were added, and the others are not lost."""
+        """Check that rows were added, and that subtracting them leaves the remaining rows exact."""
         self._check_never_aged()
         if n > self.n_samples or weight > self.weight * (1 + 1e-9):
             raise ValueError(
@@ -398,19 +407,23 @@ class RowSums(ABC):
         if n < self.n_samples and weight >= self.weight * (1 - 4 * EPS):
             raise ValueError(
                 f"Cannot subtract total weight {weight:g} of {self.weight:g}: the "
-                f"{self.n_samples - n} remaining rows are lost in its rounding errors. Add them "
+                f"{self.n_samples - n} remaining rows would be lost in rounding errors. Add them "
                 "to a new accumulator."
             )
 
     def _check_filled(self) -> None:
         if self.n_samples == 0:
-            raise ValueError("No rows to fit: n_samples=0. Every row was empty or had weight 0.")
+            raise ValueError(
+                "No rows to fit: n_samples=0. No rows were added, or all of them were skipped or "
+                "had weight 0."
+            )
 
     def _check_size(self, other: RowSums) -> None:
         mine, its = (self.n_features, self.n_outputs), (other.n_features, other.n_outputs)
         if mine != its:
             raise ValueError(
-                f"(n_features, n_outputs) must agree: {mine} here, {its} in the other accumulator."
+                "Both accumulators must have the same (n_features, n_outputs), but this one has "
+                f"{mine} and the other one has {its}."
             )
 
     def _read_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
@@ -448,7 +461,7 @@ def check_forgetting(name: str, value: Any) -> float:
 
 
 def ageing_factors(forgetting: float, n: int) -> Array:
-    """Return the remaining weights of n rows once all are added; the last one's is 1."""
+    """Return the weights of n rows that remain after all of them were added; the last one is 1."""
     with np.errstate(under="ignore"):
         factors = forgetting ** np.arange(n - 1, -1, -1.0)
     factors[factors < TINY] = 0.0
@@ -456,17 +469,17 @@ def ageing_factors(forgetting: float, n: int) -> Array:
 
 
 def sums_of(ages: Array | None) -> tuple[float, float] | None:
-    """Return the sums of ageing factors and of their squares; None without forgetting."""
+    """Return the sum of ageing factors and the sum of their squares; None without forgetting."""
     return None if ages is None else (float(ages.sum()), float(ages @ ages))
 
 
 def above_tiny(value: float) -> float:
-    """Return a product of factors, or 0 if it is below the smallest normal number."""
+    """Return `value`, or 0 if it is below the smallest normal number."""
     return value if value >= TINY else 0.0
 
 
 def raise_overflow(name: str, column: int) -> None:
-    """Raise `SumError` for a column of features ("H") or targets ("Y"): squares are not finite."""
+    """Raise `SumError` for a column of "H" or "Y" whose squares are not finite."""
     remedy = "Scale the targets."
     if name == "H":
         remedy = (

@@ -1,4 +1,4 @@
-"""Probabilities from the scores of classes: their softmax at a fitted temperature."""
+"""Class probabilities: the softmax of the scores of classes at a fitted temperature."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy.special import softmax
 
 from reservoir._typing import Array
 
-# Bounds of 1 / temperature where scores are about 1: at the lower one all classes are equally
-# probable to three digits, at the upper one every difference is certainty.
+# Bounds on 1 / temperature for scores of magnitude 1: at the lower bound all classes are equally
+# probable to three digits; at the upper bound any difference makes one class certain.
 _LEAST, _MOST = 1e-3, 1e3
 
 
@@ -21,7 +21,7 @@ def probabilities(scores: Array, temperature: float) -> Array:
     scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
         A single column is the score of the second class, and its negative the score of the first.
     temperature : float
-        Scores are divided by it.
+        Number by which scores are divided.
     """
     scores = _by_class(scores)
     with np.errstate(over="ignore"):
@@ -36,26 +36,26 @@ def probabilities(scores: Array, temperature: float) -> Array:
 def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:
     """Return the temperature under which labels are most probable, given scores of held-out rows.
 
-    One number cannot overfit, and does not change the order of the classes (Guo, Pleiss, Sun and
-    Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). If the scores
-    separate the classes without error, maximum likelihood alone would make it zero. Each label is
-    therefore given the probability 1 - 1 / (n + 2), with n the number of rows, and the remainder is
-    spread over all classes (after Platt, "Probabilistic outputs for support vector machines", 1999,
-    eq. 2.2).
+    A single parameter hardly overfits, and does not change the order of the classes (Guo, Pleiss,
+    Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). If the
+    scores separate the classes without error, maximum likelihood alone would give a temperature of
+    zero. Therefore the target probability of each label is 1 - 1 / (n + 2), where n is the
+    effective number of rows, and the remainder is spread over all classes (after Platt,
+    "Probabilistic outputs for support vector machines", 1999, eq. 2.2).
 
     Parameters
     ----------
     scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
     columns : array of the same shape
-        Labels as columns: the column of the label is the largest; a single column is positive for
+        Labels as columns: the label's column has the largest value; a single column is positive for
         the second class.
     weights : array of shape (n_rows,), optional
-        Their scale has no effect.
+        Sample weights, whose scale has no effect.
 
     Returns
     -------
     float
-        1.0 if there are no rows, or no scores that differ.
+        The temperature; 1.0 if there are no rows, or if the scores of classes do not differ.
     """
     scores, right = _by_class(scores), np.argmax(_by_class(columns), axis=1)
     weights = np.ones(len(scores)) if weights is None else weights
@@ -67,7 +67,7 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
     spread = float(np.abs(scores).max())
     if spread == 0.0:
         return 1.0
-    scores = scores / spread  # first by the largest: squares must not overflow
+    scores = scores / spread  # dividing by the largest score first keeps squares in range
     size = float(np.sqrt(np.mean(scores**2)))
     scores, spread = scores / size, spread * size
     weights = weights / weights.max()
@@ -92,5 +92,5 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
 
 
 def _by_class(columns: Array) -> Array:
-    """Return one column for each class, also for two classes."""
+    """Return one column for each class, even if there are two classes."""
     return np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns

@@ -1,4 +1,4 @@
-"""Dependence of forecast errors over horizons and columns, and random draws of such errors."""
+"""Dependence of forecast errors between horizons and columns, and random draws of such errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from reservoir._typing import Array
 
-_CLOSEST = 0.999  # correlation of neighbouring horizons, at most
-_MEASURED = 0.5  # share of the measured correlations; the remainder is from a Markov chain
+_CLOSEST = 0.999  # largest correlation of neighbouring horizons
+_MEASURED = 0.5  # weight of the measured correlations; the remainder is from a Markov chain
 
 
 def between_horizons(relative: Array) -> Array:
@@ -21,9 +21,9 @@ def between_horizons(relative: Array) -> Array:
     Returns
     -------
     array of shape (n_steps, n_steps)
-        The mean of the correlations in complete trajectories and of the correlations of a Markov
-        chain with the same values between neighbours: few trajectories are little evidence of the
-        correlations of distant horizons.
+        The mean of two estimates: the correlations in complete trajectories, and the correlations
+        of a Markov chain with the same correlations between neighbouring horizons. A few
+        trajectories are little evidence of the correlations between distant horizons.
     """
     known = np.isfinite(relative)
     filled = np.where(known, relative, 0.0)
@@ -44,7 +44,7 @@ def between_horizons(relative: Array) -> Array:
 
 
 def _chain(steps: Array) -> Array:
-    """Return correlations of a Markov chain: products of the correlations between neighbours."""
+    """Return the correlations of a Markov chain, from the correlations between neighbours."""
     size = len(steps) + 1
     found = np.eye(size)
     for k in range(1, size):
@@ -73,7 +73,7 @@ def dependent_normals(
     growth: float,
     common: float,
 ) -> Array:
-    """Draw standard normals that depend on each other over steps and columns.
+    """Draw standard normal variables that are correlated between steps and between columns.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ def dependent_normals(
     across : array of shape (n_outputs, n_outputs)
         Correlations between columns.
     growth : float
-        Exponent by which errors grow with the horizon. The correlation of neighbouring horizons
-        increases the more errors grow: for a random walk (.5), 1 minus it falls as one over the
-        horizon.
+        Exponent of the power of the horizon with which errors grow. For later horizons, 1 minus the
+        correlation of neighbouring horizons decreases as the horizon to the power -2 * growth: for
+        a random walk (growth 0.5), as one over the horizon.
     common : float in [0, 1)
-        Share of the variance that all steps of a path have in common.
+        Fraction of the variance that is common to all steps of a path.
 
     Returns
     -------
@@ -115,7 +115,8 @@ def dependent_normals(
 def _root(correlations: Array) -> Array:
     """Return the symmetric square root of a correlation matrix, which may be singular.
 
-    It is unique; with another root, paths would depend on the signs of a library's eigenvectors.
+    This root is unique; with another root, paths would depend on the signs that a linear algebra
+    library chooses for eigenvectors.
     """
     values, vectors = np.linalg.eigh(correlations)
     root: Array = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T

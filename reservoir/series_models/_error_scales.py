@@ -1,4 +1,4 @@
-"""Sizes of forecast errors by horizon: their scale, logarithmic or not, and its growth."""
+"""Scales of forecast errors by horizon, for plain or logarithmic errors, and their growth."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from sklearn.isotonic import isotonic_regression
 
 from reservoir._typing import Array
 
-_GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond what was validated
-_PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: as much as two or three horizons
+_GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond validated horizons
+_PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: the weight of two or three horizons
 
 
 def log_columns(point: Array, followed: Array, positive: Array) -> Array:
-    """Return the columns whose errors are of more even size as ratios than as differences.
+    """Return the columns whose errors vary less in size as ratios than as differences.
 
     Parameters
     ----------
     point, followed : array of shape (n_origins, n_steps, n_outputs)
-        Forecasts, and the actual values: NaN where unknown.
+        Forecasts and actual values; actual values are NaN where unknown.
     positive : array of bool of shape (n_outputs,)
-        Columns whose values are all positive. Ratios also require positive forecasts.
+        Whether all values of a column are positive. Ratios also require positive forecasts.
 
     Returns
     -------
     array of bool of shape (n_outputs,)
-        True if the values have the greater likelihood with errors of their logarithms, under a
-        Laplace distribution with a width for each horizon.
+        True if the likelihood of the values is greater with errors of their logarithms than with
+        plain errors, under a Laplace distribution with a separate width for each horizon.
     """
     known = np.isfinite(followed)
     able = positive & np.all(point > 0, axis=(0, 1))
@@ -42,7 +42,7 @@ def log_columns(point: Array, followed: Array, positive: Array) -> Array:
 
 
 def _log_sizes(errors: Array, seen: Array) -> float:
-    """Return the sum over values of the logarithm of their horizon's mean absolute error."""
+    """Return the sum, over all values, of the logarithm of their horizon's mean absolute error."""
     counts = seen.sum(axis=0)
     sizes = np.abs(np.where(seen, errors, 0.0)).sum(axis=0) / np.maximum(counts, 1)
     return float(counts @ np.log(np.maximum(sizes, np.finfo(float).tiny)))
@@ -54,14 +54,14 @@ def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     errors : array of shape (n_origins, n_steps)
-        NaN where unknown; known for at least one horizon.
+        Errors, NaN where unknown; at least one error must be known.
     shares : array of shape (n_origins,)
-        Weights of origins, positive.
+        Positive weights of the origins.
 
     Returns
     -------
     sizes, weights : array of shape (n_validated,)
-        Up to the last horizon for which an error is known; weights may be 0 before it.
+        Values up to the last horizon for which an error is known; weights may be 0 before it.
     """
     known = np.isfinite(errors)
     weights = shares @ known
@@ -71,7 +71,7 @@ def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
 
 
 def rising(sizes: Array, weights: Array) -> Array:
-    """Return the non-decreasing scales nearest to sizes (isotonic regression)."""
+    """Return the non-decreasing scales that are nearest to the sizes (isotonic regression)."""
     seen = np.flatnonzero(weights)
     fitted = isotonic_regression(sizes[seen], sample_weight=weights[seen])
     scales: Array = np.interp(np.arange(len(sizes)), seen, fitted)
@@ -81,8 +81,9 @@ def rising(sizes: Array, weights: Array) -> Array:
 def growth_of(sizes: Array, weights: Array) -> float:
     """Return the exponent, in [0, 1], of a power of the horizon fitted to the last sizes.
 
-    Fitted to the logarithms of the last two thirds, with the exponent of a random walk as prior.
-    Sizes are used instead of scales, because isotonic regression turns noise into growth.
+    It is fitted to the logarithms of the last two thirds of the sizes, with the exponent of a
+    random walk as prior. Sizes are used instead of scales, because isotonic regression turns noise
+    into growth.
     """
     n_steps = len(sizes)
     last = np.arange(max(n_steps // 3, 1), n_steps + 1)
@@ -96,7 +97,7 @@ def growth_of(sizes: Array, weights: Array) -> float:
 
 
 def extended(scales: Array, growth: float, n_steps: int) -> Array:
-    """Return scales for `n_steps`: the given ones, then a power of the horizon."""
+    """Return `scales`, extended to `n_steps` horizons by a power of the horizon."""
     n_known = len(scales)
     beyond = np.arange(n_known + 1, n_steps + 1) / n_known
     return np.concatenate([scales, scales[-1] * beyond**growth])[:n_steps]

@@ -17,14 +17,14 @@ from reservoir.series_models._error_dependence import (
     dependent_normals,
 )
 
-_SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; at the last it is 1
-_PER_WINDOW = 3  # degrees of freedom for each window as long as a forecast
+_SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
+_PER_WINDOW = 3  # degrees of freedom for each window of rows that is as long as a forecast
 _OUTERMOST = 0.95  # coverage up to which empirical quantiles of errors are used
 _FARTHEST = 0.99  # coverage above which the allowance for few errors is constant
 _N_QUANTILES = 96
 _NORMAL_FREEDOM = 6  # degrees of freedom at which normal and empirical quantiles weigh the same
 _COMMON = 5  # degrees of freedom at which half the variance is common to a whole path
-_MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # of absolute values
+_MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # mean absolute value of a standard normal variable
 
 
 @saved
@@ -34,43 +34,44 @@ class Bands:
 
     In the spirit of split-conformal prediction (Vovk, Gammerman and Shafer 2005; for several
     horizons Stankeviciute, Alaa and van der Schaar 2021), errors of forecasts of held-out rows
-    predict the errors of a new forecast. Errors of successive origins overlap and depend on each
-    other, so there is no guarantee for finite samples. The parts:
+    predict the errors of a new forecast. Errors at successive origins overlap and depend on each
+    other, so there is no guarantee for finite samples. The bands are computed as follows:
 
-    - Errors of a positive column are ratios (differences of logarithms) if these are of more even
-      size than differences, by likelihood.
+    - Errors of a positive column are ratios (differences of logarithms) if the likelihood shows
+      that ratios vary less in size than differences.
     - The scale by horizon is the mean absolute error, made monotone by isotonic regression. Older
-      errors weigh less, the first half as much as the last. Beyond the validated horizons the scale
-      grows as a power of the horizon, fitted to the last two thirds of them.
-    - Absolute errors, divided by their scale, are pooled over horizons and origins. Up to a
-      coverage of 95 % their quantiles are used, beyond it the quantiles of a normal distribution,
+      errors have smaller weights, with half the weight for the first origin. Beyond the validated
+      horizons, the scale grows as a power of the horizon that is fitted to the last two thirds of
+      the validated horizons.
+    - Absolute errors, divided by their scale, are pooled over horizons and origins. Their quantiles
+      are used up to a coverage of 95 %, and the quantiles of a normal distribution beyond it,
       joined continuously. Bands are symmetric on the scale of the errors.
-    - Few errors make wider bands: their quantiles are shrunk towards normal quantiles, and
-      multiplied by the ratio of the quantiles of Student's t to the normal ones. The degrees of
+    - Bands are wider if there are few errors: quantiles are shrunk towards normal quantiles, and
+      multiplied by the ratio of the quantiles of Student's t to normal quantiles. The degrees of
       freedom are three for each window of `n_steps` rows that was forecast, and at least one.
 
-    The weights of the averaged models come from the same errors, which are therefore a little too
-    small; on the other hand, the models at the origins were fitted to fewer rows than the final
-    models. On many series the two effects about cancelled, so there is no further allowance. If the
-    future differs from the origins, bands are too narrow, above all after a short and smooth
-    series.
+    The weights of the averaged models were computed from the same errors, which are therefore a
+    little too small; on the other hand, the models at the origins were fitted to fewer rows than
+    the final models. On many series these two effects roughly cancelled, so there is no further
+    correction. If the future differs from the origins, bands are too narrow, above all after a
+    short and smooth series.
 
     Attributes
     ----------
     log : array of bool of shape (n_outputs,)
-        Columns whose errors are ratios.
+        Whether the errors of a column are ratios.
     scales : tuple of n_outputs arrays of shape (n_validated,)
         Mean absolute errors by horizon, non-decreasing.
     growths : array of shape (n_outputs,)
-        Exponents of the growth with later horizons, in [0, 1].
+        Exponents, in [0, 1], of the powers with which scales grow beyond the validated horizons.
     quantiles : array of shape (96, n_outputs)
-        Of absolute errors divided by their scale, for coverages from 0 to .95.
+        Quantiles of absolute errors divided by their scale, for coverages from 0 to 0.95.
     freedom : array of shape (n_outputs,)
-        Degrees of freedom.
+        Degrees of freedom of the errors.
     along : array of shape (n_steps, n_steps)
         Correlations of errors between horizons.
     across : array of shape (n_outputs, n_outputs)
-        Correlations between columns.
+        Correlations of errors between columns.
     """
 
     log: Array
@@ -83,18 +84,18 @@ class Bands:
 
     @classmethod
     def of(cls, point: Array, followed: Array, origins: Array, positive: Array) -> Bands:
-        """Learn from forecasts and actual values.
+        """Learn the distribution of errors from forecasts and actual values.
 
         Parameters
         ----------
         point : array of shape (n_origins, n_steps, n_outputs)
             Forecasts, in the units of the series.
         followed : array of shape (n_origins, n_steps, n_outputs)
-            Actual values; NaN after the end of the data and where nothing was observed.
+            Actual values; NaN after the end of the data and where no value was observed.
         origins : array of int of shape (n_origins,)
             Number of rows before each origin, ascending.
         positive : array of bool of shape (n_outputs,)
-            Columns whose values are all positive.
+            Whether all values of a column are positive.
 
         Raises
         ------
@@ -105,8 +106,8 @@ class Bands:
         if not known.any(axis=(0, 1)).all():
             empty = np.flatnonzero(~known.any(axis=(0, 1))).tolist()
             raise ValueError(
-                f"no value was observed after any origin in columns {empty}: there are no errors "
-                "to learn bands from. Give more rows, or drop these columns."
+                f"columns {empty} have no observed value after any origin, so that there are no "
+                "errors from which to learn bands. Use more rows, or drop these columns."
             )
         log = error_scales.log_columns(point, followed, positive)
         errors = np.where(known, _on_scale(followed, log, known) - _on_scale(point, log), np.nan)
@@ -128,21 +129,22 @@ class Bands:
         )
 
     def around(self, point: Array, coverages: Sequence[float]) -> Array:
-        """Return bands around a forecast, (n_coverages, 2, n_steps, n_outputs): low, high.
+        """Return lower and upper bands around a forecast, (n_coverages, 2, n_steps, n_outputs).
 
         Parameters
         ----------
         point : array of shape (n_steps, n_outputs)
-            In the units of the series; positive in columns whose errors are ratios.
+            The forecast, in the units of the series; it must be positive in columns whose errors
+            are ratios.
         coverages : sequence of float in (0, 1)
-            Bands of a smaller coverage are inside bands of a greater one.
+            Coverage of each band. Bands of a smaller coverage are inside bands of a greater one.
         """
         self._check(point)
         requested = np.asarray(coverages, dtype=float)
         if not np.all((requested > 0) & (requested < 1)):
             raise ValueError(
-                f"coverage={coverages!r} must be between 0 and 1, both excluded: .9 is a band "
-                "that contains nine values of ten."
+                f"coverage={coverages!r} must be between 0 and 1, both excluded: with a coverage "
+                "of 0.9, a band contains nine of ten values."
             )
         deviations = stats.norm.ppf((1 + requested) / 2)
         reach = self._errors_at(deviations[:, None])[:, None, :] * self._scales(len(point))
@@ -152,17 +154,19 @@ class Bands:
         """Draw sample paths, (n_paths, n_steps, n_outputs).
 
         At each step the paths have the distribution of the bands. Their errors have the
-        correlations of the errors at rolling origins, over horizons and columns (a Gaussian
-        copula). Beyond the validated horizons each error depends on the previous one alone. Some of
-        the variance is common to all steps of a path, the more the fewer errors are known: without
-        it, sums over paths varied too little.
+        correlations, between horizons and between columns, of the errors at rolling origins (a
+        Gaussian copula). Beyond the validated horizons, each error depends only on the previous
+        one. Some of the variance is common to all steps of a path, and more of it if fewer errors
+        are known: without this, sums along paths varied too little.
 
         Parameters
         ----------
         point : array of shape (n_steps, n_outputs)
-            In the units of the series; positive in columns whose errors are ratios.
+            The forecast, in the units of the series; it must be positive in columns whose errors
+            are ratios.
         n_paths : int
         generator : numpy.random.Generator
+            Random numbers.
         """
         self._check(point)
         deviations = dependent_normals(
@@ -179,8 +183,8 @@ class Bands:
     def _check(self, point: Array) -> None:
         if np.any(point[:, self.log] <= 0):
             raise ValueError(
-                f"the forecast falls to {point[:, self.log].min():.3g} in a column whose errors "
-                "are ratios, since all its values were positive. Clip it above 0."
+                f"the forecast falls to {point[:, self.log].min():.3g} in a column that had only "
+                "positive values, so that its errors are ratios. Clip the forecast above 0."
             )
 
     def _scales(self, n_steps: int) -> Array:
@@ -188,7 +192,7 @@ class Bands:
         return np.column_stack([error_scales.extended(s, g, n_steps) for s, g in pairs])
 
     def _errors_at(self, deviations: Array) -> Array:
-        """Return absolute errors at the quantiles of normal deviations, (..., n_outputs)."""
+        """Return the absolute errors at which |z| has the same quantile, (..., n_outputs)."""
         coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
         edge = stats.norm.ppf((1 + _OUTERMOST) / 2)
         inner = stats.norm.ppf((1 + coverages) / 2)
@@ -202,7 +206,7 @@ class Bands:
         return found
 
     def _moved(self, point: Array, errors: Array) -> Array:
-        """Return a forecast plus errors, in the units of the series."""
+        """Return a forecast with added errors, in the units of the series."""
         with np.errstate(over="ignore", under="ignore"):
             ratios = point * np.exp(np.where(self.log, errors, 0.0))
         return np.where(self.log, ratios, point + errors)
@@ -217,7 +221,7 @@ def _columns(errors: Array) -> list[Array]:
 
 
 def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
-    """Return errors divided by the scale of their horizon, unchanged where it is 0."""
+    """Return errors divided by their horizon's scale; they are unchanged where the scale is 0."""
     found = np.full(errors.shape, np.nan)
     for j, scale in enumerate(scales):
         part = errors[:, : len(scale), j]
@@ -228,9 +232,9 @@ def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
 
 
 def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
-    """Return weighted quantiles of absolute errors, for coverages from 0 to the outermost.
+    """Return weighted quantiles of absolute errors, for coverages from 0 to `_OUTERMOST`.
 
-    With few errors they are shrunk towards the quantiles of a normal distribution.
+    If there are few errors, they are shrunk towards the quantiles of a normal distribution.
     """
     known = np.isfinite(relative)
     sizes = np.abs(relative[known])
@@ -250,7 +254,7 @@ def _degrees_of_freedom(relative: Array, origins: Array) -> float:
 
 
 def _allowance(deviations: Array, freedom: float) -> Array:
-    """Return the quantiles of Student's t, divided by the normal ones."""
+    """Return the quantiles of Student's t divided by normal quantiles."""
     farthest = stats.norm.ppf((1 + _FARTHEST) / 2)
     grid = np.linspace(0.01, farthest, 100)
     ratios = stats.t.ppf(stats.norm.cdf(grid), freedom) / grid

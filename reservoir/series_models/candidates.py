@@ -1,4 +1,4 @@
-"""Candidate models of a series, from the simplest one."""
+"""Candidate models of a series, the simplest models first."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import Theta
 
-_WHOLE_PERIODS = 3  # of a season that are required by models with a parameter for each phase
+_WHOLE_PERIODS = 3  # least periods of a season for models with a parameter for each phase
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model and the scale of the series that it is fitted to.
+    """A model and the scale on which it is fitted to a series.
 
     Attributes
     ----------
     name : str
         Name of the model in tables.
     log : bool
-        Whether it is fitted to logarithms of positive columns.
+        Whether the model is fitted to the logarithms of positive columns.
     model : SeriesModel
+        The model, before it is fitted.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Candidate:
 @saved
 @dataclass(frozen=True, eq=False)
 class Forecasting:
-    """A fitted model and its scale: forecasts in the units of the series."""
+    """A fitted model and its scale, with forecasts in the units of the series."""
 
     log: bool
     model: FittedModel
@@ -56,7 +57,7 @@ class Forecasting:
 
 
 def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
-    """Return the models to try on a series, most of them on both scales if there are two."""
+    """Return the models to try on a series; if columns are positive, most on both scales."""
     periods = whole_periods(data)
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
@@ -77,6 +78,6 @@ def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
 
 
 def whole_periods(data: SeriesData) -> list[int]:
-    """Return 1 and the lengths of seasons, in whole rows, with three whole periods; ascending."""
+    """Return 1 and the rounded lengths of seasons with at least three whole periods, ascending."""
     rounded = {round(season) for season in data.seasons}
     return [1, *sorted(p for p in rounded if p > 1 and _WHOLE_PERIODS * p <= data.n_rows)]

@@ -1,4 +1,4 @@
-"""Standardised differences of a series over one lag, and the inverse, back to its levels."""
+"""Standardised differences of a series over one lag, and their conversion back to levels."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ _LEAST = 1e-12  # spread, relative to the size of the levels, below which it cou
 @saved
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """Differences over `lag` rows, standardised; the levels themselves for lag 0.
+    """Standardised differences over `lag` rows; standardised levels if the lag is 0.
 
     Attributes
     ----------
     lag : int
-        1 removes a drifting level, the length of a season removes the seasonal pattern.
+        Number of rows between the two levels of a difference. A lag of 1 removes a drifting level;
+        the length of a season removes the seasonal pattern.
     mean, spread : arrays of shape (n_outputs,)
-        Of the differences.
+        Mean and standard deviation of the differences.
     """
 
     lag: int
@@ -31,10 +32,11 @@ class Differences:
 
     @classmethod
     def of(cls, levels: Array, lag: int, observed: Array | None = None) -> Differences:
-        """Return differences standardised for levels, (n_rows, n_outputs) with n_rows > lag.
+        """Return the transformation that standardises the differences of given levels.
 
-        Mean and spread are computed from the `observed` differences, (n_rows - lag, n_outputs); in
-        a column without any, from all differences.
+        The levels have shape (n_rows, n_outputs), with n_rows > lag. Mean and spread of a column
+        are computed from its `observed` differences, (n_rows - lag, n_outputs), or from all of its
+        differences if none is observed.
         """
         rows = levels[lag:] - levels[: len(levels) - lag] if lag else levels
         counts = np.ones(rows.shape, bool) if observed is None else observed | ~observed.any(axis=0)
@@ -45,20 +47,21 @@ class Differences:
         return cls(lag, mean * size, np.where(spread > _LEAST, spread * size, size))
 
     def take(self, levels: Array) -> Array:
-        """Return the differences, (n_rows - lag, n_outputs)."""
+        """Return the standardised differences of levels, (n_rows - lag, n_outputs)."""
         rows = levels[self.lag :] - levels[: len(levels) - self.lag] if self.lag else levels
         return (rows - self.mean) / self.spread
 
     def undo(self, levels: Array, origins: Array, rows: Array) -> Array:
-        """Return the levels that result from forecast differences.
+        """Return the levels that result from forecasts of standardised differences.
 
         Parameters
         ----------
         levels : array of shape (n_rows, n_outputs)
+            Levels up to the last origin or later.
         origins : array of int of shape (n_origins,)
             Number of known levels at each forecast origin.
         rows : array of shape (n_origins, n_steps, n_outputs)
-            Differences of the steps after each origin.
+            Standardised differences at the steps after each origin.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""A network that predicts all horizons at once from its state, without a closed loop."""
+"""A network that forecasts all horizons at once from its state, without a closed loop."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _PART_AHEAD = 3  # horizons are learned up to a third of the rows
 
 @dataclass(frozen=True)
 class DirectNetwork(SeriesModel):
-    """A ridge from the state of a network to the growth over each horizon, on all available rows.
+    """A ridge for each horizon, from the state of a network to the series' growth over the horizon.
 
     Parameters
     ----------
     alpha : float, default=10.0
-        Ridge penalty, for all rows together.
+        Ridge penalty, which is not divided by the number of rows.
     """
 
     alpha: float = 10.0
@@ -39,7 +39,7 @@ class DirectNetwork(SeriesModel):
     simple: ClassVar[bool] = False
 
     def fit(self, history: History, seed: int) -> FittedModel:
-        """Build the network; `forecast` solves for the readouts, for the requested steps."""
+        """Build the network; `forecast` solves for the readouts of the requested horizons."""
         differences = Differences.of(history.levels, 1, observed_differences(history, 1))
         n_inputs = Drive.of(history, differences, history.most_terms).inputs.shape[1]
         ((source, (washout,)),) = network_sources([history], n_inputs, [seed])
@@ -58,10 +58,10 @@ class FittedDirect(FittedModel):
     alpha: float
 
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
-        """Predict the growth over each horizon.
+        """Forecast from several origins, by predicting the growth over each horizon.
 
-        Horizons beyond a third of the rows have too few targets; the last season of growths is
-        then repeated.
+        Horizons beyond a third of the rows have too few targets; for these, the predictions for the
+        last season of horizons are repeated.
         """
         check_enough_past(origins, 2)
         learned = self.learned
@@ -72,7 +72,7 @@ class FittedDirect(FittedModel):
         features = features_at(self.source, drive.inputs, origins - 2)
         # horizon by horizon: the bits of a product depend on its shape
         predicted = (features @ coef + intercept[:, None]).transpose(1, 0, 2)
-        # the targets were differences less their mean
+        # the mean was subtracted from the differences that the targets sum
         steps = np.arange(1, n_steps + 1)[:, None]
         period = round(max(learned.seasons, default=1.0))
         period = period if period <= n_learned else 1
@@ -83,15 +83,15 @@ class FittedDirect(FittedModel):
         return history.levels[origins - 1][:, None] + growth
 
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
-        """Return the ridges from features to growths, which are standardised and less their mean.
+        """Return the ridges from features to the sums of standardised differences.
 
-        Coefficients are of shape (n_steps, width, n_outputs), intercepts (n_steps, n_outputs).
+        Coefficients have shape (n_steps, width, n_outputs), intercepts (n_steps, n_outputs).
         """
         learned = self.learned
         drive = Drive.of(learned, self.differences, learned.most_terms)
-        # levels less their mean growth
+        # levels minus their mean growth
         levels = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
-        # columns that are observed in the same rows share their sums
+        # columns that are observed in the same rows use the same sums
         groups: dict[bytes, list[int]] = {}
         for k, observed in enumerate(learned.observed.T):
             groups.setdefault(observed.tobytes(), []).append(k)

@@ -1,4 +1,4 @@
-"""The average of the best models, learned from one series or from several."""
+"""The weighted average of the best models of a series, and the comparison that selects them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ from reservoir.series_models.rolling import RollingForecasts, roll
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
-_SHORT, _HANDICAP = 60, 1.25  # rows of a short series; factor on errors of large models there
-_LEAST_SHARE = 0.01  # models with smaller shares are dropped
-_MOST = 0.5  # share of models at their bounds above which the average counts as clipped
-_ROUNDING = 1e-9  # tolerance for rounding beyond the bounds, relative to their width
+_SHORT, _HANDICAP = 60, 1.25  # with fewer rows, errors of large models are multiplied by 1.25
+_LEAST_SHARE = 0.01  # models with smaller weights are dropped
+_MOST = 0.5  # total weight of models at their bounds above which the average counts as clipped
+_ROUNDING = 1e-9  # tolerance for rounding errors beyond the bounds, relative to their distance
 _STEPS = (8, 60)  # least and most steps of the forecasts by which models are compared
-_PART = 5  # these forecasts have at most a fifth of the rows
+_PART = 5  # these forecasts have at most n_rows / _PART steps
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Models with their shares in the average.
+    """Fitted models with their weights in the average.
 
     Attributes
     ----------
     members : list of Forecasting
+        The fitted models.
     shares : array of shape (n_members,)
+        Weights of the models, whose sum is 1.
     bounds : Bounds
+        Bounds to which forecasts are clipped.
     """
 
     members: list[Forecasting]
@@ -44,10 +47,16 @@ class Ensemble:
         return self._average(self._forecasts(data, origins, n_steps, self.bounds))
 
     def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
-        """Forecast from the end, (n_steps, n_outputs); return also the steps before clipping.
+        """Forecast from the end of the series, and count the steps before the first clipped one.
 
-        A forecast counts as clipped where models with most of the shares exceed the bounds; the
-        bound 0 of values that were never negative does not count.
+        A step counts as clipped if models with more than half of the weight exceed the bounds. A
+        lower bound of 0, for values that were never negative, does not count.
+
+        Returns
+        -------
+        forecast : array of shape (n_steps, n_outputs)
+        n_free : int
+            Number of steps before the first clipped one; n_steps if no step is clipped.
         """
         end, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
         clipped = self._forecasts(data, end, n_steps, self.bounds)[:, 0]
@@ -61,24 +70,24 @@ class Ensemble:
         return forecast, self._first(data, beyond, n_steps)
 
     def _first(self, data: SeriesData, beyond: Array, n_steps: int) -> int:
-        """Return the first step at which most of the average is beyond; n_steps if there is none.
+        """Return the first step at which models with most of the weight are beyond the bounds.
 
-        Constant columns do not count.
+        Constant columns do not count. Without such a step, n_steps is returned.
         """
         most = self._average(beyond) > _MOST
         is_beyond: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
         return int(np.argmax(is_beyond)) if is_beyond.any() else n_steps
 
     def _average(self, forecasts: Array) -> Array:
-        """Return the mean of the members' forecasts, (n_members, ...), weighted by their shares."""
-        # one after the other: the last bits of a product would depend on the number of steps
+        """Return the weighted mean of the members' forecasts, (n_members, ...)."""
+        # member by member: the last bits of a matrix product would depend on the number of steps
         total = np.zeros(forecasts.shape[1:])
         for share, one in zip(self.shares.tolist(), forecasts, strict=True):
             total += share * one
         return total
 
     def _forecasts(self, data: SeriesData, origins: Array, n_steps: int, bounds: Bounds) -> Array:
-        """Return the forecasts of each model, (n_members, n_origins, n_steps, n_outputs)."""
+        """Return the forecasts of all models, (n_members, n_origins, n_steps, n_outputs)."""
         return np.stack([each.forecast(data, origins, n_steps, bounds) for each in self.members])
 
 
@@ -91,10 +100,12 @@ class Learned(NamedTuple):
     candidates : list of Candidate
         All models that were tried.
     errors : array of shape (n_candidates,)
-        Mean absolute errors of forecasts of held-out rows, relative to the lowest; infinite for
-        models that need more rows.
+        Mean absolute errors of forecasts of held-out rows, relative to the lowest error; infinite
+        for models that need more rows.
     shares : array of shape (n_candidates,)
+        Weights in the average; 0 for models that are not part of it.
     rolling : RollingForecasts
+        Forecasts of the held-out rows.
     """
 
     ensemble: Ensemble
@@ -128,11 +139,13 @@ def learn(
     n_networks : int
         Number of networks whose median is taken.
     n_steps : int or None
-        Steps of the forecasts by which models are compared; None for a season, 8 to 60, and at most
-        a fifth of the rows.
+        Number of steps of the forecasts by which models are compared. If None, the length of a
+        season, at least 8 and at most 60 steps, and at most a fifth of the rows.
     widths : float
-        How far forecasts may exceed the range of the series, in widths of this range.
+        Distance by which forecasts may exceed the range of the series, in units of the width of
+        this range.
     seed : int
+        Seed of the models' random weights.
     """
     bounds = Bounds.of(data.values, data.positive, widths)
     candidates = candidates_for(data, n_networks)
@@ -147,29 +160,30 @@ def learn(
 
 
 def handicaps(candidates: Sequence[Candidate], n_rows: int) -> Array:
-    """Return the factor on the error of each model, greater than 1 if rows are few, (n_models,).
+    """Return the factors by which the errors of the models are multiplied, (n_models,).
 
-    With few rows, models with many parameters must be better than simple models by a quarter.
+    On a short series, the error of a model with many parameters is multiplied by 1.25; all other
+    factors are 1.
     """
     simple = np.array([candidate.model.simple for candidate in candidates])
     return np.where(simple | (n_rows >= _SHORT), 1.0, _HANDICAP)
 
 
 def without_small(shares: Array) -> Array:
-    """Return shares without those below one in a hundred; their sum is 1."""
+    """Return weights with those below 0.01 set to 0, rescaled to a sum of 1."""
     shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
     return shares / shares.sum()
 
 
 def default_steps(data: SeriesData) -> int:
-    """Return the steps of the forecasts by which models are compared."""
+    """Return the default number of steps of the forecasts by which models are compared."""
     low, high = _STEPS
     longest = max((round(season) for season in data.seasons if season <= high), default=low)
     return int(max(1, min(max(longest, low), data.n_rows // _PART)))
 
 
 def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
-    """Return a row for each series and each model that was tried, best models first."""
+    """Return a table, as columns, with a row for each series and model, best models first."""
     rows: list[tuple[Any, ...]] = []
     for name, one in zip(labels_of(ids), learned, strict=True):
         order = np.argsort(one.errors, kind="stable")
@@ -182,7 +196,7 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
 
 
 def labels_of(ids: Sequence[Any]) -> list[Any]:
-    """Return ids for an array: unchanged if all are text or all numbers, else as text."""
+    """Return ids for an array: unchanged if all are strings or all numbers, else strings."""
     for kind in (str, (int, float)):
         if all(isinstance(each, kind) for each in ids):
             return list(ids)
@@ -190,7 +204,7 @@ def labels_of(ids: Sequence[Any]) -> list[Any]:
 
 
 def best_of(learned: Sequence[Learned]) -> dict[str, Any]:
-    """Return name and scale of the best model; for several series, lists of them."""
+    """Return the name and the scale of the best model; for several series, two lists."""
     best = [one.candidates[int(np.argmin(one.errors))] for one in learned]
     names, scales = [one.name for one in best], ["log" if one.log else "plain" for one in best]
     if len(best) == 1:

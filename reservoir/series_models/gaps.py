@@ -1,4 +1,4 @@
-"""Missing values of series, filled by forecasts from the rows before them."""
+"""Filling of missing values of a series by forecasts from the rows before them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from reservoir.series_models.recursive_ridge import (
 )
 from reservoir.series_models.series_data import SeriesData, first_cut
 
-_FEWEST, _PART = 3, 20  # least values of a column; also at least one in 20 rows
+_FEWEST, _PART = 3, 20  # a column needs at least 3 values, and at least one in 20 rows
 _LATER_STAGES = 4
 _SIZES = (1e-300, 1e300)  # range of positive values whose sums do not overflow
-_ROUNDS = 2  # fits of the first rows, each to the values filled by the previous fit
+_ROUNDS = 2  # number of fits to the first rows, each to the values filled by the previous fit
 _MODEL = Autoregression()
-_LEAST_OBSERVED = 8  # differences of two observed values that the model needs
-_VALUES_PER_TERM = 4  # values for each harmonic of a plain fill
+_LEAST_OBSERVED = 8  # number of differences of two observed values that the model needs
+_VALUES_PER_TERM = 4  # number of values for each harmonic of a plain fill
 
 
 def fill_gaps(
@@ -34,48 +34,48 @@ def fill_gaps(
     first: int = 0,
     seed: int = 0,
 ) -> SeriesData:
-    """Return a series whose missing values are forecast from the rows before them.
+    """Return a series whose missing values are filled by forecasts from the rows before them.
 
     The first part of the rows is filled by a straight line and harmonics of the seasons. A linear
     autoregression of the differences is fitted to these rows and run through them, with its
     forecasts as inputs where values are missing; it is then fitted again to the filled rows.
     Later rows are filled by models fitted to all rows before them. Since the first models of `roll`
-    are fitted to that first part, a filled value after it depends on the past alone, and rolling
-    origins do not use the future. Gaps before the first value of a column are filled with that
-    value.
+    are fitted to the same first part, filled values after this part depend only on the past, and
+    rolling origins do not use the future. Gaps before the first value of a column are filled with
+    this first value.
 
     Parameters
     ----------
     values : array of shape (n_rows, n_outputs)
-        NaN where a value is missing. Rows before the first value of all columns must be dropped,
-        and counted in `first`.
+        Values of the series, NaN where a value is missing. Rows before the first value in any
+        column must have been dropped, and be counted in `first`.
     known : array of shape (n_rows_ahead, n_known)
         As in `SeriesData`.
     seasons : tuple of float
-        Rows per period, ascending.
+        Number of rows per period of each season, ascending.
     first : int, default=0
-        The number of the first row, from which the phase of seasons is counted.
+        Number of the first row; the phase of a season is counted from row number 0.
     seed : int, default=0
         Seed of the model.
 
     Returns
     -------
     SeriesData
-        Columns whose values are all above 0 are positive.
+        The filled series. Columns whose values are all greater than 0 are marked as positive.
 
     Raises
     ------
     ValueError
-        If a column has fewer than 3 values, or fewer than one in 20 rows, or the size of a value
-        is more than 1e300.
+        If a column has fewer than 3 values, or fewer than one value in 20 rows, or if the magnitude
+        of a value exceeds 1e300.
     """
     observed = ~np.isnan(values)
     positive: Array = np.all((values > 0) | ~observed, axis=0)
     most = np.abs(values[observed]).max(initial=0.0)
     if most > _SIZES[1]:
         raise ValueError(
-            f"y has a value of size {most:.3g}; models compute with values of at most "
-            f"{_SIZES[1]:g}. Divide y by a power of ten."
+            f"y has a value of magnitude {most:.3g}, but the models need values with magnitudes "
+            f"of at most {_SIZES[1]:g}. Divide y by a power of ten."
         )
     data = SeriesData(np.array(values), observed, known, seasons, positive, first)
     if observed.all():
@@ -103,14 +103,14 @@ def _check_enough_rows(observed: Array) -> None:
     worst = int(np.argmin(counts))
     column = f"Column {worst} of y" if len(counts) > 1 else "y"
     raise ValueError(
-        f"{column} has {counts[worst]} values in {n_rows} rows, the others are missing: at least "
-        f"{fewest} are needed. Drop {'the column, or ' if len(counts) > 1 else ''}rows that "
-        "have no values, or resample to a lower frequency."
+        f"{column} has {counts[worst]} values in {n_rows} rows, but at least {fewest} are needed; "
+        f"all other values are missing. Drop {'the column, or ' if len(counts) > 1 else ''}rows "
+        "without values, or resample to a lower frequency."
     )
 
 
 class _Filling:
-    """Levels whose gaps are filled row by row, from the first row."""
+    """Levels of a series, whose gaps are filled row by row from the first row on."""
 
     def __init__(self, history: History, seed: int) -> None:
         self.history, self.seed = history, seed
@@ -122,13 +122,13 @@ class _Filling:
         self.fixed = history.observed | before
 
     def fill_first(self, end: int) -> None:
-        """Fill the first rows."""
+        """Fill the rows before `end`, the first part of the series."""
         self._fill_plainly(end, 0, end)
         for _ in range(_ROUNDS):
             self._run(self._fitted(end), 0, end)
 
     def fill(self, start: int, end: int) -> None:
-        """Fill the next rows from all before them."""
+        """Fill the rows from `start` to `end` by a model fitted to all rows before `start`."""
         if self.fixed[start:end].all():
             return
         fitted = self._fitted(start)
@@ -137,7 +137,7 @@ class _Filling:
         self._run(fitted, start, end)
 
     def _fitted(self, n_rows: int) -> FittedLoops | None:
-        """Fit the model to the first rows; None if these are too few."""
+        """Return the model fitted to the first rows; None if there are too few rows."""
         part = replace(self.history, levels=self.levels).until(n_rows)
         n_observed = observed_differences(part, 1).sum(axis=0).max()
         if n_rows < _MODEL.min_rows or n_observed < _LEAST_OBSERVED:
@@ -145,7 +145,7 @@ class _Filling:
         return _MODEL.fit(part, self.seed)
 
     def _run(self, fitted: FittedLoops | None, start: int, end: int) -> None:
-        """Run the model through the rows, and fill missing values with its one-step forecasts."""
+        """Run the model through the rows, and fill missing values by its one-step forecasts."""
         missing = ~self.fixed[:end]
         rows = np.flatnonzero(missing.any(axis=1))
         rows = rows[(rows >= start) & (rows > 1)]
@@ -166,9 +166,9 @@ class _Filling:
             levels[row] = np.where(missing[row], np.clip(level, low, high), levels[row])
 
     def _fill_plainly(self, n_rows: int, start: int, end: int) -> None:
-        """Fill gaps by a straight line and harmonics, fitted to the first rows.
+        """Fill gaps by a straight line and harmonics, both fitted to the first rows.
 
-        Before the first value and after the last one the line is constant.
+        The line is constant before the first value and after the last one.
         """
         for k, observed in enumerate(self.history.observed[:n_rows].T):
             rows = np.flatnonzero(observed)
@@ -185,6 +185,6 @@ class _Filling:
 
 
 def _range(levels: Array) -> tuple[Array, Array]:
-    """Return the range of levels, three times as wide."""
+    """Return the range of levels, extended by its width on either side."""
     low, high = levels.min(axis=0), levels.max(axis=0)
     return low - (high - low), high + (high - low)

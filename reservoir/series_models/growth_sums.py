@@ -1,4 +1,4 @@
-"""Ridges for the growth of a series over each horizon, each from all available rows."""
+"""Ridges for the growth of a series, one for each horizon, fitted to all available rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ _BLOCK = 32  # horizons whose products are computed together, even if not all ar
 class GrowthSums:
     """Sums over rows of features, for each horizon over the rows where its growth is observed.
 
-    Horizons differ by few rows: the last ones, and rows next to gaps. The Gram matrix of a horizon
-    is therefore computed from the previous horizon's, or from the first one's, by adding and
-    subtracting rows. The result of a horizon is the same to the last bit, however many others are
-    requested.
+    The rows of different horizons differ only at the end and next to gaps. The Gram matrix of a
+    horizon is therefore computed from the Gram matrix of the previous or the first horizon, by
+    adding and subtracting rows. The result for a horizon is bitwise the same, whatever the number
+    of requested horizons.
 
     Parameters
     ----------
     width : int
-        Columns of the features.
+        Number of features.
     levels : array of shape (n_rows + 2, n_outputs)
-        The growths of row i of the features start from level i + 1.
+        Levels of the series. The growths that belong to row i of the features start from level
+        i + 1.
     observed : array of bool of shape (n_rows + 2,)
-        Whether a level is observed. A growth is a target if both of its ends are observed.
+        Whether a level is observed. A growth is a target if its first and last level are observed.
     washout : int
-        Rows of features that are not used.
+        Number of rows at the start of the features that are not used.
     n_horizons : int
+        Number of horizons to solve for.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class GrowthSums:
         ends = sliding_window_view(is_known[2:], n_horizons)[:n_rows]
         self._observed = ends & is_known[1:-1][:n_rows, None]
         self._observed[:washout] = False
-        # features of rows that not all horizons have are stored, to be added and subtracted
+        # features of rows that some horizons lack are stored, to be added and subtracted
         differ = np.flatnonzero((self._observed != self._observed[:, :1]).any(axis=1))
         self._index = np.full(n_rows, -1)
         self._index[differ] = np.arange(len(differ))
@@ -52,7 +54,7 @@ class GrowthSums:
         self._growth = np.zeros((n_outputs, n_horizons))
 
     def update(self, features: Array, start: int) -> None:
-        """Add rows of features; the first one has the number `start`."""
+        """Add rows of features, of which the first one has the number `start`."""
         stop = start + len(features)
         observed, index = self._observed[start:stop], self._index[start:stop]
         self._kept[index[index >= 0]] = features[index >= 0]
@@ -78,7 +80,7 @@ class GrowthSums:
         -------
         coef : array of shape (n_horizons, width, n_outputs)
         intercept : array of shape (n_horizons, n_outputs)
-            Both are zeros for a horizon without observed growths.
+            Coefficients and intercepts are zeros for a horizon without observed growths.
         """
         width, n_outputs, _ = self._cross.shape
         coef = np.zeros((self._n_requested, width, n_outputs))
@@ -104,7 +106,7 @@ class GrowthSums:
     def _next(
         self, gram: Array, total: Array, observed: Array, before: Array, first: Array
     ) -> tuple[Array, Array]:
-        """Return sums over the observed rows; the previous horizon's sums are overwritten."""
+        """Return a horizon's sums over the observed rows, and overwrite the previous horizon's."""
         changed, from_first = np.flatnonzero(observed != before), np.flatnonzero(observed != first)
         if len(from_first) < len(changed):
             changed, (gram, total) = from_first, (sums.copy(order="F") for sums in self._first)
@@ -114,7 +116,7 @@ class GrowthSums:
 
 
 def _with_rows(gram: Array, total: Array, rows: Array, sign: float) -> tuple[Array, Array]:
-    """Return the upper triangle of products, and sums, with rows added or subtracted in place."""
+    """Return Gram matrix (upper triangle) and sums, with rows added or subtracted in place."""
     if len(rows):
         gram = blas.dsyrk(sign, rows.T, beta=1.0, c=gram, overwrite_c=True)
         total += sign * rows.sum(axis=0)

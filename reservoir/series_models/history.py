@@ -1,4 +1,4 @@
-"""The series that models learn from: levels without gaps, and inputs known in advance."""
+"""The series from which models learn: levels without gaps, and inputs known in advance."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_PAIRS = 6  # most pairs of sine and cosine for a season
-_ROWS_PER_TERM = 4
+_PAIRS = 6  # largest number of pairs of sine and cosine for a season
+_ROWS_PER_TERM = 4  # least number of rows for each calendar column
 
 
 @saved
@@ -22,16 +22,17 @@ class History:
     Attributes
     ----------
     levels : array of shape (n_rows, n_outputs)
-        Values on the scale of the models; gaps are filled.
+        Values on the scale of the models, with gaps filled.
     observed : array of bool of shape (n_rows, n_outputs)
-        False where a gap was filled: filled values are not used as targets.
+        Whether a value was observed: False where a gap was filled. Filled values are not used as
+        targets.
     known : array of shape (n_rows_ahead, n_known)
-        Inputs known in advance, standardised, also for rows to forecast: n_rows_ahead is n_rows or
-        more. n_known may be 0.
+        Standardised inputs that are known in advance, also for rows to forecast: n_rows_ahead is at
+        least n_rows. n_known may be 0.
     seasons : tuple of float
-        Rows per period, ascending.
+        Number of rows per period of each season, ascending.
     first : int, default=0
-        The number of the first row, from which the phase of seasons is counted.
+        Number of the first row; the phase of a season is counted from row number 0.
     """
 
     levels: Array
@@ -51,7 +52,7 @@ class History:
         return int(self.levels.shape[1])
 
     def until(self, n_rows: int) -> History:
-        """Return the first rows, with all known inputs."""
+        """Return the history of the first `n_rows` rows, with all known inputs."""
         return replace(self, levels=self.levels[:n_rows], observed=self.observed[:n_rows])
 
     @property
@@ -62,7 +63,7 @@ class History:
     def calendar(self, n_rows: int, most: int) -> Array:
         """Return sines and cosines of the seasons, (n_rows, n_columns), from the first row on.
 
-        Up to six pairs for each season, and at most `most` columns.
+        There are at most six pairs for each season, and at most `most` columns.
         """
         rows = self.first + np.arange(n_rows)
         columns: list[Array] = []
@@ -78,5 +79,5 @@ class History:
 
 
 def most_terms_of(histories: Sequence[History]) -> int:
-    """Return the largest number of calendar columns for the rows of several series."""
+    """Return the largest number of calendar columns for the total number of rows of the series."""
     return max(2, sum(each.n_rows for each in histories) // _ROWS_PER_TERM)

@@ -24,11 +24,11 @@ class LagSource(FeatureSource):
     Parameters
     ----------
     n_lags : int
-        Number of rows, the current one included.
+        Number of rows whose fed-back inputs are features, the current row included.
     n_outputs : int
-        Number of fed-back inputs, the first columns.
+        Number of fed-back inputs, which are the first columns.
     n_known : int
-        Number of known inputs, the columns after them.
+        Number of known inputs, which are the last columns.
     """
 
     n_lags: int
@@ -42,12 +42,12 @@ class LagSource(FeatureSource):
 
     @property
     def width(self) -> int:
-        """Number of features: lag by lag, the current row first; then the known inputs."""
+        """Number of features: the lags, the current row first, followed by the known inputs."""
         return self.n_lags * self.n_outputs + self.n_known
 
     @property
     def state_size(self) -> int:
-        """Size of the state: the rows before the current one, the latest first."""
+        """Size of the state, which contains the rows before the current one, the latest first."""
         return (self.n_lags - 1) * self.n_outputs
 
     @property
@@ -56,7 +56,7 @@ class LagSource(FeatureSource):
         return np.dtype(np.float64)
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state after repetitions of a single row."""
+        """Return the state after enough repetitions of a single row."""
         return np.tile(row[: self.n_outputs], self.n_lags - 1)
 
     def iter_features(
@@ -83,7 +83,7 @@ class LagSource(FeatureSource):
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
-        """Take one step of many runs in parallel."""
+        """Return features and next states after one step of several parallel runs."""
         fed, known = inputs[:, : self.n_outputs], inputs[:, self.n_outputs :]
         lags = np.hstack([fed, states])
         return np.hstack([lags, known]), lags[:, : self.state_size]

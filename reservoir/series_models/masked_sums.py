@@ -1,4 +1,4 @@
-"""Ridge regression for several targets, not all of them observed in each row."""
+"""Ridge regression for several targets, some of which may not be observed in a row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from reservoir.readouts import GramAccumulator
 class MaskedSums:
     """Sums over rows of features, for each target over the rows where it is observed.
 
-    Targets that are observed in the same rows share their sums.
+    Targets that are observed in the same rows use the same sums.
 
     Parameters
     ----------
     width : int
         Number of features.
     observed : array of bool of shape (n_rows, n_targets)
-        Whether a target is used, for all rows that `update` will get.
+        Whether a target is used in each of the rows that will be passed to `update`.
     """
 
     def __init__(self, width: int, observed: Array) -> None:
@@ -31,16 +31,16 @@ class MaskedSums:
         self._sums = [GramAccumulator(width, len(columns)) for columns in self._columns]
 
     def update(self, features: Array, targets: Array, start: int) -> None:
-        """Add rows of features and targets; the first one has the number `start`."""
+        """Add rows of features and targets, of which the first one has the number `start`."""
         for mask, columns, sums in zip(self._masks, self._columns, self._sums, strict=True):
             wanted = mask[start : start + len(features)]
             if wanted.any():
                 sums.update(features[wanted], targets[np.ix_(wanted, columns)])
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
-        """Return coefficients (n_targets, width) and intercepts (n_targets,).
+        """Return coefficients, (n_targets, width), and intercepts, (n_targets,).
 
-        Zeros for a target that is never observed.
+        They are zeros for a target that is never observed.
         """
         n_targets = self.observed.shape[1]
         coef, intercept = np.zeros((n_targets, self._sums[0].n_features)), np.zeros(n_targets)

@@ -1,4 +1,4 @@
-"""The interface of a model of series: it learns from a history and forecasts from any row."""
+"""The interface of models of series, which learn from a history and forecast from any row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir.series_models.history import History
 
 
 class FittedModel(ABC):
-    """A fitted model, immutable."""
+    """An immutable fitted model."""
 
     @abstractmethod
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
@@ -20,12 +20,13 @@ class FittedModel(ABC):
         Parameters
         ----------
         history : History
-            The history of the fit, or another one of the same series, which may continue longer or
-            begin later (by its `first`).
+            The history of the fit, or another history of the same series, which may end later or
+            begin later (as its `first` shows).
         origins : array of int of shape (n_origins,)
-            Number of known rows at each origin, ascending; at least `min_rows` of the model.
+            Number of known rows at each origin, ascending and at least `min_rows` of the model.
         n_steps : int
-            The history must contain the known inputs of this number of rows after each origin.
+            Number of steps. The history must contain the known inputs of as many rows after each
+            origin.
 
         Returns
         -------
@@ -42,8 +43,8 @@ def check_enough_past(origins: Array, min_rows: int) -> None:
     """Check that there are at least `min_rows` rows before each forecast origin."""
     if len(origins) and origins[0] < min_rows:
         raise ValueError(
-            f"A forecast begins at row {origins[0]}: this model needs {min_rows} or more rows "
-            "before it. Give more rows."
+            f"A forecast begins at row {origins[0]}, but this model needs at least {min_rows} rows "
+            "before a forecast. Use more rows."
         )
 
 
@@ -55,7 +56,7 @@ class SeriesModel(ABC):
     min_rows : int
         Least number of rows for a fit.
     simple : bool
-        Whether it has few parameters, which short series can determine.
+        Whether the model has only a few parameters, which a short series can determine.
     """
 
     min_rows: int = 3
@@ -69,18 +70,21 @@ class SeriesModel(ABC):
         ----------
         history : History
         seed : int
-            Seed of random weights; models without any ignore it.
+            Seed of random weights; models without random weights ignore it.
         """
 
     def fit_shared(self, histories: Sequence[History], seed: int) -> Sequence[FittedModel]:
-        """Learn from several series together; return one fitted model for each.
+        """Learn from several series together, and return one fitted model for each.
 
-        By default each series is fitted alone. Models that can learn from all series override this.
+        By default each series is fitted separately. Models that can learn from all series together
+        override this method.
 
         Parameters
         ----------
         histories : sequence of History
-            With as many columns, known inputs and seasons as the first; they may differ in length.
+            Series with the same numbers of columns, known inputs and seasons; their lengths may
+            differ.
         seed : int
+            Seed of random weights.
         """
         return [self.fit(history, seed) for history in histories]

@@ -1,6 +1,6 @@
-"""Models that forecast in closed loop: a ridge on differences and the calendar.
+"""Models that forecast in closed loop, by a ridge whose features are driven by differences.
 
-Their features are the states of a reservoir, or the last few differences.
+The features are the states of a reservoir or the last few differences, and calendar terms.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
-_FEW_TERMS = 4  # more terms enter a reservoir with smaller weights
-_WASHOUT, _MOST_WASHED = 20, 5  # rows of washout; at most a fifth of a short series
-_RUNS = 8  # expected runs over a series, over which the start of compiled code pays off
-_LAGS = (4, 24)  # least and most lags of an autoregression
-_PART_SEEN = 5  # lags are at most a fifth of the rows to learn from
-_PART_LOST = 2  # and at most half of the longest series, whose first rows have no lags
+_FEW_TERMS = 4  # more than 4 terms enter a reservoir with smaller weights
+_WASHOUT, _MOST_WASHED = 20, 5  # rows of washout: 20, or a fifth of a short series
+_RUNS = 8  # expected number of runs over a series, which repay the start of compiled code
+_LAGS = (4, 24)  # smallest and largest number of lags of an autoregression
+_PART_SEEN = 5  # there are at most a fifth as many lags as rows to learn from,
+_PART_LOST = 2  # and at most half as many as rows of the longest series: its first rows lack lags
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class ClosedLoopModel(SeriesModel):
     Parameters
     ----------
     lag : int, default=1
-        Rows between the ends of a difference; 0 for levels.
+        Number of rows between the two levels of a difference; 0 to model levels.
     alpha : float, default=1.0
-        Ridge penalty, for all rows together.
+        Ridge penalty, which is not divided by the number of rows.
     """
 
     lag: int = 1
@@ -59,14 +59,14 @@ class ClosedLoopModel(SeriesModel):
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int
     ) -> list[tuple[Any, list[int]]]:
-        """Return sources of features, each with the washout of every series."""
+        """Return the sources of features, each paired with a list of the washouts of the series."""
 
     def fit(self, history: History, seed: int) -> FittedLoops:
-        """Solve for one readout per source."""
+        """Fit one readout for each source of features."""
         return self.fit_shared([history], seed)[0]
 
     def fit_shared(self, histories: Sequence[History], seed: int) -> list[FittedLoops]:
-        """Solve for one readout per source, from the rows of all series, each standardised."""
+        """Fit one readout for each source to the rows of all series, which are standardised."""
         lag, most_terms = self.lag, most_terms_of(histories)
         scales = [
             Differences.of(each.levels, lag, observed_differences(each, lag)) for each in histories
@@ -86,29 +86,30 @@ class ClosedLoopModel(SeriesModel):
 
 @dataclass(frozen=True)
 class LoopNetwork(ClosedLoopModel):
-    """Echo state networks in closed loop: the median of the forecasts of `n_networks`."""
+    """Echo state networks in closed loop, whose median forecast over `n_networks` is used."""
 
     n_networks: int = 3
 
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int
     ) -> list[tuple[Any, list[int]]]:
-        """Return reservoirs whose features are states and inputs."""
+        """Return reservoirs, whose features are states and inputs, with their washouts."""
         return network_sources(histories, n_inputs, range(seed, seed + self.n_networks))
 
 
 @dataclass(frozen=True)
 class Autoregression(ClosedLoopModel):
-    """Linear autoregression on the last differences, standardised, and the calendar.
+    """Linear autoregression on the last standardised differences and on calendar terms.
 
-    It uses the last two seasons, 4 to 24 rows, and at most a fifth of the rows of the fit; with
-    several series at most half of the longest.
+    The number of lags is two seasons, at least 4 and at most 24. It is also at most a fifth of the
+    number of observed differences of all series, and at most half of the number of observed
+    differences of the longest series.
     """
 
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int
     ) -> list[tuple[Any, list[int]]]:
-        """Return the lagged differences."""
+        """Return the source of lagged differences, with its washouts."""
         longest = round(max(histories[0].seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
         counts = [int(observed_differences(each, self.lag).sum(axis=0).max()) for each in histories]
@@ -121,7 +122,7 @@ class Autoregression(ClosedLoopModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedLoops(FittedModel):
-    """Sources with their readouts, and the bounds (n_outputs,) of the fed-back differences."""
+    """Sources with their readouts, and bounds, (n_outputs,), on the fed-back differences."""
 
     differences: Differences
     most_terms: int
@@ -130,7 +131,7 @@ class FittedLoops(FittedModel):
     high: Array
 
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
-        """Run the closed loops of each member from all origins in parallel; return the median."""
+        """Run closed loops of all members from all origins, and return their median forecasts."""
         check_enough_past(origins, self.differences.lag + 1)
         drive = Drive.of(history, self.differences, self.most_terms)
         at = origins - self.differences.lag - 1
@@ -153,17 +154,18 @@ class FittedLoops(FittedModel):
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """Inputs of a source: a difference, and the terms that are known for the next row.
+    """Inputs of a source of features: a difference, and the terms known for the next row.
 
     Attributes
     ----------
     rows : array of shape (n_rows - lag, n_outputs)
         Standardised differences.
     observed : array of bool of shape (n_rows - lag, n_outputs)
-        Whether both values of a difference are observed.
+        Whether both levels of a difference are observed.
     terms : array of shape (n_rows_ahead, n_terms)
         Terms known for each row of the history, and for later rows.
     inputs : array of shape (n_rows - lag, n_outputs + n_terms)
+        Differences, followed by the terms of the next row.
     """
 
     rows: Array
@@ -181,7 +183,7 @@ class Drive:
 
 
 def terms_of(history: History, lag: int, most_terms: int) -> Array:
-    """Return the terms known for each row of a history and after it, (n_rows_ahead, n_terms)."""
+    """Return the terms known for the rows of a history and later ones, (n_rows_ahead, n_terms)."""
     known = history.known
     n_ahead = max(len(known), history.n_rows + 1)
     # differences over a season have no seasonal pattern
@@ -194,7 +196,7 @@ def terms_of(history: History, lag: int, most_terms: int) -> Array:
 
 
 def observed_differences(history: History, lag: int) -> Array:
-    """Return whether both ends of each difference are observed, (n_rows - lag, n_outputs)."""
+    """Return whether both levels of each difference are observed, (n_rows - lag, n_outputs)."""
     observed = history.observed
     return observed[lag:] & observed[: history.n_rows - lag]
 
@@ -202,7 +204,7 @@ def observed_differences(history: History, lag: int) -> Array:
 def network_sources(
     histories: Sequence[History], n_inputs: int, seeds: Any
 ) -> list[tuple[Any, list[int]]]:
-    """Return a reservoir for each seed, with states and inputs as features, and its washouts."""
+    """Return a reservoir for each seed, whose features are states and inputs, with its washouts."""
     washouts = [min(_WASHOUT, each.n_rows // _MOST_WASHED) for each in histories]
     n_outputs = histories[0].n_outputs
     return [(_network(n_outputs, n_inputs - n_outputs, seed), washouts) for seed in seeds]
@@ -211,7 +213,7 @@ def network_sources(
 def _readout(
     source: FeatureSource, washouts: Sequence[int], drives: Sequence[Drive], alpha: float
 ) -> tuple[Array, Array]:
-    """Return the ridge from features to the next differences of all series."""
+    """Return coefficients and intercepts of the ridge from features to the next differences."""
     wanted = []
     for drive, washout in zip(drives, washouts, strict=True):
         wanted.append(drive.observed[1:].copy())
@@ -256,9 +258,9 @@ def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Arr
 
 
 def states_before(source: FeatureSource, inputs: Array, positions: Array) -> Array:
-    """Return the states before the inputs at positions, which are ascending.
+    """Return the states before the inputs at given positions, which must be ascending.
 
-    The features of these sources begin with their next state.
+    It is assumed that the features of a row begin with the state after this row.
     """
     states = np.tile(source.initial_state_of(inputs[0]), (len(positions), 1))
     later = positions > 0
@@ -268,7 +270,7 @@ def states_before(source: FeatureSource, inputs: Array, positions: Array) -> Arr
 
 
 def features_at(source: FeatureSource, inputs: Array, rows: Array) -> Array:
-    """Return the features of some rows of inputs, which are ascending."""
+    """Return the features at given rows of the inputs, which must be ascending."""
     found = np.empty((len(rows), source.width))
     for start, features in features_of(source, inputs[: rows[-1] + 1]):
         here = (rows >= start) & (rows < start + len(features))

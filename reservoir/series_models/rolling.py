@@ -11,24 +11,24 @@ from reservoir._typing import Array, ArrayLike
 from reservoir.series_models.candidates import Candidate
 from reservoir.series_models.series_data import Bounds, SeriesData
 
-_FEWEST = 4  # rows
+_FEWEST = 4  # least number of rows
 _N_FITS = 6  # number of fits of each model
-_PER_HORIZON = 4  # origins after a fit for each length of a forecast
-_EXACT = 1e-12  # errors, relative to the values, that count as rounding
-_WORST = 1e100  # largest error relative to the best
-_SHARPNESS = 3  # the weight of a model is its error to minus this power
+_PER_HORIZON = 4  # number of origins within the length of a forecast
+_EXACT = 1e-12  # errors, relative to the values, that count as rounding errors
+_WORST = 1e100  # largest error relative to the best model
+_SHARPNESS = 3  # the weight of a model is proportional to its error to the power of -3
 
 
 @dataclass(frozen=True, eq=False)
 class RollingForecasts:
-    """Forecasts of models, and the actual values.
+    """Forecasts of several models from rolling origins, and the actual values.
 
     Attributes
     ----------
     origins : array of int of shape (n_origins,)
         Number of known rows at each origin.
     predicted : array of shape (n_models, n_origins, n_steps, n_outputs)
-        NaN for a model that needs more rows.
+        Forecasts; NaN if a model needs more rows than were available.
     followed : array of shape (n_origins, n_steps, n_outputs)
         Actual values; NaN after the last row, and where a value was not observed.
     """
@@ -38,10 +38,10 @@ class RollingForecasts:
     followed: Array
 
     def errors(self) -> Array:
-        """Return the mean absolute error of each model, relative to the best, (n_models,).
+        """Return the mean absolute error of each model, relative to the best model, (n_models,).
 
-        Errors of each output are divided by the error of the best model in it; the error of a model
-        that could not be fitted is infinite.
+        Errors of each output are divided by the error of the best model for this output. The error
+        of a model that could not be fitted is infinite.
         """
         errors = np.abs(self.predicted - self.followed)
         fitted: Array = np.all(np.isfinite(self.predicted), axis=(1, 2, 3))
@@ -58,9 +58,9 @@ class RollingForecasts:
         return relative
 
     def weights(self, handicaps: ArrayLike = 1.0) -> Array:
-        """Return the share of each model in the average, (n_models,).
+        """Return the weight of each model in the average, (n_models,).
 
-        Errors are multiplied by `handicaps`, (n_models,).
+        Errors are first multiplied by `handicaps`, (n_models,).
 
         Raises
         ------
@@ -70,13 +70,13 @@ class RollingForecasts:
         errors = self.errors()
         if not np.isfinite(errors).any():
             raise ValueError(
-                f"No model could be fitted to the first {self.origins[0]} rows: all need more. "
-                "Give a longer series."
+                f"No model could be fitted to the first {self.origins[0]} rows: all models need "
+                "more rows. Use a longer series."
             )
         return shares_by(errors * np.asarray(handicaps))
 
     def combined(self, weights: Array) -> Array:
-        """Return the forecasts of the average, (n_origins, n_steps, n_outputs)."""
+        """Return the weighted average of the forecasts, (n_origins, n_steps, n_outputs)."""
         used = weights > 0
         return np.tensordot(weights[used], self.predicted[used], 1)
 
@@ -84,7 +84,7 @@ class RollingForecasts:
 def roll(
     candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
 ) -> RollingForecasts:
-    """Fit models to the first rows of a series, and forecast from later origins.
+    """Fit models to the first rows of a series several times, and forecast from later origins.
 
     A forecast depends only on the rows before its origin, and on `bounds`.
 
@@ -122,8 +122,8 @@ def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
     n_rows = data.n_rows
     if n_rows < _FEWEST:
         raise ValueError(
-            f"Models are compared by forecasts of held-out rows: y needs {_FEWEST} rows or more, "
-            f"got {n_rows}. Give a longer series."
+            f"Models are compared by forecasts of held-out rows, for which y needs at least "
+            f"{_FEWEST} rows; got {n_rows}. Use a longer series."
         )
     first = data.first_cut
     cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
@@ -133,14 +133,14 @@ def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
 
 
 def shares_by(errors: Array) -> Array:
-    """Return the shares of models in an average, by their errors; one must be finite."""
+    """Return the weights of models in an average from their errors, some of which are finite."""
     with np.errstate(under="ignore"):
         shares = (errors / errors.min()) ** -float(_SHARPNESS)
     return shares / shares.sum()
 
 
 def values_after(data: SeriesData, origins: Array, n_steps: int) -> Array:
-    """Return the observed values after origins, (n_origins, n_steps, n_outputs), else NaN."""
+    """Return the values after each origin, (n_origins, n_steps, n_outputs); NaN if unobserved."""
     values = np.where(data.observed, data.values, np.nan)
     beyond = np.full((n_steps, values.shape[1]), np.nan)
     return np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]

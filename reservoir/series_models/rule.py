@@ -1,4 +1,4 @@
-"""Test whether a series follows a dynamical law that networks can learn, like a flow or a map."""
+"""Test of whether a series follows a dynamical law that networks can learn, such as a map."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from reservoir.loops.network_bank import diagnose
 from reservoir.series_models.recursive_ridge import Autoregression
 from reservoir.series_models.series_data import SeriesData
 
-_FEWEST = 60  # least rows for the test
-_MOST = 2000  # most rows that are used
-_LEARNED = 0.75  # share of the rows for the fit of the autoregression
-_CLEAR, _OPEN = 0.4, 1.05  # ratios of the networks' error to the autoregression's
-_NOISY = 0.3  # one-step error, in standard deviations, above which there is no law
+_FEWEST = 60  # least number of rows for the test
+_MOST = 2000  # largest number of rows that are used
+_LEARNED = 0.75  # fraction of the rows to which the autoregression is fitted
+_CLEAR, _OPEN = 0.4, 1.05  # bounds on the ratio of the networks' error to the autoregression's
+_NOISY = 0.3  # one-step error, in standard deviations, above which no law is assumed
 
 
 class Rule(NamedTuple):
-    """Result of the test.
+    """Result of the test of whether a series follows a dynamical law.
 
     Attributes
     ----------
     followed : {"yes", "no", "open"}
         Whether networks on standardised levels predict the next row much better than a linear
-        autoregression of differences; "open" if longer forecasts must determine it.
+        autoregression of differences; "open" if only longer forecasts can decide.
     of_networks, of_autoregression : float
-        Root mean squared one-step errors in held-out rows, in standard deviations.
+        Root mean squared one-step errors of both on held-out rows, in standard deviations.
     """
 
     followed: str
@@ -58,7 +58,7 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
 
 
 def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) -> str:
-    """Return the result; "open" for several variables without a season, unless it is clear."""
+    """Return the result; for several variables without a season it is "yes" or "open"."""
     if of_networks < _CLEAR * of_lags and of_networks <= _NOISY:
         return "yes"
     if seasonal:
@@ -69,6 +69,6 @@ def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) 
 
 
 def mean_error(predicted: Array, followed: Array) -> float:
-    """Return the mean absolute error over all outputs, by the spread of the actual values."""
+    """Return the mean absolute error, in units of the actual values' standard deviations."""
     spread = np.nanstd(followed, axis=(0, 1))
     return float(np.nanmean(np.abs(predicted - followed) / np.where(spread > 0, spread, 1.0)))

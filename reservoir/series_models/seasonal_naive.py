@@ -1,4 +1,4 @@
-"""Seasonal naive forecast: the last season repeated, plus the mean growth between seasons."""
+"""Seasonal naive forecast, which repeats the last season and adds the mean growth per season."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from reservoir.series_models.model import FittedModel, SeriesModel, check_enough
 
 @dataclass(frozen=True)
 class SeasonalNaive(SeriesModel):
-    """The value one period before, plus the drift; for period 1 the last value plus the drift.
+    """Forecast by the value one period earlier plus the drift.
 
     Parameters
     ----------
     period : int
+        Number of rows per period; 1 to continue from the last value.
     drift : bool, default=True
-        Whether the mean growth is added.
+        Whether the mean growth per period is added.
     """
 
     period: int
@@ -32,7 +33,7 @@ class SeasonalNaive(SeriesModel):
         return self.period + 2
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
-        """Learn the mean growth over a period."""
+        """Learn the mean growth per period."""
         levels = history.levels
         growth = (levels[self.period :] - levels[: -self.period]).mean(axis=0)
         return FittedNaive(self.period, growth if self.drift else np.zeros_like(growth))
@@ -41,13 +42,13 @@ class SeasonalNaive(SeriesModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedNaive(FittedModel):
-    """A `SeasonalNaive` with its growth over a period, (n_outputs,)."""
+    """A fitted `SeasonalNaive`, with the growth per period, (n_outputs,)."""
 
     period: int
     growth: Array
 
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
-        """Repeat the last period, plus the growth."""
+        """Repeat the period before each origin, and add the growth per period."""
         check_enough_past(origins, self.period)
         steps = np.arange(n_steps)
         rows = np.add.outer(origins - self.period, steps % self.period)

@@ -10,12 +10,12 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
 
-_FIRST = 0.55  # share of the rows in the first fit of a comparison
+_FIRST = 0.55  # fraction of the rows that the first fit of a comparison uses
 _LEAST_FIRST = 3
 
 
 def first_cut(n_rows: int) -> int:
-    """Return the number of rows in the first fit of a comparison of models."""
+    """Return the number of rows that the first fits use when models are compared."""
     return max(int(_FIRST * n_rows), _LEAST_FIRST)
 
 
@@ -27,17 +27,17 @@ class SeriesData:
     Attributes
     ----------
     values : array of shape (n_rows, n_outputs)
-        Gaps are filled.
+        Values, with gaps filled.
     observed : array of bool of shape (n_rows, n_outputs)
-        False where a gap was filled.
+        Whether a value was observed: False where a gap was filled.
     known : array of shape (n_rows_ahead, n_known)
-        Inputs known in advance, standardised; n_rows_ahead is n_rows or more.
+        Standardised inputs that are known in advance; n_rows_ahead is at least n_rows.
     seasons : tuple of float
-        Rows per period, ascending.
+        Number of rows per period of each season, ascending.
     positive : array of bool of shape (n_outputs,)
-        Columns whose logarithms can be taken.
+        Whether the logarithms of a column can be taken.
     first : int, default=0
-        The number of the first row, from which the phase of seasons is counted.
+        Number of the first row; the phase of a season is counted from row number 0.
     """
 
     values: Array
@@ -54,15 +54,15 @@ class SeriesData:
 
     @property
     def first_cut(self) -> int:
-        """Number of rows in the first fit of a comparison of models."""
+        """Number of rows that the first fits use when models are compared."""
         return first_cut(self.n_rows)
 
     def until(self, n_rows: int) -> SeriesData:
-        """Return the first rows, with all known inputs."""
+        """Return the first `n_rows` rows of the series, with all known inputs."""
         return replace(self, values=self.values[:n_rows], observed=self.observed[:n_rows])
 
     def with_room(self, n_rows: int) -> SeriesData:
-        """Return the series with known inputs for `n_rows`; the last input is repeated."""
+        """Return the series with known inputs for at least `n_rows`, repeating the last input."""
         missing = n_rows - len(self.known)
         if missing <= 0:
             return self
@@ -70,14 +70,14 @@ class SeriesData:
         return replace(self, known=np.concatenate([self.known, last]))
 
     def history(self, log: bool) -> History:
-        """Return the history for models, with logarithms of positive columns if `log`."""
+        """Return the history for models, with the logarithms of positive columns if `log`."""
         levels = np.array(self.values)
         if log:
             levels[:, self.positive] = np.log(levels[:, self.positive])
         return History(levels, self.observed, self.known, self.seasons, self.first)
 
     def in_units(self, levels: Array, log: bool) -> Array:
-        """Return levels, (..., n_outputs), in the units of the series."""
+        """Return levels, (..., n_outputs), converted to the units of the series."""
         if not log:
             return levels
         with np.errstate(over="ignore"):
@@ -96,8 +96,8 @@ class Bounds:
     def of(cls, values: Array, positive: Array, widths: float) -> Bounds:
         """Return the range of values, extended on either side by `widths` times its width.
 
-        Columns without negative values stay non-negative. Positive columns have the lower bound
-        ``least * (least / most) ** widths`` instead, if it is greater.
+        The lower bound of columns without negative values is at least 0. In positive columns it is
+        at least ``least * (least / most) ** widths``, with the least and the greatest value.
         """
         least, most = values.min(axis=0), values.max(axis=0)
         low, high = least - widths * (most - least), most + widths * (most - least)

@@ -1,4 +1,4 @@
-"""Models learned from several series together, and compared by forecasts of all series."""
+"""Models that are learned from several series together, and compared by forecasts of them all."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def learn_shared(
 ) -> list[Learned]:
     """Compare models on several series together, and fit the models of the average.
 
-    All series share the readouts of networks and autoregressions, the errors by which models are
-    chosen, and the shares in the average. If a series is too short for a model, the other shares
-    increase. Each series has separate units and bounds, and separate models of the other kinds. For
-    a single series the result is equal to `learn`.
+    All series have in common the readouts of networks and autoregressions, the errors by which
+    models are chosen, and the weights in the average. If a series is too short for a model, the
+    weights of its other models increase. Units, bounds and all other models are separate for each
+    series. For a single series the result is equal to the result of `learn`.
 
     Parameters
     ----------
     series : sequence of SeriesData
-        With as many columns, known inputs and seasons as the first; they may differ in length.
+        Series with the same numbers of columns, known inputs and seasons; their lengths may differ.
     n_networks, n_steps, widths, seed
         As in `learn`.
     n_jobs : int or None
-        Number of workers, each with one model at a time.
+        Number of workers, each of which fits one model at a time.
     report : callable
-        Passes results through and shows progress.
+        Function that passes results through, and shows progress.
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)
@@ -91,9 +91,9 @@ def roll_shared(
     bounds: Sequence[Bounds],
     seed: int,
 ) -> list[Array]:
-    """Fit a model to the first rows of all series; forecast from later origins.
+    """Fit a model to the first rows of all series, and forecast from later origins.
 
-    The rows of one fit are the same share of each series. A short series may have fewer fits: the
+    Each fit uses about the same fraction of every series. A short series may have fewer fits; the
     earlier fits of the other series then use the rows of its first fit.
 
     Parameters
@@ -101,13 +101,15 @@ def roll_shared(
     candidate : Candidate
     series : sequence of SeriesData
     n_steps : sequence of int
+        Number of steps of the forecasts of each series.
     bounds : sequence of Bounds
+        Bounds to which the forecasts of each series are clipped.
     seed : int
 
     Returns
     -------
     list of arrays of shape (n_origins_i, n_steps_i, n_outputs)
-        NaN where a series had fewer rows than the model needs.
+        Forecasts of each series; NaN where a series had fewer rows than the model needs.
     """
     ahead = [data.with_room(data.n_rows + n) for data, n in zip(series, n_steps, strict=True)]
     groups = [origins_of(data, n) for data, n in zip(series, n_steps, strict=True)]
@@ -131,7 +133,7 @@ def roll_shared(
 def fit_candidate(
     candidate: Candidate, series: Sequence[SeriesData], seed: int
 ) -> list[Forecasting | None]:
-    """Return the models fitted to all series together; None for series that are too short."""
+    """Return the model of each series, fitted to all together; None for series too short to fit."""
     long_enough = [data.n_rows >= candidate.model.min_rows for data in series]
     histories = [
         data.history(candidate.log) for data, fits in zip(series, long_enough, strict=True) if fits
@@ -141,10 +143,11 @@ def fit_candidate(
 
 
 def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
-    """Return the error of each model over all series, relative to the best, (n_models,).
+    """Return the error of each model over all series, relative to the best model, (n_models,).
 
-    The mean of its errors in the series where it could be fitted, each relative to the median of
-    all models there: the error of the best one may be almost zero in a single series.
+    It is the mean of the model's errors on the series to which it could be fitted, each relative to
+    the median error of all models on that series. The median is used because the error of the best
+    model may be almost zero on a single series.
     """
     errors = np.stack([rolling.errors() for rolling in rolled])
     fitted = np.isfinite(errors)
@@ -156,7 +159,7 @@ def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
 
 
 def shares_in(rolling: RollingForecasts, shares: Array) -> Array:
-    """Return the shares of models in the average of one series, (n_models,)."""
+    """Return the weights of models in the average of one series, (n_models,)."""
     fitted = np.isfinite(rolling.errors())
     available = np.where(fitted, shares, 0.0)
     if not available.any():

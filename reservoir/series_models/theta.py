@@ -1,4 +1,4 @@
-"""The Theta method: exponential smoothing after removal of the season, with half the trend."""
+"""The Theta method: exponential smoothing of a seasonally adjusted series, plus half its trend."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from reservoir.series_models.history import History
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _SMOOTHING = (0.02, 1.0)
-_ONE_SIDED_90 = 1.645  # standard deviations of an autocorrelation that indicate a season
+_ONE_SIDED_90 = 1.645  # an autocorrelation of more standard deviations than this shows a season
 
 
 @dataclass(frozen=True)
 class Theta(SeriesModel):
     """Theta method (Assimakopoulos and Nikolopoulos 2000), as exponential smoothing with drift.
 
-    Hyndman and Billah (2003) show that the method is the forecast of simple exponential smoothing
-    plus half the slope of the straight line through the series. A season is first removed by
-    classical decomposition, if the autocorrelation at its length differs from 0.
+    Hyndman and Billah (2003) show that the method is equal to simple exponential smoothing with a
+    drift of half the slope of a straight line fitted to the series. The series is first seasonally
+    adjusted by classical decomposition, if its autocorrelation at the length of the season differs
+    significantly from 0.
 
     Parameters
     ----------
     period : int
-        Length of the season; 1 for none.
+        Number of rows per season; 1 if there is no season.
     """
 
     period: int
     min_rows: int = 4
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
-        """Learn season, slope and smoothing of each column."""
+        """Learn the seasonal profile, slope and smoothing parameter of each column."""
         parts = [self._fit_column(column) for column in history.levels.T]
         profiles, slopes, smoothings = (np.array(part) for part in zip(*parts, strict=True))
         profiles = np.roll(profiles.T, history.first % self.period, axis=0)
@@ -64,7 +65,7 @@ class Theta(SeriesModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedTheta(FittedModel):
-    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,).
+    """Seasonal profiles, (period, n_outputs), with slopes and smoothing parameters, (n_outputs,).
 
     A profile begins with the phase of row number 0.
     """
@@ -74,7 +75,7 @@ class FittedTheta(FittedModel):
     smoothings: Array
 
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
-        """Continue from the smoothed level with half the slope."""
+        """Continue the smoothed level of each origin with half the slope, and add the season."""
         check_enough_past(origins, 1)
         period, levels = len(self.profiles), history.levels
         seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
@@ -91,15 +92,15 @@ class FittedTheta(FittedModel):
 
 
 def smoothed(levels: Array, smoothing: float) -> Array:
-    """Return levels under simple exponential smoothing that begins at the first."""
+    """Return levels after simple exponential smoothing, which starts from the first level."""
     start = [(1 - smoothing) * levels[0]]
     return lfilter([smoothing], [1, smoothing - 1], levels, zi=start)[0]
 
 
 def has_season(levels: Array, period: int) -> bool:
-    """Whether the autocorrelation at a lag differs from 0 (Bartlett's bound, 90 %).
+    """Return whether the autocorrelation at lag `period` differs from 0 (Bartlett's bound, 90 %).
 
-    False for fewer than three periods.
+    The result is False for a period of 1, and for fewer rows than three periods.
     """
     if period < 2 or len(levels) < 3 * period:
         return False
@@ -113,7 +114,7 @@ def has_season(levels: Array, period: int) -> bool:
 
 
 def season_of(levels: Array, period: int) -> Array:
-    """Return the mean deviation of each phase from a moving average over a period, mean zero."""
+    """Return each phase's mean deviation from a moving average over a period, centred at zero."""
     weights = np.ones(period + 1 - period % 2) / period
     if period % 2 == 0:
         weights[[0, -1]] /= 2

@@ -278,7 +278,7 @@ def test_bad_input_changes_nothing():
             accumulator.solve(alpha)
     with pytest.raises(ValueError, match=r"shape \(n_outputs=2,\); got shape \(3,\)"):
         accumulator.solve([1.0, 1.0, 1.0])
-    with pytest.raises(ValueError, match="must agree"):
+    with pytest.raises(ValueError, match="must have the same"):
         accumulator.merge(QRAccumulator(12, 1))
     np.testing.assert_array_equal(accumulator.R, before)
     assert accumulator.n_samples == 700
@@ -354,7 +354,7 @@ def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
 def test_rows_outside_the_blocks_must_be_given():
     H, Y = rows(90)
     block = factor_of(H[60:], Y[60:])
-    with pytest.raises(ValueError, match=r"The blocks contain 30 of 90 rows.*\(rest=\)"):
+    with pytest.raises(ValueError, match=r"The blocks contain 30 of 90 rows.* as `rest`"):
         ridge_path(factor_of(H, Y), ALPHAS, selection="holdout", blocks=[block])
 
 

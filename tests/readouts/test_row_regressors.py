@@ -59,7 +59,7 @@ def test_outputs_learn_side_by_side(model):
         assert alone.predict(H).shape == (60,)
         assert isinstance(alone.intercept_, float)
         np.testing.assert_allclose(alone.predict(H), together.predict(H)[:, k], rtol=1e-9)
-    with pytest.raises(ValueError, match=r"y has shape \(60,\); earlier rows had 3 output"):
+    with pytest.raises(ValueError, match=r"y has shape \(60,\), but earlier rows had 3 output"):
         together.partial_fit(H, Y[:, 0])
 
 

@@ -302,9 +302,9 @@ def test_a_coverage_outside_0_and_1_is_refused(coverage):
 
 def test_a_forecast_that_is_not_positive_is_refused_where_errors_are_ratios():
     learned, point, _ = bands_of(growing_season, 0)
-    with pytest.raises(ValueError, match="falls to 0 in a column whose errors are ratios"):
+    with pytest.raises(ValueError, match="falls to 0 in a column that had only positive values"):
         learned.around(0 * point, [0.8])
-    with pytest.raises(ValueError, match="Clip it above 0"):
+    with pytest.raises(ValueError, match="Clip the forecast above 0"):
         learned.paths(-point, 3, np.random.default_rng(0))
 
 

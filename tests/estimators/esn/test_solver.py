@@ -111,7 +111,7 @@ def test_chunks_keep_to_the_solver_of_the_first(flow):
     large.set_params(alpha=1e-20).partial_fit(X[10:300], y[10:300])
     assert kind_in(large) is GramAccumulator
     before = large.coef_.copy()
-    message = r"solver='qr' cannot continue the sums .* 'cholesky'\. Use fit, solver='cholesky' or"
+    message = r"solver='qr' cannot continue the sums .*='cholesky'\. Use fit, solver='cholesky' or"
     with pytest.raises(ValueError, match=message):
         large.set_params(solver="qr").partial_fit(X[300:400], y[300:400])
     np.testing.assert_array_equal(large.coef_, before)

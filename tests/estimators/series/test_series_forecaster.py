@@ -559,7 +559,7 @@ BAD = [
     (PAST.where(T[:40] % 10 == 0), "y has 4 rows without missing values"),
     (PAST * np.nan, "y has 0 rows without missing values"),
     (np.append(PAST, np.inf), "y contains infinity.*row 40"),
-    (np.append(PAST, -1e307), "y has a value of size 1e"),
+    (np.append(PAST, -1e307), "y has a value of magnitude 1e"),
     (PAST.drop(MONTHS[7]), r"The index of y has a gap.*y.asfreq\(\"MS\"\)"),
     (pd.concat([PAST[:9], PAST[8:]]), "index of y.*twice|more than once|double"),
     (shuffled(PAST), r"index of y.*sort_index"),
