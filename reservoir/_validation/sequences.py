@@ -379,7 +379,7 @@ def read_table(
         )
     names = list(X.columns) if hasattr(X, "columns") else None
     if sequence_column is None:
-        ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
+        ids = _ids_of_levels(X.index) if levels > 1 else None
         check_dimensions(estimator, X)
         check_numeric("X", X, has_ids=levels > 1)
         column = None
@@ -414,6 +414,18 @@ def _ids_in(names: Any, sequence_column: Any) -> str:
         return f"pd.unique(X[:, {sequence_column}])"
     name = sequence_column if isinstance(sequence_column, str) else names[sequence_column]
     return f"X[{name!r}].unique()"
+
+
+def _ids_of_levels(index: Any) -> Array:
+    """Return the ids in the outer levels of a MultiIndex, one per row."""
+    missing = (np.array(index.codes[:-1]) < 0).any(axis=0)
+    if missing.any():  # NaN differs from itself: every row with NaN would begin a new sequence
+        raise ValueError(
+            f"The index of X contains NaN in place of an id, first in row "
+            f"{int(np.argmax(missing))}. Give each row the id of its sequence, or omit such rows."
+        )
+    ids: Array = index.droplevel(-1).to_numpy()
+    return ids
 
 
 def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int]:

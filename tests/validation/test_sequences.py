@@ -16,7 +16,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir import ESNClassifier, ESNRegressor, ESNSequenceClassifier, ReservoirTransformer
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.model_selection import PerStep, stack_sequences, washout_scorer
@@ -365,3 +365,15 @@ def test_large_float32_ids_stay_apart(data):
     esn = ESNRegressor(**PARAMS, sequence_column=0, dtype="float32").fit(X, y)
     reference = ESNRegressor(**PARAMS, dtype="float32").fit(Xs, ys)
     np.testing.assert_array_equal(esn.coef_, reference.coef_)
+
+
+@pytest.mark.parametrize("ids", [[0.0, np.nan, 2.0], ["a", None, "b"]])
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_missing_id_in_a_multiindex_raises(ids, twice):
+    pd = pytest.importorskip("pandas")
+    rows = [np.repeat(np.array(ids, dtype=object), 5), np.tile(np.arange(5), 3)]
+    index = pd.MultiIndex.from_arrays([rows[0], *rows] if twice else rows)
+    X = pd.DataFrame({"x": np.arange(15.0)}, index)
+    for model in (ESNRegressor(5), ESNSequenceClassifier(5)):
+        with pytest.raises(ValueError, match="index of X contains NaN in place of an id.*row 5"):
+            model.fit(X, np.arange(15) % 2)
