@@ -375,5 +375,5 @@ def test_a_missing_id_in_a_multiindex_raises(ids, twice):
     index = pd.MultiIndex.from_arrays([rows[0], *rows] if twice else rows)
     X = pd.DataFrame({"x": np.arange(15.0)}, index)
     for model in (ESNRegressor(5), ESNSequenceClassifier(5)):
-        with pytest.raises(ValueError, match="index of X contains NaN in place of an id.*row 5"):
+        with pytest.raises(ValueError, match=r"index of X contains NaN in place of an id.*row 5"):
             model.fit(X, np.arange(15) % 2)
