@@ -63,7 +63,7 @@ class Curriculum(ABC):
         if part.weights is not None and not any(np.any(w) for w in part.weights):
             raise ValueError(
                 f"{self} selects no target for epoch {epoch}: all of the selected rows are in the "
-                "washout or have a weight of 0. Set a larger `first`."
+                "washout or have a weight of 0. Begin with more data."
             )
         return part
 

@@ -323,7 +323,7 @@ def test_what_the_test_sees_is_how_far_vectors_are_disturbed(beta, dependent):
         (lambda: alignment(np.full((2, 3, 3), np.nan)), "NaN"),
         (lambda: singular_vector_test(np.ones((2, 3, 3))), "at least 3 factors"),
         (lambda: singular_vector_test(np.ones((3, 3, 2))), r"\(3, 3, 2\)"),
-        (lambda: independence_test([1.0, 2], [1.0, 2, 3]), "x has 2 groups and y 3"),
+        (lambda: independence_test([1.0, 2], [1.0, 2, 3]), "x has 2 groups, and y has 3 groups"),
         (lambda: independence_test([1.0], [1.0]), "at least 2"),
         (lambda: independence_test([1.0, np.inf], [1.0, 2]), "x has shape .* finite"),
         (lambda: independence_test([1.0, 2], [1.0, 2], n_bins=1), "n_bins=1"),

@@ -172,7 +172,7 @@ def test_cells_that_hear_the_future_are_refused(name):
     with pytest.raises(ValueError, match="Cell uses future rows: its steps cannot be taken"):
         temporal_gradient_norms(network, draw(network, 0), ragged(network, 0))
     dropping = StackedCell((LSTMCell(3), LSTMCell(3)), dropout=0.2)
-    with pytest.raises(ValueError, match=r"StackedCell drops states at random.*Use dropout=0"):
+    with pytest.raises(ValueError, match=r"StackedCell has dropout.*Use dropout=0"):
         SimplexDirection().check(dropping)
 
 
