@@ -53,7 +53,7 @@ class Data:
         return len(self.inputs)
 
     def batch(self, index: Array) -> tuple[Batch, Array | None]:
-        """Return the sequences with the given indices as a batch, and their initial states."""
+        """Return the sequences with the indices `index` as a batch, and their initial states."""
         of = [int(i) for i in index]
         batch = make_batch(
             [self.inputs[i] for i in of],
@@ -65,7 +65,7 @@ class Data:
         return batch, None if self.starts is None else self.starts[index]
 
     def picked(self, index: Array) -> Data:
-        """Return the sequences with the given indices as a separate `Data` object."""
+        """Return the sequences with the indices `index` as a separate `Data` object."""
         of = [int(i) for i in index]
         return Data(
             [self.inputs[i] for i in of],
@@ -85,7 +85,7 @@ class Data:
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return all indices in random groups of `size` sequences of similar length."""
+        """Return all indices in groups of `size` with similar lengths, shuffled by `generator`."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

@@ -117,8 +117,8 @@ class GradientControl(Control):
     ) -> tuple[float, Params, Array]:
         """Return the sum of loss and penalty, its gradient, and the final states.
 
-        The parameters are the same as for `Control.loss_and_gradient`; `generator` draws the
-        sampled steps.
+        For `network`, `params`, `batch`, `state` and `generator` see `Control.loss_and_gradient`;
+        the generator draws the sampled steps.
         """
         penalty = partial(control_penalty, network.cell, control=self, generator=generator)
         return loss_and_gradient(network, params, batch, state, control=penalty)

@@ -210,8 +210,9 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     Raises
     ------
     ValueError
-        If a name is unknown, or if the loss cannot be used with the output: "bce" needs "logistic",
-        "cross_entropy" needs "softmax", and "hinge" needs "identity" or "tanh".
+        If a name is unknown, or if the loss cannot be used with the output: binary cross-entropy
+        needs "logistic", cross-entropy needs "softmax", and the hinge loss needs "identity" or
+        "tanh".
 
     Examples
     --------

@@ -156,7 +156,7 @@ def train_least_squares(
     Parameters
     ----------
     network : Network
-        A network with loss "mse" and an output other than "softmax".
+        A network with squared errors as the loss, and an output other than "softmax".
     params : dict of arrays
         Initial weights. Not changed.
     data : Data

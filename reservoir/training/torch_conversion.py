@@ -179,7 +179,7 @@ def _check_weights(network: Network, params: Params) -> None:
         if array.dtype not in (np.float64, np.float32) or array.dtype != params["coef"].dtype:
             raise ValueError(
                 f"{name} is {array.dtype}, and coef is {params['coef'].dtype}. All weights must be "
-                "float64, or all float32. Convert them first, for instance with `module.double()`."
+                "float64, or all float32. Convert them first (double of the module)."
             )
         if not np.isfinite(array).all():
             raise ValueError(

@@ -182,7 +182,7 @@ def test_refusals():
     ):
         train(network, params, data(), adam(0.01), max_iter=3, curriculum=EasyFirst(3))
     washed = [np.where(np.arange(n) < 3, 0.0, 1.0) for n in LENGTHS]
-    with pytest.raises(ValueError, match="no target that counts in epoch 1"):
+    with pytest.raises(ValueError, match="selects no target for epoch 1"):
         GrowingLength(4, first=2).of_epoch(data(washed), 1)
     assert train(network, params, data(), adam(0.01), max_iter=0, curriculum=EasyFirst(3)).losses
     with pytest.raises(TypeError, match=r"curriculum='easy' must be an object of .*curricula"):

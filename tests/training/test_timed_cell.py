@@ -118,7 +118,7 @@ def test_what_the_cell_refuses():
         TimedLeakyCell(3, place=-1)
     with pytest.raises(ValueError, match=r"leak_rate=0\.0 must"):
         TimedLeakyCell(3, leak_rate=0.0)
-    with pytest.raises(ValueError, match="gradient_control keeps the Jacobians"):
+    with pytest.raises(ValueError, match="gradient_control keeps the singular values"):
         GradientControl(0.1).check(cell)
 
 

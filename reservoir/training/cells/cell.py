@@ -146,7 +146,7 @@ class Trace:
         return self.kept.get("slopes")
 
     def take(self, *names: str) -> tuple[Array, ...]:
-        """Remove and return stored arrays by name; a trace serves one backward pass only."""
+        """Remove and return the stored arrays `names`; a trace serves one backward pass only."""
         return tuple(self.kept.pop(name) for name in names)
 
     def copy(self) -> Trace:

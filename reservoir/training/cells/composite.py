@@ -42,8 +42,8 @@ class CompositeCell(Cell):
         for cell in self.cells:
             if not isinstance(cell, Cell):
                 raise TypeError(
-                    f"{cell!r} is not a cell. Pass cell objects, such as LSTMCell(32). Names are "
-                    "allowed only in recipes for estimators, such as `stacked`."
+                    f"{cell!r} is not a cell. Pass objects of classes such as LSTMCell. Names are "
+                    "allowed only in recipes for estimators, such as stacked."
                 )
             if cell.at_even_steps() is not cell:
                 raise ValueError(

@@ -54,7 +54,7 @@ class Recipe:
         for part in self.parts:
             if not isinstance(part, (str, Cell, Recipe)):
                 raise TypeError(
-                    f"{part!r} cannot be a part of `{self.kind}`. Each part must be the name of a "
+                    f"{self.kind}: {part!r} cannot be a part. Each part must be the name of a "
                     "cell, a Cell, or another recipe."
                 )
         self.cell(lambda name: SimpleCell(1))  # raises an error if the cell cannot be created

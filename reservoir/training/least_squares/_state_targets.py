@@ -43,7 +43,7 @@ def inverse_readout(C: Array, penalty: float) -> Array:
 
 
 class _StateTargets:
-    """Target pre-activations f^-1(H*), ``H* = H S + (Z - c - D x) C+'`` clipped to the range of f."""
+    """Target pre-activations f^-1(H*), for ``H* = H S + (Z - c - D x) C+'``, which is clipped."""
 
     def __init__(
         self,
