@@ -1,8 +1,8 @@
-"""Recurrent networks with every weight trained: cells, losses, gradients, optimizers, starts.
+"""Recurrent networks in which every weight is trained: cells, losses, gradients and solvers.
 
-The functions take arrays with time first: inputs (n_steps, n_sequences, n_features). Weights are
-kept by name in a dict. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` wrap these functions
-in scikit-learn estimators.
+The first axis of arrays is time: inputs have shape (n_steps, n_sequences, n_features). Weights are
+stored in a dict from names to arrays. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` wrap
+these functions in scikit-learn estimators.
 """
 
 from reservoir.training import (

@@ -21,13 +21,14 @@ class Data:
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
     weights : sequence of arrays of shape (n_steps_i,), or with `last` of numbers, optional
+        Weight of each target in the loss; 1 by default.
     starts : array of shape (n_sequences, state_size), optional
-        The initial state of each sequence; zeros by default.
+        Initial state of each sequence; zeros by default.
     last : bool, default=False
         Whether each sequence has only one target, for its last step.
     dtype : dtype, optional
-        Of weights and targets; the dtype of the inputs by default, which is float64 where one of
-        their columns contains times.
+        The dtype of targets and weights; by default that of the inputs, which is float64 if one of
+        the input columns contains times.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Data:
         return len(self.inputs)
 
     def batch(self, index: Array) -> tuple[Batch, Array | None]:
-        """Return the sequences of an index as a batch, and their initial states."""
+        """Return the sequences with the indices `index` as a batch, and their initial states."""
         of = [int(i) for i in index]
         batch = make_batch(
             [self.inputs[i] for i in of],
@@ -64,7 +65,7 @@ class Data:
         return batch, None if self.starts is None else self.starts[index]
 
     def picked(self, index: Array) -> Data:
-        """Return the sequences of an index as a separate `Data`."""
+        """Return the sequences with the indices `index` as a separate `Data` object."""
         of = [int(i) for i in index]
         return Data(
             [self.inputs[i] for i in of],
@@ -76,12 +77,15 @@ class Data:
         )
 
     def by_length(self, size: int) -> list[Array]:
-        """Return the indices in groups of `size` with similar lengths, to keep padding small."""
+        """Return all indices in groups of `size` sequences of similar length, in order of length.
+
+        Similar lengths keep the padding small.
+        """
         order = np.argsort([len(X) for X in self.inputs], kind="stable")
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return the indices in groups of `size` of similar length, shuffled by `generator`."""
+        """Return all indices in groups of `size` with similar lengths, shuffled by `generator`."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

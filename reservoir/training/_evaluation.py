@@ -1,4 +1,4 @@
-"""Evaluation of weights on all the data: the loss, a readout solved for, the training record."""
+"""Evaluation of weights on all the data: the loss, the least-squares readout, the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from reservoir.training.losses import invert_output, loss_of
 from reservoir.training.params import Params
 
 _CHUNK_STEPS = 2048  # steps per chunk: no gradient is needed here
-_TAU = 0.05  # for solving for the readout, as in least squares
+_TAU = 0.05  # `tau` of `refit_readout`, the same as in least-squares training
 
 
 @dataclass(eq=False)
@@ -33,11 +33,12 @@ class Training:
         The loss over the training data, including penalties on weights, at the start and after
         each epoch.
     validation_losses : list of float
-        The loss over the validation data, if there is any, without penalties.
+        The loss over the validation data, without penalties, at the start and after each epoch;
+        empty if there are no validation data.
     best_epoch : int
-        Epoch of `params`; 0 is the start.
+        Epoch after which `params` were recorded; 0 is the start.
     trouble : str
-        Reason for ending early, if training did; empty otherwise.
+        Reason why training failed and ended early; empty if it did not.
     optimizer_state : object
         Current state of the optimizer.
 
@@ -62,7 +63,7 @@ class Training:
 
     @property
     def criterion(self) -> list[float]:
-        """Losses that determine the best iterate: on validation data if there is any."""
+        """Losses that determine the best weights: on the validation data, if there are any."""
         return self.validation_losses or self.losses
 
 
@@ -70,7 +71,7 @@ Report = Callable[[Training], None]
 
 
 def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32) -> float:
-    """Return the mean loss over all targets of all sequences.
+    """Return a network's mean loss over all targets of all sequences.
 
     Parameters
     ----------
@@ -100,7 +101,9 @@ def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32
 def refit_readout(
     network: Network, params: Params, data: Data, *, batch_size: int = 32, tau: float = 0.05
 ) -> Params:
-    """Return weights with the readout solved by ridge regression, its penalty chosen by GCV.
+    """Return the weights with a new readout, solved for by ridge regression.
+
+    The ridge penalty is chosen by generalised cross-validation (GCV).
 
     Parameters
     ----------
@@ -110,11 +113,13 @@ def refit_readout(
     data : Data
     batch_size : int, default=32
     tau : float, default=0.05
-        The largest penalty whose score is within a factor ``1 + tau`` of the best one is chosen.
+        Tolerance of the choice: the largest penalty whose GCV score is within a factor ``1 + tau``
+        of the best score is chosen.
 
     Returns
     -------
     dict of arrays
+        The weights, with new values of "coef" and "intercept".
 
     Examples
     --------
@@ -157,7 +162,7 @@ def _run_over(
 
 
 def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.0) -> Params:
-    """Return weights with the readout solved for, with a penalty of at least `least`."""
+    """Return the weights with a readout solved for with a ridge penalty of at least `least`."""
     coef, intercept, chosen = choose_ridge(gram, tau)
     if chosen < least:
         solution = gram.solve(least)
@@ -168,25 +173,25 @@ def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.
 
 @dataclass
 class Evaluator:
-    """Evaluator of the weights after each epoch; records the best in a `Training` and reports it.
+    """Evaluator of the weights after each epoch, which records the best ones in a `Training`.
 
     Parameters
     ----------
     objective : Objective
     data : Data
     validation : Data or None
-        If given, its loss determines which weights are best.
+        Validation data. If given, their loss determines which weights are best.
     batch_size : int
     tol : float
-        Improvements by less than this share of the best loss do not count.
+        Minimal improvement relative to the best loss; smaller improvements do not count.
     refit : bool
         Whether to solve for the readout, if the loss is the squared error.
     report : callable or None
-        Called with the `Training` so far, at the start and after each epoch.
+        Function that is called with the `Training` so far, at the start and after each epoch.
     unchanged : int, default=0
-        Epochs since the last improvement larger than `tol`.
+        Number of epochs since the last improvement larger than `tol`.
     since : int, default=0
-        First epoch whose loss later ones are compared with.
+        First epoch whose loss counts in comparisons with later epochs.
     home : dict of arrays
         The best weights since that epoch.
     """
@@ -203,7 +208,7 @@ class Evaluator:
     home: Params = field(default_factory=dict)
 
     def begin(self, params: Params) -> Training:
-        """Return a `Training` of no epochs, with the losses at the start."""
+        """Return a `Training` of zero epochs, with the losses of the initial weights."""
         done = self._record(params, self._loss(params))
         self.home = done.params
         if self.report is not None:
@@ -211,12 +216,12 @@ class Evaluator:
         return done
 
     def end_epoch(self, done: Training, params: Params) -> Params:
-        """Solve for the readout if that helps, measure the loss, and record the best weights.
+        """Measure the loss after an epoch, record the best weights, and return the current ones.
 
-        Returns the weights from which training continues.
+        With `refit`, the readout is solved for, and the solution is kept if it lowers the loss.
         """
         network = self.objective.network
-        # the loss, with the present readout or the one solved for
+        # the loss, with the present readout or the least-squares one
         refit = self.refit and network.loss == "mse" and network.output != "softmax"
         try:
             loss, gram = _run_over(network, params, self.data, self.batch_size, sums=refit)
@@ -247,11 +252,11 @@ class Evaluator:
         return params
 
     def least(self, done: Training) -> float:
-        """Return the least loss of the epochs that count."""
+        """Return the smallest loss since epoch `since`."""
         return min(done.criterion[self.since :])
 
     def count_from_here(self, done: Training, params: Params) -> None:
-        """Count improvements from the present epoch; the best weights of all epochs are kept."""
+        """Compare later losses only with those from this epoch; keep the best weights of all."""
         self.since, self.unchanged = done.n_epochs, 0
         self.home = {name: array.copy() for name, array in params.items()}
 

@@ -1,4 +1,4 @@
-"""Objective of gradient training: the loss, penalties on weights, gradient control."""
+"""Objective of training by gradients: the loss, penalties on weights, and gradient control."""
 
 from __future__ import annotations
 
@@ -28,16 +28,18 @@ def check_no_dropout(network: Network, solver: str) -> None:
 @saved
 @dataclass(frozen=True)
 class Objective:
-    """The mean loss of a network, an elastic net on its weights, and gradient control.
+    """A network's mean loss with an elastic-net penalty on its weights and gradient control.
 
     Parameters
     ----------
     network : Network
     l1, l2 : float, default=0
-        As in `reservoir.training.regularizers.penalty`.
+        Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
     clip_norm : float or None, default=None
-        Maximal norm of the gradient; longer gradients are scaled to that norm.
+        Maximal norm of the gradient: a gradient with a larger norm is scaled down to it. None: the
+        gradient is not clipped.
     control : Control, optional
+        A method against vanishing gradients.
     """
 
     network: Network
@@ -57,9 +59,9 @@ class Objective:
     def loss_and_gradient(
         self, params: Params, batch: Batch, state: Array | None, generator: np.random.Generator
     ) -> tuple[float, Params, Array]:
-        """Return loss and control penalty on a batch, a descent gradient, and the end states.
+        """Return the loss with the control's penalty, the gradient to follow, and final states.
 
-        The generator is used by the control and by dropout.
+        The elastic-net penalty is not included. The control and dropout use the generator.
         """
         with dropping_out(generator):
             if self.control is None or self.control.idle:
@@ -67,7 +69,7 @@ class Objective:
             return self.control.loss_and_gradient(self.network, params, batch, state, generator)
 
     def gradient(self, params: Params, grads: Params) -> Array:
-        """Return the gradient of loss and elastic net as one vector, clipped to `clip_norm`."""
+        """Return the gradient including the elastic net as one vector, clipped to `clip_norm`."""
         if self.l1 or self.l2:
             _, more = self._penalty(params)
             grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
@@ -85,9 +87,9 @@ class Objective:
         loss: float,
         grads: Params,
     ) -> tuple[Params, OptimizerState] | None:
-        """Return weights and the optimizer's state after a step down the gradient.
+        """Return the weights and the optimizer's state after a step down the gradient.
 
-        None if the loss or the gradient is not finite.
+        The result is None if the loss or the gradient is not finite.
         """
         gradient = self.gradient(params, grads)
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):

@@ -1,4 +1,4 @@
-"""The module that `to_torch` returns; imported only by functions of `torch_conversion`.
+"""The class of the module that `to_torch` returns; imported only inside functions.
 
 The class is defined at module level so that `torch.save` can pickle it.
 """
@@ -11,7 +11,7 @@ import torch
 
 
 class RecurrentModule(torch.nn.Module):
-    """A recurrent layer, a linear readout, and an output function.
+    """Torch module with a recurrent layer, a linear readout, and an output function.
 
     Parameters
     ----------
@@ -19,9 +19,9 @@ class RecurrentModule(torch.nn.Module):
     readout : torch.nn.Linear
     output : torch.nn.Module
     include_input : bool
-        Whether the readout uses [states, inputs].
+        Whether the readout uses [states, inputs] instead of only the states.
     loss : str
-        The loss of the network; kept for `from_torch`.
+        The loss of the network, which is stored for `from_torch`.
     """
 
     def __init__(

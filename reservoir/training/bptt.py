@@ -1,8 +1,8 @@
 """Back-propagation through time: a network's loss on a batch of sequences, and its gradient.
 
 For truncated back-propagation, cut the batch into chunks of steps (`Batch.chunks`), and start each
-chunk from the end state of the previous one. The gradient then stops at the start of a chunk, while
-the state is carried over.
+chunk from the final state of the previous one. The gradient then stops at the start of a chunk,
+while the state is carried over.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ class Network:
     Parameters
     ----------
     cell : Cell
+        The recurrent layers, which compute the state h.
     n_features, n_outputs : int
+        Numbers of input and output columns.
     output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
+        The output function f.
     loss : {"mse", "mae", "bce", "cross_entropy", "hinge"}, default="mse"
+        The loss that is minimised.
     include_input : bool, default=False
-        Whether the readout receives the input after the state.
+        Whether the readout receives the input x as well as the state h.
     coded : bool, default=False
-        Whether inputs are one column, the number of one of n_features symbols, and represent a 1 in
-        that column and zeros elsewhere; not with `include_input`.
+        Whether the input is a single column of integer codes of n_features symbols. Code k
+        represents a one-hot row, with a 1 in column k. Cannot be combined with `include_input`.
 
     Examples
     --------
@@ -72,11 +76,11 @@ class Network:
 
     @property
     def n_channels(self) -> int:
-        """Number of input columns with weights: all except the cell's time column, if any."""
+        """Number of input columns that have weights: all except the time column of a timed cell."""
         return self.cell.n_channels(self.n_features)
 
     def weights(self) -> dict[str, Weight]:
-        """Return the description of each weight array by name, the readout's last."""
+        """Return a dict from weight names to `Weight` descriptions, ending with the readout's."""
         width = self.cell.width + (self.n_channels if self.include_input else 0)
         return {
             **self.cell.weights(self.n_features),
@@ -85,30 +89,34 @@ class Network:
         }
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each weight array by name, the readout's last."""
+        """Return a dict from weight names to shapes, ending with the readout's."""
         return {name: weight.shape for name, weight in self.weights().items()}
 
     def free_of_penalty(self) -> frozenset[str]:
-        """Return the names of weights without penalty: biases, intercept, decays.
+        """Return the names of the weights that are not penalised: biases, intercept and decays.
 
-        The cell declares which these are (`reservoir.training.cells.Weight`).
+        The cell marks its own in their descriptions (`reservoir.training.cells.Weight`).
         """
         return frozenset(name for name, weight in self.weights().items() if weight.free)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Sequences in one array, the shorter ones padded; created by `make_batch`.
+    """Sequences in one array, padded to the length of the longest; created by `make_batch`.
 
     Parameters
     ----------
     inputs : array of shape (n_steps, n_sequences, n_features)
-        Zeros after the end of a sequence.
+        The input sequences, with zeros after the end of each.
     lengths : array of shape (n_sequences,)
+        Number of steps of each sequence, without padding.
     targets : array of shape (n_rows, n_outputs)
+        The targets of all steps that have one.
     rows : array of shape (n_rows,) or None
-        Steps with a target: ``t * n_sequences + sequence``, ascending. None: all of them.
+        Indices ``t * n_sequences + sequence`` of the steps with a target, in ascending order. None:
+        every step has a target.
     weights : array of shape (n_rows,) or None
+        Weight of each target in the loss. None: all weights are 1.
 
     Examples
     --------
@@ -127,21 +135,21 @@ class Batch:
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights of all rows."""
+        """Sum of the weights of all targets."""
         return float(len(self.targets) if self.weights is None else self.weights.sum())
 
     def chunks(self, n_steps: int | None) -> Iterator[Batch]:
-        """Cut into chunks of steps, for truncated gradients.
+        """Cut the batch into chunks of steps, for truncated gradients.
 
         Parameters
         ----------
         n_steps : int or None
-            Steps per chunk. None: one chunk of all steps.
+            Number of steps per chunk. None: one chunk with all steps.
 
         Yields
         ------
         Batch
-            All with the same sequences; a chunk without targets has ``len(targets) == 0``.
+            The next steps of all sequences. A chunk without targets has ``len(targets) == 0``.
         """
         total, n_sequences = self.inputs.shape[:2]
         if n_steps is None or n_steps >= total:
@@ -177,14 +185,14 @@ def make_batch(
     ----------
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
-    weights : sequence of arrays of shape (n_steps_i,), or with `last` numbers, optional
-        Rows of weight 0 drive the network but have no target.
+    weights : sequence of arrays of shape (n_steps_i,), or with `last` of numbers, optional
+        Weight of each target. Rows of weight 0 drive the network but have no target.
     washout : int, default=0
-        Rows at the start of each sequence that have no target.
+        Number of rows at the start of each sequence that have no target.
     last : bool, default=False
         Whether only the last step of a sequence has a target.
     dtype : dtype, optional
-        Of targets and weights; the dtype of the inputs by default.
+        The dtype of targets and weights; by default that of the inputs.
 
     Returns
     -------
@@ -209,7 +217,7 @@ def make_batch(
     padded = np.zeros((n_steps, n, inputs[0].shape[1]), inputs[0].dtype)
     for i, X in enumerate(inputs):
         padded[: len(X), i] = X
-    # steps with a target, sequence by sequence, as rows of the flattened (n_steps, n_sequences)
+    # steps with a target, sequence by sequence, as indices of the flattened (n_steps, n_sequences)
     if last:
         rows = (lengths - 1) * n + np.arange(n)
         values = np.concatenate([np.reshape(Y, (1, -1)) for Y in targets])
@@ -233,20 +241,24 @@ def make_batch(
 
 def _check_pairs(inputs: Sequence[Array], targets: Sequence[Array], last: bool) -> None:
     if len(inputs) != len(targets) or not len(inputs):
-        raise ValueError(f"{len(inputs)} sequences of inputs, {len(targets)} of targets.")
+        raise ValueError(
+            f"There are {len(inputs)} sequences of inputs, but {len(targets)} of targets. "
+            "Both need the same number, at least 1."
+        )
     for i, (X, Y) in enumerate(zip(inputs, targets, strict=True)):
         one = np.ndim(Y) < 2 or (np.ndim(Y) == 2 and len(Y) == 1)
         rows = one if last else (np.ndim(Y) == 2 and len(Y) == len(X))
         if np.ndim(X) != 2 or not rows:
             wanted = "(n_outputs,)" if last else "(n_steps, n_outputs)"
             raise ValueError(
-                f"Sequence {i}: inputs must have shape (n_steps, n_features), targets {wanted}; "
-                f"got {np.shape(X)} and {np.shape(Y)}. Give lists of arrays, one per sequence."
+                f"The inputs of sequence {i} must have shape (n_steps, n_features), and its "
+                f"targets {wanted}; got {np.shape(X)} and {np.shape(Y)}. Pass two lists, with one "
+                "array per sequence."
             )
 
 
 def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
-    """Return the readout's features at the given steps."""
+    """Return the readout's features in the given rows, or in all rows if `rows` is None."""
     H = trace.states[1:].reshape(-1, network.cell.width)
     H = H if rows is None else H[rows]
     if not network.include_input:
@@ -266,13 +278,16 @@ def forward(
     params : dict of arrays
     batch : Batch
     state : array of shape (n_sequences, state_size), optional
+        Initial state of each sequence; zeros by default.
 
     Returns
     -------
     trace : Trace
+        The states of all steps.
     features : array of shape (n_rows, width [+ n_features])
-        The readout's features at steps with a target.
+        The readout's features at the steps with a target.
     scores : array of shape (n_rows, n_outputs)
+        The readout's values at these steps, before the output function.
 
     Examples
     --------
@@ -295,7 +310,7 @@ def forward(
 def loss_value(
     network: Network, params: Params, batch: Batch, state: Array | None = None
 ) -> tuple[float, Array]:
-    """Return the loss on a batch, and the end state of each sequence.
+    """Return the loss on a batch, and the final state of each sequence.
 
     Parameters
     ----------
@@ -332,15 +347,15 @@ def loss_and_gradient(
     *,
     control: Penalty | None = None,
 ) -> tuple[float, Params, Array]:
-    """Return the loss on a batch, its gradient, and the end state of each sequence.
+    """Return the loss on a batch, its gradient, and the final state of each sequence.
 
     Parameters
     ----------
     network, params, batch, state
         As in `forward`. The gradient stops at `state`.
     control : callable, optional
-        ``control(params, trace) -> (value, grads, d_pre)``: a penalty on the states, such as
-        `reservoir.training.gradient_control.control_penalty`; its value is added to the loss.
+        A penalty on the states, ``control(params, trace) -> (value, grads, d_pre)``, such as
+        `reservoir.training.gradient_control.control_penalty`. Its value is added to the loss.
 
     Returns
     -------
@@ -382,20 +397,23 @@ def loss_and_gradient(
 def through_readout(
     network: Network, params: Params, batch: Batch, features: Array, d: Array
 ) -> tuple[Params, Array]:
-    """Propagate a gradient at the scores to the readout's weights and to the states of every step.
+    """Back-propagate the gradient with respect to the scores through the readout.
 
     Parameters
     ----------
     network, params, batch
         As in `forward`.
     features : array of shape (n_rows, width [+ n_features])
+        The readout's features, from `forward`.
     d : array of shape (n_rows, n_outputs)
+        The gradient with respect to the scores.
 
     Returns
     -------
     grads : dict of arrays
-        "coef" and "intercept".
+        The gradient with respect to "coef" and "intercept".
     dH : array of shape (n_steps, n_sequences, width)
+        The gradient with respect to the states, zero at steps without a target.
     """
     readout = {"coef": d.T @ features, "intercept": d.sum(axis=0)}
     width, sides = network.cell.width, batch.inputs.shape[:2]
@@ -414,7 +432,7 @@ def predict(
     state: Array | None = None,
     lengths: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return outputs for inputs.
+    """Return a network's outputs at every step of the inputs.
 
     Parameters
     ----------
@@ -422,13 +440,15 @@ def predict(
     params : dict of arrays
     X : array of shape (n_steps, n_sequences, n_features)
     state : array of shape (n_sequences, state_size), optional
+        Initial state of each sequence; zeros by default.
     lengths : array of shape (n_sequences,), optional
-        Steps of each sequence, where some end before the last step.
+        Number of steps of each sequence, if some are shorter than n_steps.
 
     Returns
     -------
     outputs : array of shape (n_steps, n_sequences, n_outputs)
     end : array of shape (n_sequences, state_size)
+        The final state of each sequence.
 
     Examples
     --------

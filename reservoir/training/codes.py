@@ -1,7 +1,8 @@
-"""Coded inputs: symbols given by their numbers in one column, where the weights have several.
+"""Coded inputs: a single column of integer codes, which stand for one-hot rows.
 
-If a network of `n_features` input columns receives one column of whole numbers below `n_features`,
-number k represents a 1 in column k and 0 elsewhere. The array of all columns is not created.
+If a network whose weights have `n_features` input columns receives a single column of integers from
+0 to `n_features` - 1, code k represents a 1 in column k and 0 elsewhere. The one-hot array is not
+created.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from reservoir._typing import Array
 
 
 def are_codes(X: Array, n_features: int) -> bool:
-    """Whether inputs (..., n_columns) are codes, for weights of n_features columns."""
+    """Return whether inputs (..., n_columns) are codes, if the weights have n_features columns."""
     return X.shape[-1] == 1 < n_features
 
 
@@ -23,26 +24,26 @@ def places_of(X: Array) -> Array:
 
 
 def valid_codes(X: Array, n_features: int) -> Array:
-    """Return which entries are whole numbers from 0 to n_features - 1."""
+    """Return a mask of the entries that are integers from 0 to n_features - 1."""
     return (X >= 0) & (n_features > X) & (np.floor(X) == X)
 
 
 def indicators(X: Array, n_features: int) -> sparse.csr_array:
-    """Return the matrix (n_rows, n_features) with a 1 in each row, for codes (..., 1)."""
+    """Return the sparse one-hot matrix (n_rows, n_features) of codes (..., 1)."""
     places = places_of(X)
     ones, ends = np.ones(len(places), X.dtype), np.arange(len(places) + 1)
     return sparse.csr_array((ones, places, ends), shape=(len(places), n_features))
 
 
 def columns_of(rows: Array, n_features: int) -> Array:
-    """Return rows of inputs with all columns; codes are expanded to columns of 0 and 1."""
+    """Return input rows with all n_features columns; codes are expanded to one-hot rows."""
     return indicators(rows, n_features).toarray() if are_codes(rows, n_features) else rows
 
 
 def mean_and_spread(rows: Array, n_features: int, n_rows: int | None = None) -> tuple[Array, Array]:
-    """Return mean and standard deviation of each column of inputs, (n_features,).
+    """Return the mean and standard deviation of each input column, both of shape (n_features,).
 
-    For codes, `n_rows` may be a larger total number of rows; the others have no symbol.
+    For codes, `n_rows` may exceed ``len(rows)``; the additional rows count as rows with no symbol.
     """
     if not are_codes(rows, n_features):
         return rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)

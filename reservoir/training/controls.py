@@ -15,10 +15,11 @@ __all__ = ["Control"]
 
 
 class Control(ABC):
-    """Base class of methods against vanishing gradients: a penalty, or another descent direction.
+    """Base class of methods against vanishing gradients.
 
-    An instance of a subclass may be the `gradient_control` of a trained network. Subclasses are
-    frozen dataclasses decorated with `reservoir.training.cells.saved`.
+    A control adds a penalty to the loss, or replaces the gradient by another descent direction. An
+    instance of a subclass can be passed as the `gradient_control` of a trained network. Subclasses
+    are frozen dataclasses decorated with `reservoir.training.cells.saved`.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class Control(ABC):
 
     @abstractmethod
     def check(self, cell: Cell) -> None:
-        """Raise if a cell lacks what the control needs.
+        """Check that a cell provides the derivatives or Jacobians that the control needs.
 
         Parameters
         ----------
@@ -51,6 +52,7 @@ class Control(ABC):
         Raises
         ------
         ValueError
+            If it does not.
         """
 
     @abstractmethod
@@ -62,7 +64,7 @@ class Control(ABC):
         state: Array | None,
         generator: np.random.Generator,
     ) -> tuple[float, Params, Array]:
-        """Return the objective on a batch, its gradient or another direction, and the end states.
+        """Return the objective on a batch, its gradient or another direction, and the final states.
 
         Parameters
         ----------
@@ -70,12 +72,16 @@ class Control(ABC):
         params : dict of arrays
         batch : Batch
         state : array of shape (n_sequences, state_size) or None
+            Initial state of each sequence. None: zeros.
         generator : numpy Generator
-            For random numbers, which are drawn again at each update.
+            Source of random numbers, which are drawn again for each update.
 
         Returns
         -------
         value : float
+            The objective: the loss, and the penalty if there is one.
         grads : dict of arrays
+            Its gradient, or the direction that replaces it.
         end : array of shape (n_sequences, state_size)
+            The final state of each sequence.
         """

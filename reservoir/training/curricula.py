@@ -1,4 +1,4 @@
-"""Curricula: data for the first epochs of training, easy or shortened sequences."""
+"""Curricula, which select easy or shortened sequences for the first epochs of training."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Curriculum", "EasyFirst", "GrowingLength"]
 
 
 class Curriculum(ABC):
-    """Base class of curricula, which select the data of the first epochs of `train`.
+    """Base class of curricula, which select the data for the first epochs of `train`.
 
-    Losses are measured on all the data, including data that the curriculum omits, and determine the
-    best weights. Whether training is lost, or has stopped improving, is judged only after the end
-    of the curriculum (see `reservoir.training.trainer.train`).
+    The losses, which determine the best weights, are measured on all the data, including data that
+    the curriculum omits. Whether training is lost, or no longer improves, is determined only after
+    the end of the curriculum (see `reservoir.training.trainer.train`).
 
     Examples
     --------
@@ -33,19 +33,20 @@ class Curriculum(ABC):
 
     @abstractmethod
     def part(self, data: Data, epoch: int) -> Data:
-        """Return the part of `data` to train on in an `epoch` from 1 to `n_epochs`.
+        """Return the part of `data` to train on in `epoch`, which is counted from 1 to `n_epochs`.
 
-        Custom curricula define this method.
+        Subclasses define this method.
         """
 
     def of_epoch(self, data: Data, epoch: int) -> Data:
-        """Return the part of `data` to train on in an `epoch`: all, once the curriculum is over.
+        """Return the part of `data` to train on in `epoch`; all data after `n_epochs` epochs.
 
         Parameters
         ----------
         data : Data
+            All the training data.
         epoch : int
-            From 1.
+            Index of the epoch, counted from 1.
 
         Returns
         -------
@@ -61,8 +62,8 @@ class Curriculum(ABC):
         part = self.part(data, epoch)
         if part.weights is not None and not any(np.any(w) for w in part.weights):
             raise ValueError(
-                f"{self} has no target that counts in epoch {epoch}: its part of the data is in "
-                "the washout, or has weights of 0. Begin with more."
+                f"{self} selects no target for epoch {epoch}: all of the selected rows are in the "
+                "washout or have a weight of 0. Begin with more data."
             )
         return part
 
@@ -74,12 +75,12 @@ class EasyFirst(Curriculum):
     Parameters
     ----------
     n_epochs : int
-        Epochs until all sequences are used: the share of sequences grows linearly.
+        Number of epochs before all sequences are used; the share of sequences grows linearly.
     first : float in (0, 1], default=0.1
-        Share of the sequences in the first epoch.
+        Share of the sequences that is used in the first epoch.
     difficulty : callable, optional
-        ``difficulty(inputs, targets)`` returns a number for a sequence, larger for harder ones. By
-        default its length.
+        Function ``difficulty(inputs, targets)`` that returns a number for a sequence, which is
+        larger for harder sequences. By default, it is the length of the sequence.
 
     Raises
     ------
@@ -125,7 +126,10 @@ class EasyFirst(Curriculum):
         found = np.array([float(self.difficulty(X, y)) for X, y in pairs])
         if np.isnan(found).any():
             k = int(np.argmax(np.isnan(found)))
-            raise ValueError(f"difficulty is NaN for sequence {k}: it must be a number for each.")
+            raise ValueError(
+                f"difficulty returned NaN for sequence {k}. It must return a number for each "
+                "sequence."
+            )
         return found
 
 
@@ -136,15 +140,16 @@ class GrowingLength(Curriculum):
     Parameters
     ----------
     n_epochs : int
-        Epochs until whole sequences are used: the number of steps grows linearly, up to the longest
-        sequence.
+        Number of epochs before whole sequences are used; the number of steps grows linearly, up to
+        the length of the longest sequence.
     first : int
-        Steps per sequence in the first epoch.
+        Number of steps per sequence in the first epoch.
 
     Raises
     ------
     TypeError, ValueError
-        If a number is outside its range; in training, if sequences have only a target at the end.
+        If a number is outside its range. In training, if each sequence has only one target, for its
+        last step.
 
     Examples
     --------
@@ -168,8 +173,8 @@ class GrowingLength(Curriculum):
         """Return the first steps of all sequences of `data`, as many as the `epoch` uses."""
         if data.last:
             raise ValueError(
-                "GrowingLength cuts sequences, but here each has only one target, for its last "
-                "step. Use EasyFirst."
+                "GrowingLength shortens sequences, but here each sequence has only one target, for "
+                "its last step. Use EasyFirst."
             )
         longest = max(len(X) for X in data.inputs)
         grown = (longest - self.first) * (epoch - 1) / self.n_epochs

@@ -30,7 +30,10 @@ def run_gated_loop(
     exog: Array | None = None,
     clip: Any = None,
 ) -> tuple[Array, Array, int]:
-    """Run in closed loop, as `run_closed_loop`; also return the number of valid steps."""
+    """Run a network in closed loop, as `run_closed_loop` does for a reservoir.
+
+    Returns the outputs, the final state, and the number of valid steps.
+    """
     dtype = params["coef"].dtype
     if not callable(readout):
         coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)
@@ -62,9 +65,10 @@ def run_gated_loop(
 
 
 def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool = False) -> Array:
-    """Return the fixed point reached from zeros with constant input; warn and return zeros if none.
+    """Return the fixed point that a cell reaches from zeros with the constant input u.
 
-    Without weights the result is zeros.
+    If it reaches none, a warning is given and the result is zeros. If `params` is None, the result
+    is zeros, too.
     """
     found = cell.before(u, np.zeros(cell.state_size, u.dtype))
     if params is None or not cell.state_size:
@@ -86,8 +90,8 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
             return found
     if not quiet:
         warnings.warn(
-            f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
-            "first row; starting from zeros.",
+            f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps with the '
+            "first row as constant input. The run starts from zeros.",
             ConvergenceWarning,
             stacklevel=caller_level(),
         )

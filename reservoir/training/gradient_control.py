@@ -1,8 +1,8 @@
 """Gradient control: a penalty that keeps singular values of the step Jacobians near 1.
 
-The gradient over k steps is a product of k Jacobians J(t) = dh(t) / dh(t-1). A penalty on their
-singular values, added to the loss, keeps the product from vanishing and from exploding.
-`jacobian_product_norms` measures the result.
+The gradient over k steps contains a product of k step Jacobians, J(t) = dh(t) / dh(t-1). A penalty
+on their singular values, which is added to the loss, prevents the product from vanishing or
+exploding. `jacobian_product_norms` measures the norm of the product.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from reservoir.training.params import Params
 __all__ = ["GradientControl", "control_penalty", "jacobian_product_norms", "step_jacobians"]
 
 _KINDS = ("both", "interval", "rms")
-_STEPS_PER_SAMPLE = 400  # an SVD of 64 x 64 costs as much as 50 to 100 steps forward and back
+_STEPS_PER_SAMPLE = 400  # an SVD of 64 x 64 costs as much as 50 to 100 forward and backward steps
 
 
 @saved
 @dataclass(frozen=True)
 class GradientControl(Control):
-    """Bounds on the singular values of the step Jacobians, and the weight of the penalty.
+    """Penalty that keeps the singular values of the step Jacobians J(t) = dh(t) / dh(t-1) near 1.
 
-    There are two penalties [1]_. They are averaged over sampled steps, so that a weight has the
+    There are two penalties [1]_. They are averaged over sampled steps, so that `weight` has the
     same meaning for series of any length:
 
     - interval, (4.18): half the sum of the squares by which singular values fall below `low` or
@@ -42,17 +42,18 @@ class GradientControl(Control):
     Parameters
     ----------
     weight : float >= 0, default=0.1
-        Factor of the penalty in the objective.
+        Factor by which the penalty is multiplied in the objective.
     kind : {"both", "interval", "rms"}, default="both"
-        "rms" needs no singular value decomposition.
+        The penalty to use; "both" is the sum of the two. "rms" needs no singular value
+        decomposition.
     low, high : float, default=0.9 and 1.1
-        The interval, 0 <= low <= high; the defaults are the values of [1]_.
+        Bounds of the interval, with 0 <= low <= high; the defaults are the values used in [1]_.
     target : float > 0, default=1.0
-        The root mean square. With a value other than 1 the product vanishes or explodes in the mean
-        [1]_ (4.17).
+        The root mean square of the singular values that "rms" aims at. With a value other than 1,
+        the product of the Jacobians vanishes or explodes on average [1]_ (4.17).
     n_samples : int or None, default=None
-        Number of (step, sequence) pairs drawn for each update. None draws one in 400, at least one.
-        For the cost of a sample see Notes.
+        Number of (step, sequence) pairs that are drawn for each update. None: one in 400 pairs is
+        drawn, and at least one. For the cost of a sample, see Notes.
 
     Raises
     ------
@@ -61,13 +62,13 @@ class GradientControl(Control):
 
     Notes
     -----
-    A sample of "both" or "interval" takes a singular value decomposition, cubic in n_units: about
-    0.5 ms for 64 units, which on short chunks adds half a millisecond to each update. "rms" takes a
-    tenth of that.
+    With "both" or "interval", each sample needs a singular value decomposition, whose cost is cubic
+    in n_units. It takes about 0.5 ms for 64 units; on short chunks, with one sample each, this adds
+    half a millisecond to each update. "rms" takes a tenth of that.
 
-    A weight of 0.1 keeps the singular values close to their bounds, and suits tasks that need
+    A weight of 0.1 keeps the singular values close to their bounds. This suits tasks that need
     memory more than sharp decisions: if all singular values are near 1, no unit is near saturation.
-    For a classifier use 0.01 or less.
+    For a classifier, use 0.01 or less.
 
     References
     ----------
@@ -103,7 +104,7 @@ class GradientControl(Control):
         return self.weight == 0
 
     def check(self, cell: Cell) -> None:
-        """Raise if `cell` does not provide its step Jacobians, or their derivative."""
+        """Raise an error if `cell` does not provide its step Jacobians, or their derivative."""
         cell.check_controllable()
 
     def loss_and_gradient(
@@ -114,10 +115,10 @@ class GradientControl(Control):
         state: Array | None,
         generator: np.random.Generator,
     ) -> tuple[float, Params, Array]:
-        """Return loss and penalty, their gradient, and the end states.
+        """Return the sum of loss and penalty, its gradient, and the final states.
 
-        `network`, `params`, `batch`, `state` and `generator` as in `Control.loss_and_gradient`;
-        the generator draws the steps.
+        For `network`, `params`, `batch`, `state` and `generator` see `Control.loss_and_gradient`;
+        the generator draws the sampled steps.
         """
         penalty = partial(control_penalty, network.cell, control=self, generator=generator)
         return loss_and_gradient(network, params, batch, state, control=penalty)
@@ -132,41 +133,42 @@ def control_penalty(
 ) -> tuple[float, Params, Array | None]:
     """Return a penalty on the singular values of sampled step Jacobians, and its gradient.
 
-    With G = dK/dJ and J = diag(1 - a) + diag(a f'(z)) W, the gradient has a direct part at W,
-    diag(a f') G, and another at z, a f''(z) * rowsum(G * W) (`Cell.jacobian_gradient`). Pass the
-    second to `Cell.backward` as `d_pre`, which propagates it to W_in, bias, W and back through
-    time::
+    Let J = diag(1 - a) + diag(a f'(z)) W be the step Jacobian, K the penalty, and G = dK/dJ. The
+    gradient has a direct part with respect to W, diag(a f') G, and a part with respect to the
+    pre-activations z, a f''(z) * rowsum(G * W) (`Cell.jacobian_gradient`). Pass the second part to
+    `Cell.backward` as `d_pre`, to propagate it to W_in, bias, W and back through time::
 
         value, direct, d_pre = control_penalty(cell, params, trace, control, generator)
         grads, _, _ = cell.backward(params, trace, dH, d_pre=d_pre)
         grads["W"] += direct["W"]
 
-    This is the exact gradient. The source [1]_ (4.20) to (4.23) treats h(t-1) as a constant; with
-    that, the test error of a student network of 16 units was 5 to 12 % higher on each of three
-    seeds.
+    This is the exact gradient. Equations (4.20) to (4.23) of [1]_ treat h(t-1) as a constant; with
+    that approximation, the test error of a student network of 16 units was 5 to 12 % higher on each
+    of three seeds.
 
     Parameters
     ----------
     cell : Cell
-        A cell that provides its step Jacobians, such as `SimpleCell` with or without a leak, with
-        an activation that provides its curvature; at the corners of relu f'' is taken as 0.
+        A cell that provides its step Jacobians, such as `SimpleCell` with or without a leak. Its
+        activation must provide its second derivative f'', which is taken as 0 at corners (relu).
     params : dict of arrays
     trace : Trace
-        From `cell.forward` with these weights. Not changed.
+        The result of `cell.forward` with these weights. Not changed.
     control : GradientControl
+        The penalty and its weight.
     generator : numpy Generator
-        Draws the steps, without replacement; padding is excluded.
+        Source of random numbers. Steps are drawn without replacement, and padding is excluded.
 
     Returns
     -------
     value : float
-        `control.weight` times the mean of the penalty over the sampled steps: an unbiased estimate
-        of the mean over all steps.
+        `control.weight` times the mean of the penalty over the sampled steps, which is an unbiased
+        estimate of the mean over all steps.
     grads : dict of arrays
-        The direct part of its gradient, by name: for `SimpleCell` "W" (n_units, n_units).
+        The direct part of the gradient, by weight name: for `SimpleCell`, "W" (n_units, n_units).
     d_pre : array of shape (n_steps, n_sequences, n_units) or None
-        The gradient at the pre-activations, zero at steps not drawn; None where the activation is
-        piecewise linear.
+        The gradient with respect to the pre-activations, zero at steps that were not drawn; None if
+        the activation is piecewise linear.
 
     Raises
     ------
@@ -208,17 +210,17 @@ def control_penalty(
 def step_jacobians(
     cell: Cell, params: Params, trace: Trace, steps: ArrayLike, sequences: ArrayLike
 ) -> Array:
-    """Return Jacobians of steps, ``J(t) = dh(t) / dh(t-1) = diag(1 - a) + diag(a f'(z(t))) W``.
+    """Return step Jacobians, ``J(t) = dh(t) / dh(t-1) = diag(1 - a) + diag(a f'(z(t))) W``.
 
     Parameters
     ----------
     cell : Cell
-        A cell that provides them, such as `SimpleCell`.
+        A cell that provides its step Jacobians, such as `SimpleCell`.
     params : dict of arrays
     trace : Trace
-        From `cell.forward` with these weights.
+        The result of `cell.forward` with these weights.
     steps, sequences : arrays of int, shape (n,)
-        Pairs of a step, counted from 0, and a sequence.
+        Indices of the steps, counted from 0, and of the sequence to which each step belongs.
 
     Returns
     -------
@@ -227,7 +229,7 @@ def step_jacobians(
     Raises
     ------
     ValueError
-        If the cell does not provide them.
+        If the cell does not provide its step Jacobians.
 
     Examples
     --------
@@ -246,7 +248,7 @@ def step_jacobians(
 def _draw(
     lengths: Array, n_samples: int | None, generator: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Return steps and sequences of drawn pairs; padding is excluded."""
+    """Return the steps and sequences of randomly drawn pairs; padding is excluded."""
     ends = np.cumsum(lengths)
     total = int(ends[-1])
     count = max(1, total // _STEPS_PER_SAMPLE) if n_samples is None else n_samples
@@ -285,11 +287,11 @@ def jacobian_product_norms(
     norm: str = "spectral",
     state: Array | None = None,
 ) -> Array:
-    """Return the logarithm of the norm of the product of step Jacobians, for each depth.
+    """Return the log norms of the products of the last 1, 2, ..., `depth` step Jacobians.
 
-    Entry k - 1 is ``log ||J(T) J(T-1) ... J(T-k+1)||``: how strongly the last state depends on the
-    state k steps before. It shows whether gradients vanish or explode, and after how many steps
-    [1]_.
+    Entry k - 1 is ``log ||J(T) J(T-1) ... J(T-k+1)||``, which measures how strongly the last state
+    depends on the state k steps before. It shows whether gradients vanish or explode, and after how
+    many steps [1]_.
 
     Parameters
     ----------
@@ -297,28 +299,30 @@ def jacobian_product_norms(
         Any cell that has a state and runs forwards only. The state of an LSTM is [h, c].
     params : dict of arrays
     X : array of shape (n_steps, n_features)
-        The input; the product runs backwards from its last step.
+        The input sequence; the products extend backwards in time from its last step.
     depth : int, at most n_steps, default=None
-        Number of factors; n_steps by default.
+        Maximal number of factors; n_steps by default.
     norm : {"spectral", "frobenius"}, default="spectral"
+        The matrix norm.
     state : array of shape (state_size,), optional
         Initial state; zeros by default.
 
     Returns
     -------
     array of shape (depth,)
-        Natural logarithms, which neither overflow nor underflow; -inf once a product is zero.
+        Natural logarithms of the norms, computed without overflow or underflow; -inf from the first
+        product that is zero.
 
     Raises
     ------
     ValueError
-        If `depth` exceeds the steps of X, X is not two-dimensional or not finite, or the cell has
-        no state that is computed from the previous one.
+        If `depth` exceeds the number of steps of X, if X is empty, not two-dimensional or not
+        finite, or if the cell has no state that is computed from the previous one.
 
     See Also
     --------
-    reservoir.plotting.jacobian_norms : Plots them.
-    reservoir.stability.lyapunov_exponents : The slope that they converge to.
+    reservoir.plotting.jacobian_norms : Plots these norms.
+    reservoir.stability.lyapunov_exponents : The largest exponent is the slope they converge to.
 
     References
     ----------
@@ -327,7 +331,7 @@ def jacobian_product_norms(
 
     Examples
     --------
-    In a linear network with singular values 0.5, halved at each step:
+    In a linear network whose singular values are all 0.5, the norm is halved at each step:
 
     >>> import numpy as np
     >>> from reservoir.training.cells import SimpleCell
@@ -342,17 +346,18 @@ def jacobian_product_norms(
     if not cell.causal or not cell.state_size:
         why = "uses future rows" if cell.state_size else "has no state"
         raise ValueError(
-            f"{type(cell).__name__} {why}: there is no Jacobian from one state to the next. Give a "
+            f"{type(cell).__name__} {why}: there is no Jacobian from one state to the next. Use a "
             "recurrent cell that runs forwards only."
         )
     inputs = np.asarray(X, dtype=next(iter(params.values())).dtype)
     if inputs.ndim != 2 or not len(inputs) or not np.isfinite(inputs).all():
         raise ValueError(
-            f"X has shape {inputs.shape}; it must be (n_steps, n_features), not empty and finite."
+            f"X has shape {inputs.shape}. It must have shape (n_steps, n_features), at least one "
+            "step, and only finite values."
         )
     k = len(inputs) if depth is None else check_count("depth", depth)
     if k > len(inputs):
-        raise ValueError(f"depth={k} must be at most n_steps={len(inputs)}. Give a longer X.")
+        raise ValueError(f"depth={k} must be at most n_steps={len(inputs)}. Pass a longer X.")
     lead, tail = inputs[: len(inputs) - k], inputs[len(inputs) - k :]
     start = None if state is None else np.asarray(state, dtype=inputs.dtype)[None]
     states = _states_along(cell, params, lead, tail, start)
@@ -384,7 +389,7 @@ def _states_along(
 
 
 def _times_jacobian(cell: Cell, params: Params, row: Array, state: Array, P: Array) -> Array:
-    """Return P J for one step: each row of P is back-propagated as a separate sequence."""
+    """Return P J for one step, by back-propagating each row of P as a separate sequence."""
     m = len(P)
     X = np.ascontiguousarray(np.broadcast_to(row, (1, m, len(row))))
     trace = cell.forward(params, X, np.ascontiguousarray(np.broadcast_to(state, (m, len(P)))))

@@ -1,8 +1,9 @@
-"""Random initial weights of a network, by name and shape.
+"""Random initial weights of a network.
 
 The cell describes each array of weights (`reservoir.training.cells.Weight`). Gates are blocks of
-rows, and each block is drawn as a separate matrix, with its own fans, orthogonality or spectral
-radius. To add a scheme, write a function that draws one matrix, and add a line to `INITIALIZERS`.
+rows, and each block is drawn as a separate matrix, to which fan-in and fan-out, orthogonality and
+the spectral radius refer. To add a scheme, write a function that draws one matrix, and add an entry
+to `INITIALIZERS`.
 
 Examples
 --------
@@ -35,9 +36,9 @@ from reservoir.training.params import Params
 
 __all__ = ["INITIALIZERS", "Scheme", "initialize"]
 
-# Names get children of the generator in this order, whether a cell has them or not.
+# Each name is assigned a child generator in this order, whether or not a cell has such a weight.
 _ORDER = ("W_in", "W", "bias", "coef", "intercept", "peephole", "bias_recurrent")
-# Roles of bare shapes with one of these names.
+# Roles of weights with one of these names that are described by a bare shape.
 _ROLES = {"W": "recurrent", "coef": "readout", "peephole": "diagonal"}
 _GATED = ("W_in", "W", "bias")
 _LSTM_GATES, _FORGET = 4, 1  # input, forget, candidate, output
@@ -77,25 +78,26 @@ def _orthogonal(shape: tuple[int, int], rng: np.random.Generator, options: Optio
 def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
     if shape[0] != shape[1]:
         raise ValueError(
-            f'init="spectral" needs square recurrent matrices; a layer between states has one of '
-            f'shape {shape}. Use "orthogonal", or layers of equal size.'
+            f'init="spectral" needs square recurrent matrices, but the cell has a recurrent matrix '
+            f'of shape {shape}. Use "orthogonal", or layers of equal size.'
         )
     W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
     return np.asarray(scale_to_spectral_radius(dense(W), options.spectral_radius))
 
 
 class Scheme(NamedTuple):
-    """Functions that draw the matrices of a network.
+    """An initialization scheme: functions that draw the weights of a network.
 
     Attributes
     ----------
     recurrent : callable, ``recurrent(shape, generator, options) -> matrix``
-        Draws a gate's block of recurrent weights; the options are parameters of `initialize`.
+        Function that draws the block of recurrent weights of a gate; `options` contains parameters
+        of `initialize`.
     dense : callable, ``dense(shape, generator, options) -> matrix``
-        Draws any other matrix: a gate's block of input weights, the readout.
+        Function that draws any other matrix: the block of input weights of a gate, or the readout.
     vector : callable or None
-        Draws biases and peepholes, as matrices of one row each; None: zeros. Weights that change
-        time constants are always initialised to zeros.
+        Function that draws a bias or the peepholes, as a matrix with one row. None: these are
+        zeros. Weights that change time constants are always initialised to zeros.
     """
 
     recurrent: Draw
@@ -128,58 +130,66 @@ def initialize(
 ) -> Params:
     """Draw initial weights of a recurrent network.
 
+    The schemes are:
+
     "glorot" [1]_
-        Uniform, with variance 2 / (fan_in + fan_out), per gate.
+        For each gate, uniform with variance 2 / (fan_in + fan_out).
     "he" [2]_
-        Normal, with variance 2 / fan_in, per gate: for rectifiers.
+        For each gate, normal with variance 2 / fan_in; intended for rectifiers.
     "orthogonal" [3]_
-        Each gate's recurrent matrix is orthogonal, uniformly at random; if it is not square
-        (between layers of different sizes), its rows or columns are orthonormal. Other matrices as
-        for "glorot".
+        Each gate's recurrent matrix is a uniformly random orthogonal matrix. If it is not square
+        (between layers of different sizes), its rows or columns are orthonormal. Other matrices are
+        drawn as with "glorot".
     "spectral" [4]_
         Each gate's recurrent matrix has `in_degree` connections per unit and spectral radius
-        `spectral_radius`; other matrices as for "glorot" (the source sets them by the problem). A
-        recurrent matrix that is not square raises an error, since it has no spectral radius.
+        `spectral_radius`. Other matrices are drawn as with "glorot" ([4]_ adapts them to the
+        problem). A recurrent matrix that is not square raises an error, since it has no spectral
+        radius.
     "normal"
-        All weights and biases from N(0, scale^2).
+        All weights and biases are drawn from N(0, scale^2).
 
-    Biases and peepholes are 0 with all schemes but "normal".
+    Biases and peepholes are 0 with all schemes except "normal".
 
     Parameters
     ----------
     weights : mapping of str to Weight
-        As returned by `Network.weights`. Parts of a composite cell, whose weights share the name
-        before the dot, are drawn one after the other. A bare shape is interpreted by its name, as a
-        weight of a simple cell, or with `n_gates` of an LSTM or a GRU.
+        Descriptions of the weights by name, as returned by `Network.weights`. The parts of a
+        composite cell, whose weights have the same prefix before the dot, are drawn one after the
+        other. A bare shape is interpreted by its name, as a weight of a simple cell or, with
+        `n_gates`, of an LSTM or a GRU.
     scheme : {"glorot", "he", "orthogonal", "spectral", "normal"}, default="glorot"
+        The initialization scheme.
     n_gates : int, default=1
-        Gates of bare shapes ``W_in``, ``W`` and ``bias``; 4 means an LSTM, whose second gate is the
-        forget gate.
+        Number of gates of ``W_in``, ``W`` and ``bias``, if these are bare shapes; 4 means an LSTM,
+        whose second gate is the forget gate.
     gain : float, above 0, default=1.0
-        Factor of the matrices with "glorot", "he" and "orthogonal".
+        Factor by which matrices are multiplied with "glorot", "he" and "orthogonal".
     spectral_radius : float, at least 0, default=1.1
+        Spectral radius of each recurrent matrix with "spectral".
     in_degree : int or float in (0, 1], default=15
-        Connections per unit, or a density; an integer is capped at `n_units`.
+        Number of connections per unit with "spectral", or their density; an integer is capped at
+        `n_units`.
     scale : float, at least 0, default=0.1
+        Standard deviation with "normal".
     forget_bias : float, default=1.0
-        Added to the bias of a forget gate, such as the LSTM's, so that cells keep their state until
-        the gate is trained [5]_.
+        Number that is added to the bias of a forget gate, such as the LSTM's, so that cells keep
+        their state until the gate is trained [5]_.
     dtype : {float64, float32}, default=float64
-        Numbers are drawn in float64 and rounded.
+        The dtype of the weights, which are drawn in float64 and rounded.
     random_state : None, int, Generator or RandomState, default=None
-        Seed. Each array is drawn from a separate generator: a change of one does not affect the
-        others.
+        Seed. Each array is drawn from a separate generator, so that a change of one array does not
+        affect the other arrays.
 
     Returns
     -------
     dict of arrays
-        In the order of `weights`.
+        The weights by name, in the order of `weights`.
 
     Raises
     ------
     TypeError, ValueError
-        If the scheme is unknown or does not fit the shape of a recurrent matrix, a number is
-        outside its range, or the number of rows of a matrix is not a multiple of `n_gates`.
+        If the scheme is unknown or does not fit the shape of a recurrent matrix, if a number is
+        outside its range, or if the number of rows of a matrix is not a multiple of `n_gates`.
 
     References
     ----------
@@ -227,14 +237,17 @@ def initialize(
 
 
 def _as_weight(name: str, weight: Weight | tuple[int, ...], n_gates: int) -> Weight:
-    """Return the description of a weight; a bare shape is interpreted by its name."""
+    """Return the description of a weight, which is inferred from the name for a bare shape."""
     if isinstance(weight, Weight):
         return weight
     shape, n_blocks = tuple(weight), n_gates if name in _GATED else 1
     if len(shape) not in (1, 2):
-        raise ValueError(f"{name} has shape {shape}; it must be a vector or a matrix.")
+        raise ValueError(f"{name} has shape {shape}, but it must be a vector or a matrix.")
     if shape[0] % n_blocks:
-        raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_blocks}.")
+        raise ValueError(
+            f"{name} has {shape[0]} rows, but the number of rows must be a multiple of "
+            f"n_gates={n_blocks}."
+        )
     if name == "W" and shape[0] != n_blocks * shape[1]:
         raise ValueError(
             f"W must have shape ({n_blocks * shape[1]}, {shape[1]}) with n_gates={n_blocks}; got "

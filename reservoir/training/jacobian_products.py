@@ -1,8 +1,8 @@
 """Comparison of products of step Jacobians with products of random matrices.
 
-The gradient over k steps is a product of k Jacobians. If the singular vectors of successive factors
-are unrelated, the singular values alone determine how the norm of the product grows. The tests of
-this module examine whether they are unrelated.
+The gradient over k steps contains a product of k step Jacobians. If the singular vectors of
+successive factors are unrelated, the singular values alone determine how the norm of the product
+grows. The tests of this module examine whether the singular vectors are unrelated.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IndependenceTest:
-    """Result of a test of independence, with independence as the null hypothesis.
+    """Result of a test whose null hypothesis is that two variables are independent.
 
     Parameters
     ----------
     statistic : float >= 0
-        The L1 distance of the joint histogram from the product of the marginal histograms: 0 for
-        independence, and large for dependence.
+        The L1 distance between the joint histogram and the product of the marginal histograms: near
+        0 for independence, and large for dependence.
     threshold : float
-        Value that the statistic of independent pairs exceeds with a probability of at most `level`,
-        by the limit law of Gretton and Györfi.
+        Critical value, which the statistic of independent pairs exceeds with a probability of at
+        most `level`, according to the limit law of Gretton and Györfi.
     pvalue : float in (0, 1]
-        The share of permutations of the pairs with a statistic at least as large.
+        The share of permutations of the pairs whose statistic is at least as large.
 
     Examples
     --------
@@ -58,24 +58,26 @@ def norm_bounds(
 ) -> tuple[float, float]:
     """Return bounds on the expected spectral norm of a random matrix whose elements have mean 0.
 
-    For independent normal elements of standard deviation s, with c(k) the mean of a chi variable of
-    k degrees of freedom, which is a little less than sqrt(k) (Gordon [2]_)::
+    For independent normal elements of standard deviation s, the mean norm is bounded [2]_ by ::
 
         s c(m n) / sqrt(min(m, n))  <=  E ||M||  <=  s (c(m) + c(n))
 
-    For any elements of variance s^2 and mean 0 the root mean square is bounded [1]_ (4.9)::
+    where c(k) is the mean of a chi variable with k degrees of freedom, which is slightly less than
+    sqrt(k). For any elements with variance s^2 and mean 0, the root mean square of the norm is
+    bounded [1]_ (4.9) by ::
 
         s sqrt(max(m, n))  <=  sqrt(E ||M||^2)  <=  s sqrt(m n)
 
     Parameters
     ----------
     n_rows, n_columns : int >= 1
+        Numbers m of rows and n of columns.
     scale : float >= 0, default=1.0
         The standard deviation s of an element.
     normal : bool, default=True
-        Whether the elements are independent and normal, in which case the mean norm is bounded.
-        False allows any distribution, with or without dependence, and bounds the root mean square
-        of the norm.
+        Whether the elements are independent and normal, in which case the bounds are for the mean
+        norm. If False, any distribution is allowed, with or without dependence, and the bounds are
+        for the root mean square of the norm.
 
     Returns
     -------
@@ -84,14 +86,14 @@ def norm_bounds(
     Raises
     ------
     TypeError, ValueError
-        If a size is less than 1 or the scale negative.
+        If `n_rows` or `n_columns` is less than 1, or if `scale` is negative.
 
     Notes
     -----
-    The source states the second pair of bounds for E ||M|| itself. The upper one is valid for it,
-    the lower one is not: for a matrix that is 0 with probability 3/4, and otherwise twice an
-    orthogonal matrix of either sign, E ||M|| is half of the lower bound. For a single normal
-    element it is .798 s.
+    [1]_ states the second pair of bounds for E ||M|| itself. For this mean, the upper bound is
+    valid, but the lower bound is not: for a matrix that is 0 with probability 3/4, and otherwise
+    plus or minus twice an orthogonal matrix, E ||M|| is half of the lower bound. For a single
+    normal element, E ||M|| is .798 s, while the lower bound is s.
 
     References
     ----------
@@ -120,21 +122,21 @@ def norm_bounds(
 def unrelated_growth(singular_values: ArrayLike) -> Array:
     """Return the growth rate of a vector under matrices whose singular vectors are unrelated.
 
-    The rate is ``E log ||J x|| / ||x||`` for J with these singular values, applied after a random
-    rotation. A product of k such matrices changes the logarithm of a vector's norm by k times their
-    mean rate on average, with a spread that grows only as sqrt(k). The rate is 0 for orthogonal
-    matrices. Otherwise it is less than the logarithm of the root mean square s of the singular
-    values, by about ``var(s_i^2) / (2 s^4 (n + 2))``.
+    The rate is ``E log (||J x|| / ||x||)``, where J has the given singular values and is applied
+    after a random rotation. On average, a product of k such matrices changes the logarithm of a
+    vector's norm by k times their mean rate, with a spread that grows only as sqrt(k). The rate is
+    0 for orthogonal matrices. Otherwise, it is less than the logarithm of the root mean square s of
+    the singular values, by about ``var(s_i^2) / (2 s^4 (n + 2))``.
 
     Parameters
     ----------
     singular_values : array of shape (..., n)
-        Singular values of one matrix or many; none negative.
+        Singular values of one or more matrices; none may be negative.
 
     Returns
     -------
     array of shape (...)
-        Natural logarithms, per factor; -inf for a matrix of zeros.
+        Natural logarithm of the growth per factor; -inf for a matrix of zeros.
 
     Raises
     ------
@@ -143,20 +145,21 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
 
     See Also
     --------
-    reservoir.training.gradient_control.jacobian_product_norms : Norms of a network's product, whose
-        slope can be compared with this rate.
+    reservoir.training.gradient_control.jacobian_product_norms : Log norms of the products of a
+        network's step Jacobians, whose slope can be compared with this rate.
 
     Notes
     -----
-    The source [1]_ (4.17) requires a root mean square of 1, and states that the gradient then does
-    not vanish at any depth. This is true of the *mean* of the squared norm, which is 1 at every
-    depth, but is dominated by rare large products. For normal matrices with n = 64 and root mean
-    square 1 the typical norm falls by 1/128 per step: to 4e-4 over 1000. The narrow interval helps
-    because it leaves the squared singular values little variance.
+    [1]_ (4.17) requires a root mean square of 1, and states that the gradient then does not vanish
+    at any depth. This is true of the *mean* of the squared norm, which is 1 at every depth, but
+    which is dominated by rare large products. For normal matrices with n = 64 and root mean square
+    1, the logarithm of the typical norm falls by 1/128 per step, so that the norm falls to 4e-4
+    over 1000 steps. A narrow interval of singular values helps, because their squares then have
+    little variance.
 
-    With s scaled to 1 the rate is ``1/2`` of the integral over t > 0 of
+    With s scaled to 1, the rate is half the integral over t > 0 of
     ``((1 + 2 t)^(-n/2) - prod_i (1 + 2 t s_i^2)^(-1/2)) / t``, since the mean of the logarithm of a
-    sum of squares of normal variables is an integral over its Laplace transform.
+    sum of squares of normal variables is an integral over the sum's Laplace transform.
 
     References
     ----------
@@ -176,8 +179,8 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
     if values.ndim == 0 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
         made = code("singular_values = np.linalg.svd(J, compute_uv=False)")
         raise ValueError(
-            f"singular_values of shape {values.shape} must be (..., n), not empty, finite, and not "
-            f"negative. Compute them by {made}."
+            f"singular_values has shape {values.shape}. It must be a non-empty array (..., n) of "
+            f"finite values that are not negative. Compute them by {made}."
         )
     n, largest = values.shape[-1], values.max(axis=-1, keepdims=True)
     relative = values / np.where(largest > 0, largest, 1)
@@ -196,33 +199,36 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
 
 
 def alignment(jacobians: ArrayLike) -> Array:
-    """Return the norm of products of successive matrices relative to unrelated matrices.
+    """Return squared norms of products of two successive matrices, relative to unrelated ones.
 
-    The ratio is ``n ||J_k J_{k+1}||_F^2 / (||J_k||_F^2 ||J_{k+1}||_F^2)``. For matrices whose
-    singular vectors are unrelated its mean is exactly 1. It is n for matrices of rank 1 if the
-    output direction of the second is the input direction of the first, and 0 if the first maps
-    every output of the second to 0.
+    The ratio is ``n ||J_k J_{k+1}||_F^2 / (||J_k||_F^2 ||J_{k+1}||_F^2)``. If the singular vectors
+    of the matrices are unrelated, its mean is exactly 1. It is n for matrices of rank 1 if the
+    output direction of the second matrix is the input direction of the first, and 0 if the first
+    matrix maps every output of the second to 0.
 
     Parameters
     ----------
     jacobians : array of shape (..., n_factors, n, n)
-        In the order of multiplication: for steps, the last comes first. No matrix may be zero.
+        The matrices in the order of multiplication: of the Jacobians of steps, the last comes
+        first. No matrix may be zero.
 
     Returns
     -------
     array of shape (..., n_factors - 1)
+        The ratio for each pair of successive matrices.
 
     Raises
     ------
     ValueError
-        If the shape does not fit, a matrix is zero, or a value is not finite.
+        If the shape does not fit, if a matrix is zero, or if a value is not finite.
 
     Notes
     -----
-    With the singular values s_i and s'_j and the inner products z_ij of the right singular vectors
-    of the first matrix with the left ones of the second, the ratio is ``n sum_ij s_i^2 s'_j^2
-    z_ij^2 / (sum_i s_i^2 sum_j s'_j^2)``, and z_ij^2 has a mean of 1 / n. `scipy.stats.ttest_1samp`
-    tests a mean of 1 over independent pairs.
+    Let s_i and s'_j be the singular values of the two matrices, and z_ij the inner products of the
+    right singular vectors of the first matrix with the left singular vectors of the second. The
+    ratio is ``n sum_ij s_i^2 s'_j^2 z_ij^2 / (sum_i s_i^2 sum_j s'_j^2)``, and the mean of z_ij^2
+    is 1 / n if the vectors are unrelated. Use `scipy.stats.ttest_1samp` to test whether the mean
+    over independent pairs is 1.
 
     Examples
     --------
@@ -256,26 +262,28 @@ def independence_test(
     n_permutations: int = 199,
     random_state: RandomState = None,
 ) -> IndependenceTest:
-    """Test whether two variables are independent, by the L1 distance of histograms.
+    """Test whether two variables are independent, by the L1 distance between histograms.
 
-    The statistic of Gretton and Györfi [1]_ is ``sum_ab |p_ab - p_a q_b|``, with p_ab the share of
-    pairs in cell (a, b), and p_a and q_b the marginal shares. *Large* values indicate dependence.
+    The statistic of Gretton and Györfi [1]_ is ``sum_ab |p_ab - p_a q_b|``, where p_ab is the share
+    of pairs in cell (a, b) of the joint histogram, and p_a and q_b are the marginal shares. *Large*
+    values indicate dependence.
 
     Parameters
     ----------
     x : array of shape (n_groups,) or (n_groups, n_x)
+        Values of the first variable.
     y : array of shape (n_groups,) or (n_groups, n_y)
-        With one value per group, pairs (x[g], y[g]). With more, every value of x[g] is paired with
-        every one of y[g].
+        Values of the second variable. If there is one value per group, the pairs are (x[g], y[g]).
+        Otherwise, every value of x[g] is paired with every value of y[g].
     n_bins : int >= 2, default=4
-        Bins for each variable, between its quantiles.
+        Number of bins for each variable, whose edges are quantiles.
     level : float in (0, 1), default=0.05
-        Level of the test that uses `threshold`.
+        Significance level of the test that uses `threshold`.
     n_permutations : int >= 1, default=199
-        Number of random pairings of the groups of x with the groups of y, from which `pvalue` is
-        computed; it is at least ``1 / (n_permutations + 1)``.
+        Number of random pairings of the groups of x with the groups of y, from which the p-value is
+        computed. The p-value is at least ``1 / (n_permutations + 1)``.
     random_state : int, Generator, RandomState or None, default=None
-        Draws the permutations.
+        Source of the random permutations.
 
     Returns
     -------
@@ -284,14 +292,15 @@ def independence_test(
     Raises
     ------
     ValueError
-        If x and y do not have the same number of groups, at least 2, or contain NaN or infinity.
+        If x and y have different numbers of groups or fewer than 2, or if they contain NaN or
+        infinity.
 
     Notes
     -----
-    The threshold is ``sqrt(2 / pi) n_bins / sqrt(n) + sqrt(1 - 2 / pi) z / sqrt(n)``, with n the
-    number of pairs and z the normal quantile of 1 - `level`. Its first term is an upper bound of
-    the mean under independence, so that a test with few bins rejects too seldom. The p-value is
-    exact if groups are exchangeable.
+    The threshold is ``sqrt(2 / pi) n_bins / sqrt(n) + sqrt(1 - 2 / pi) z / sqrt(n)``, where n is
+    the number of pairs, and z is the normal quantile of 1 - `level`. The first term is an upper
+    bound of the mean under independence, so that a test with few bins rejects too rarely. The
+    p-value is exact if the groups are exchangeable.
 
     References
     ----------
@@ -313,8 +322,8 @@ def independence_test(
     n_groups = len(groups[0])
     if n_groups < 2 or len(groups[1]) != n_groups:
         raise ValueError(
-            f"x has {n_groups} groups and y {len(groups[1])}; both must have the same number, at "
-            "least 2."
+            f"x has {n_groups} groups, and y has {len(groups[1])} groups. Both need the same "
+            "number of groups, at least 2."
         )
     check_count("n_bins", n_bins, minimum=2)
     check_number("level", level, low=0, high=1, low_open=True, high_open=True)
@@ -348,19 +357,19 @@ def singular_vector_test(
     n_permutations: int = 199,
     random_state: RandomState = None,
 ) -> IndependenceTest:
-    """Test the independence of the inner products of successive singular vectors.
+    """Test whether inner products of singular vectors of successive matrices are independent.
 
-    With ``J_k = U_k S_k V_k'`` and ``z_k(i, j)`` the inner product of v_i of J_k and u_j of
-    J_{k+1}, the tested pairs are ``(|z_k(i, j)|, |z_{k+1}(j, l)|)`` for all i, j, l [1]_ (appendix
-    B.1).
+    Let ``J_k = U_k S_k V_k'``, and let ``z_k(i, j)`` be the inner product of the right singular
+    vector i of J_k and the left singular vector j of J_{k+1}. The tested pairs are
+    ``(|z_k(i, j)|, |z_{k+1}(j, l)|)`` for all i, j, l [1]_ (appendix B.1).
 
     Parameters
     ----------
     jacobians : array of shape (..., n_factors, n, n)
-        At least three factors, in the order of multiplication: for steps, the last comes first.
-        The leading dimensions are separate runs.
+        At least three matrices in the order of multiplication: of the Jacobians of steps, the last
+        comes first. The leading dimensions are separate runs.
     n_bins, level, n_permutations, random_state
-        As in `independence_test`; the groups are the values of j, for each run and k.
+        As in `independence_test`; there is one group for each run, k and j.
 
     Returns
     -------
@@ -369,27 +378,29 @@ def singular_vector_test(
     Raises
     ------
     ValueError
-        If the shape does not fit or a value is not finite.
+        If the shape does not fit, or if a value is not finite.
 
     See Also
     --------
-    alignment : Detects alignment, against which this test has no power.
+    alignment : Detects the alignment of singular vectors, against which this test has no power.
 
     Notes
     -----
     Absolute values are used because the signs of a pair of singular vectors are arbitrary: they
     depend on the SVD routine.
 
-    The source interprets the test the wrong way round. It takes dependence as the null hypothesis
-    and a large statistic as evidence of independence; in fact the null hypothesis is independence,
-    and it is rejected if the statistic is large. Read correctly, its table B.1 calls singular
-    values in [0.9, 1.1] dependent and exponentially decaying ones independent. In new samples the
-    statistics are the other way round, which confirms the conclusion of the source: almost
-    undisturbed decay is dependent, the narrow interval is not. See the theory page on training.
+    [1]_ interprets the test the wrong way round. It takes dependence as the null hypothesis, and a
+    large statistic as evidence of independence. In fact, the null hypothesis is independence, and
+    it is rejected if the statistic is large. Interpreted correctly, table B.1 of [1]_ finds
+    dependence for singular values in [0.9, 1.1], and independence for exponentially decaying ones.
+    In new samples, it is the other way round, which confirms the conclusion of [1]_: with almost
+    undisturbed decay there is dependence, and with the narrow interval there is none. See the
+    theory page on training.
 
-    **The test has no power against alignment.** If each right singular vector equals the next left
-    one, the product has the largest possible norm, and every z is 0 or 1, the same for all j: no
-    test of independence rejects.
+    **The test has no power against alignment.** If each right singular vector of a matrix equals
+    the corresponding left singular vector of the next matrix, the product has the largest possible
+    norm. Every z is then 0 or 1, with the same values for all j, so that no test of independence
+    rejects.
 
     References
     ----------
@@ -409,7 +420,7 @@ def singular_vector_test(
     """
     J = _read("jacobians", jacobians, 3)
     U, _, Vh = np.linalg.svd(J)
-    # rounded so that values equal to 1 up to rounding errors fall into the same bin
+    # rounded, so that all values that differ from 1 only by rounding errors fall into one bin
     Z = np.abs(Vh[..., :-1, :, :] @ U[..., 1:, :, :]).round(12)
     n = J.shape[-1]
     before = np.swapaxes(Z[..., :-1, :, :], -2, -1).reshape(-1, n)
@@ -424,12 +435,12 @@ def singular_vector_test(
 
 
 def _read(name: str, values: ArrayLike, n_factors: int) -> Array:
-    """Return stacks of square matrices, of at least `n_factors` each."""
+    """Return stacks of at least `n_factors` square matrices as an array, after checking it."""
     J = np.asarray(values, dtype=float)
     if J.ndim < 3 or not J.size or J.shape[-1] != J.shape[-2] or J.shape[-3] < n_factors:
         raise ValueError(
-            f"{name} has shape {J.shape}; it must be (..., n_factors, n, n) with at least "
-            f"{n_factors} factors."
+            f"{name} has shape {J.shape}. The shape must be (..., n_factors, n, n), with n_factors "
+            f"at least {n_factors}."
         )
     if not np.isfinite(J).all():
         raise ValueError(f"{name} contains NaN or infinity.")
@@ -437,18 +448,18 @@ def _read(name: str, values: ArrayLike, n_factors: int) -> Array:
 
 
 def _groups(name: str, values: ArrayLike) -> Array:
-    """Return values as (n_groups, n_values)."""
+    """Return values as an array of shape (n_groups, n_values)."""
     array = np.asarray(values, dtype=float)
     if array.ndim not in (1, 2) or not array.size or not np.isfinite(array).all():
         raise ValueError(
-            f"{name} has shape {array.shape}; it must be (n_groups,) or (n_groups, n_values), not "
-            "empty, and finite."
+            f"{name} has shape {array.shape}. It must be a non-empty array of finite values, of "
+            "shape (n_groups,) or (n_groups, n_values)."
         )
     return array.reshape(len(array), -1)
 
 
 def _shares(values: Array, n_bins: int) -> Array:
-    """Return the share of each group's values in each bin, (n_groups, n_bins)."""
+    """Return the share of each group's values that are in each bin, (n_groups, n_bins)."""
     edges = np.quantile(values, np.arange(1, n_bins) / n_bins)
     places = np.searchsorted(edges, values)
     return np.stack([(places == k).mean(axis=1) for k in range(n_bins)], axis=1)

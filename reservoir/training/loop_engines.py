@@ -1,4 +1,4 @@
-"""Choice of engine for a network's loops over time: NumPy, or compiled kernels."""
+"""Choice of the engine for a network's loops over time: NumPy, or compiled kernels."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from reservoir import _kernels
 from reservoir._validation import check_choice
 from reservoir.dynamics.engines import ENGINES, demand
 
-# Time that NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate
-# of a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
-# magnitude matters.
+# Time in seconds that NumPy takes for a forward and backward step: a constant, a time per sequence
+# and gate of a unit, and a time per sequence and connection. Measured by
+# examples/benchmarks/training.py; only the orders of magnitude matter.
 _PER_STEP, _PER_GATE, _PER_CONNECTION = 2e-5, 1e-8, 1e-10
-# Kernels are used for jobs that would take NumPy at least this many seconds: importing numba and
-# reading compiled code takes .3 s, once per process; without a cache on disk each process compiles,
-# 6 s per cell.
+# Kernels are used for jobs that would take NumPy at least this many seconds. Once per process, it
+# takes .3 s to import numba and to load compiled code; without a cache on disk, each process has to
+# compile, which takes 6 s per cell.
 _WORTH_LOADING, _WORTH_COMPILING = 0.3, 12.0
 
 _Loop = TypeVar("_Loop", bound=Callable[..., Any])
-#: Loop in NumPy -> name of the kernel that does the same.
+#: Names of the compiled kernels, by the equivalent loop in NumPy.
 TWINS: dict[Any, str] = {}
 
 _engine: ContextVar[str] = ContextVar("reservoir.training engine", default="auto")
 
 
 def numpy_seconds(shape: tuple[int, ...]) -> float:
-    """Estimate how long NumPy's loops take for (n_steps, n_sequences, n_gates n_units)."""
+    """Return an estimate of the time of NumPy's loops for (n_steps, n_sequences, g n_units)."""
     n_steps, n_sequences, n_gates = shape
     products = _PER_CONNECTION * n_sequences * n_gates**2
     return n_steps * (_PER_STEP + _PER_GATE * n_sequences * n_gates + products)
 
 
 def choose(engine: str, seconds: float) -> str:
-    """Return "numpy" or "numba" for a job that takes NumPy's loops `seconds` over all batches.
+    """Return "numpy" or "numba" for a job that would take `seconds` with NumPy, over all batches.
 
     The choice depends on the job alone, not on earlier calls, so that a repeated call returns
     identical results.
@@ -51,13 +51,13 @@ def choose(engine: str, seconds: float) -> str:
 
 
 def kept(engine: str) -> str:
-    """Return the engine for a loaded model: "auto" instead of "numba" where numba is missing."""
+    """Return the engine for a loaded model: "auto" instead of "numba" if numba is missing."""
     return engine if engine != "numba" or _kernels.load() else "auto"
 
 
 @contextlib.contextmanager
 def using(engine: str) -> Iterator[None]:
-    """Run all loops in the context on one engine."""
+    """Use the given engine for all loops in the context."""
     token = _engine.set(engine)
     try:
         yield
@@ -66,7 +66,7 @@ def using(engine: str) -> Iterator[None]:
 
 
 def compiled_as(name: str) -> Callable[[_Loop], _Loop]:
-    """Register the kernel that replaces a loop in NumPy: a decorator."""
+    """Return a decorator that registers the compiled kernel that can replace a loop in NumPy."""
 
     def mark(loop: _Loop) -> _Loop:
         TWINS[loop] = name
@@ -81,9 +81,11 @@ def loop_for(loop: _Loop, shape: tuple[int, ...], dtype: Any) -> _Loop:
     Parameters
     ----------
     loop : callable
+        The loop in NumPy.
     shape : tuple of int
-        (n_steps, n_sequences, n_gates * n_units).
+        Size of the job, (n_steps, n_sequences, n_gates * n_units).
     dtype : dtype
+        The dtype of the arrays.
     """
     twin = TWINS.get(loop)
     if twin is None or np.dtype(dtype) not in (np.float64, np.float32):

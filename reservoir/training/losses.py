@@ -1,9 +1,9 @@
-"""Output functions and losses, which turn the readout's scores z into one number.
+"""Output functions and losses, which turn the readout's scores z into a scalar.
 
 An output function maps scores to predictions, ``p = f(z)``; a loss compares predictions with
-targets. They are entries of the tables `OUTPUTS` and `LOSSES`. A loss defined in terms of the
+targets. The tables `OUTPUTS` and `LOSSES` list them by name. A loss that is defined in terms of the
 scores, such as the cross-entropy of a softmax, stays exact where the output function is saturated;
-the gradients of other losses are multiplied by the output function's derivative.
+the gradient of any other loss is multiplied by the output function's derivative.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ __all__ = [
 
 
 class Output(NamedTuple):
-    """An output function f.
+    """An output function f, which maps scores to predictions.
 
     Attributes
     ----------
     function : callable, ``f(z)``
-        Predictions for scores (n_rows, n_outputs).
+        Function that returns the predictions for scores z of shape (n_rows, n_outputs).
     inverse : callable, ``inverse(p)``
-        Scores for predictions; predictions at the ends of the range are clipped first.
+        Function that returns the scores for predictions p, which are first clipped to the inside of
+        the range.
     backward : callable, ``backward(d, p)``
-        The gradient at the scores, given the gradient d at the predictions p: the product of d with
-        the Jacobian of f, which is symmetric, so that the function is also used for directional
-        derivatives.
+        Function that returns the gradient with respect to the scores, given the gradient d with
+        respect to the predictions p. This is the product of d with the Jacobian of f; since the
+        Jacobian is symmetric, the function also computes directional derivatives.
     loss : str
         The default loss for this output.
     low, high : float
-        The range of f.
+        Bounds of the range of f.
 
     Examples
     --------
@@ -98,26 +99,29 @@ OUTPUTS: dict[str, Output] = {
 
 
 class Loss(NamedTuple):
-    """A loss, defined by the contribution of one row.
+    """A loss, defined by the contribution of each row.
 
     Attributes
     ----------
     value : callable, ``value(p, y)``
-        The loss of each output of each row, (n_rows, n_outputs), given predictions and targets.
+        Function that returns the loss of each output of each row, (n_rows, n_outputs), given
+        predictions p and targets y.
     slope : callable, ``slope(p, y)``
-        Its derivative with respect to p, of the same shape; 0 at corners.
+        Function that returns the derivative of the loss with respect to p, of the same shape; 0 at
+        corners.
     outputs : tuple of str or None
-        Names of the output functions that it can be used with; None: all of them.
+        Names of the output functions that the loss can be used with. None: all of them.
     of_scores : bool
         Whether `value` and `slope` receive scores instead of predictions, and include the output
         function themselves.
     summed : bool
         Whether a row's loss is the sum over its outputs, instead of their mean.
     targets : tuple of float or None
-        The only numbers allowed as targets; None: the range of the output function.
+        The only values allowed as targets. None: any value in the range of the output function.
     curvature : callable or None, ``curvature(p, y, v)``
-        The product of the second derivative with a direction v, both of the shape of p, for
-        Hessian-free training. None: unknown, or 0 wherever it exists.
+        Function that returns the product of the second derivative with a direction v, both of the
+        shape of p, for Hessian-free training. None: the second derivative is unknown, or 0 wherever
+        it exists.
 
     Examples
     --------
@@ -190,7 +194,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def resolve_loss(output: str, loss: str = "auto") -> str:
-    """Return the name of the loss for an output function.
+    """Return the name of the loss to use with an output function.
 
     Parameters
     ----------
@@ -206,8 +210,9 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     Raises
     ------
     ValueError
-        If a name is unknown, or the loss cannot be used with the output: binary cross-entropy needs
-        "logistic", cross-entropy "softmax", and the hinge loss "identity" or "tanh".
+        If a name is unknown, or if the loss cannot be used with the output: binary cross-entropy
+        needs "logistic", cross-entropy needs "softmax", and the hinge loss needs "identity" or
+        "tanh".
 
     Examples
     --------
@@ -251,11 +256,11 @@ def apply_output(z: Array, output: str) -> Array:
 
 
 def invert_output(y: Array, output: str) -> Array:
-    """Return scores whose predictions are near y: the least-squares targets.
+    """Return scores whose predictions are close to y; they are the targets of least squares.
 
-    Targets are clipped to the open range first: for tanh to +-(1 - 1e-3), for the logistic function
-    to 5e-4 from its ends, for probabilities to at least 1e-3 over the number of outputs. Scores for
-    the softmax have mean 0.
+    Targets are first clipped to the inside of the range: to [-(1 - 1e-3), 1 - 1e-3] for tanh, to
+    [5e-4, 1 - 5e-4] for the logistic function, and to at least 1e-3 / n_outputs for the softmax.
+    The scores for the softmax have mean 0.
 
     Parameters
     ----------
@@ -287,7 +292,7 @@ def check_targets(y: Array, output: str, loss: str) -> None:
     Raises
     ------
     ValueError
-        If a target is not; the message states the value, its row, and a remedy.
+        If a target is out of range or not valid; the message states the value and a remedy.
 
     Examples
     --------
@@ -320,16 +325,16 @@ def check_targets(y: Array, output: str, loss: str) -> None:
             row = int(np.flatnonzero(off)[0])
             raise ValueError(
                 f'output="softmax" gives rows that sum to 1; row {row} of y sums to '
-                f"{sums[row]:.6g}. Give probabilities, or use another output."
+                f"{sums[row]:.6g}. Use probabilities as targets, or another output."
             )
 
 
 def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = None) -> float:
     """Return the loss of scores: the (weighted) mean over rows.
 
-    A row's loss is the mean over outputs of the squared or absolute error, of the binary
-    cross-entropy or of the hinge ``max(0, 1 - y f(z))``; for the cross-entropy it is
-    ``-sum y log f(z)``, with the natural logarithm.
+    For the cross-entropy, a row's loss is ``-sum y log f(z)``, with the natural logarithm. For the
+    other losses, it is the mean over outputs of the squared error, the absolute error, the binary
+    cross-entropy or the hinge ``max(0, 1 - y f(z))``.
 
     Parameters
     ----------
@@ -355,7 +360,7 @@ def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = 
 def loss_and_slope(
     z: Array, y: Array, output: str, loss: str, weights: Array | None = None
 ) -> tuple[float, Array]:
-    """Return the loss of scores, and its gradient with respect to the scores.
+    """Return the loss of scores (the mean over rows), and its gradient with respect to the scores.
 
     Parameters
     ----------
@@ -367,7 +372,8 @@ def loss_and_slope(
     -------
     value : float
     slope : array of the shape of z
-        The gradient of the value; 0 where the loss has a corner (absolute error 0, hinge at 1).
+        The gradient of the loss, taken as 0 where the loss has a corner: for "mae" where the error
+        is 0, and for "hinge" where ``y f(z)`` is 1.
 
     Examples
     --------
@@ -388,9 +394,9 @@ def curvature_product(
 ) -> Array:
     """Return the product of the curvature of a loss at scores z with a direction v.
 
-    The curvature of a loss defined in terms of the scores is its second derivative. For a loss
-    defined in terms of the predictions f(z) it is the generalised Gauss-Newton matrix J' L'' J,
-    with J the Jacobian of f. Either is symmetric and positive semi-definite.
+    For a loss that is defined in terms of the scores, the curvature is the second derivative. For a
+    loss that is defined in terms of the predictions f(z), it is the generalised Gauss-Newton matrix
+    J' L'' J, where J is the Jacobian of f. Both are symmetric and positive semi-definite.
 
     Parameters
     ----------
@@ -406,7 +412,7 @@ def curvature_product(
     Raises
     ------
     ValueError
-        If the loss has no curvature: "mae", "hinge".
+        If the loss has no curvature, as "mae" and "hinge".
 
     References
     ----------
@@ -448,13 +454,13 @@ def _mean(rule: Loss, values: Array, weights: Array | None) -> float:
 
 
 def _shares(rule: Loss, z: Array, weights: Array | None) -> Array:
-    """Return the factor of each output of a row in the loss, as a column."""
+    """Return the factor by which each row's outputs are weighted in the loss, as a column."""
     share = _row_shares(len(z), weights, z.dtype)
     return share if rule.summed else share / z.dtype.type(z.shape[-1])
 
 
 def _row_shares(n_rows: int, weights: Array | None, dtype: np.dtype) -> Array:
-    """Return the factor of each row in the mean, as a column."""
+    """Return each row's share of the total weight, as a column."""
     if weights is None:
         return np.full((1, 1), 1 / n_rows, dtype)
     return (weights / weights.sum(dtype=np.float64))[:, None].astype(dtype)

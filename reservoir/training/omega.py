@@ -1,13 +1,13 @@
 r"""Pascanu's regulariser, which keeps the norm of gradients constant in back-propagation.
 
-With the gradient at the state of step t, :math:`\delta_t = dL/dh_t`, and the step Jacobian
-:math:`J_t = \partial h_t / \partial h_{t-1}`, a penalty
+Let :math:`\delta_t = dL/dh_t` be the gradient with respect to the state of step t, and
+:math:`J_t = \partial h_t / \partial h_{t-1}` the step Jacobian. The penalty
 
 .. math:: \Omega = \sum_t \Bigl( \frac{\lVert J_t' \delta_t \rVert}
    {\lVert \delta_t \rVert} - 1 \Bigr)^2
 
-is added to the loss [1]_. It keeps the norm only in the direction of the error, while
-`reservoir.training.gradient_control` keeps it in all directions.
+is added to the loss [1]_. It preserves the norm only in the direction of the error, while
+`reservoir.training.gradient_control` preserves it in all directions.
 
 References
 ----------
@@ -43,11 +43,12 @@ class Omega(Control):
     Parameters
     ----------
     weight : float >= 0, default=1.0
-        Factor of the penalty. It is a mean over steps and sequences here, a sum in the source.
+        Factor of the penalty, which is a mean over steps and sequences here, but a sum in the paper
+        by Pascanu, Mikolov and Bengio (2013).
     exact : bool, default=False
-        Whether to compute the full gradient of the penalty. False computes it as the source does,
-        which treats the states and the gradients at them as constants, so that only the recurrent
-        weights have a gradient.
+        Whether to compute the full gradient of the penalty. False: the approximation of the paper,
+        which treats the states and the gradients with respect to them as constants, so that only
+        the recurrent weights have a gradient.
 
     Raises
     ------
@@ -75,11 +76,11 @@ class Omega(Control):
 
     @property
     def is_gradient(self) -> bool:
-        """Whether the returned gradient is the exact one."""
+        """Whether `loss_and_gradient` returns the exact gradient."""
         return self.exact
 
     def check(self, cell: Cell) -> None:
-        """Raise if `cell` is not a simple one, or, with `exact`, lacks the needed derivatives."""
+        """Raise an error if `cell` is not simple or leaky, or lacks derivatives for `exact`."""
         simple = _simple(cell)
         if self.exact:
             simple.check_controllable()
@@ -92,10 +93,10 @@ class Omega(Control):
         state: Array | None,
         generator: np.random.Generator,
     ) -> tuple[float, Params, Array]:
-        """Return loss and penalty, their gradient, and the end states.
+        """Return the sum of loss and penalty, its gradient, and the final states.
 
-        `network`, `params`, `batch` and `state` as in `Control.loss_and_gradient`; `generator` is
-        not used.
+        For `network`, `params`, `batch` and `state` see `Control.loss_and_gradient`; `generator`
+        is not used.
         """
         return omega_gradient(network, params, batch, state, omega=self)
 
@@ -104,7 +105,7 @@ def _simple(cell: Cell) -> SimpleCell:
     simple = cell.as_simple()
     if simple is None:
         raise ValueError(
-            f"Omega is for simple and leaky cells; got {type(cell).__name__}. Use cell='rnn', or "
+            f"Omega needs a simple or leaky cell; got {type(cell).__name__}. Use cell='rnn', or "
             "'leaky' without time_column, or gradient_control=0."
         )
     return simple
@@ -112,19 +113,19 @@ def _simple(cell: Cell) -> SimpleCell:
 
 @dataclass(frozen=True, eq=False)
 class _BackwardPass:
-    """The gradient at each state, and the part that is passed on to the previous state.
+    """Gradients with respect to the states, and their parts passed on to the previous states.
 
     Attributes
     ----------
     slopes : array of shape (n_steps, n_sequences, n_units)
-        a f'(z).
+        The slopes a f'(z).
     delta : array of the same shape
-        The gradient at the states.
+        The gradient with respect to the states.
     back : array of the same shape
-        J' delta, which each step passes on to the previous state.
+        The gradient J' delta that each step passes on to the previous state.
     counted : array of bool, shape (n_steps, n_sequences)
-        Whether the penalty has a term: not at the first step, nor where the gradient is zero or so
-        small that its digits are lost.
+        Whether the penalty has a term for a step and sequence. It has none at the first step, and
+        none if the gradient is zero or so small that it loses precision.
     """
 
     slopes: Array
@@ -133,7 +134,10 @@ class _BackwardPass:
     counted: Array
 
     def ratios(self) -> tuple[Array, Array, Array]:
-        """Return the ratio of the norms, and the norms; all 1 where not counted."""
+        """Return the ratio of the norms of `back` and `delta`, and the norms of `delta` and `back`.
+
+        All are 1 where `counted` is False.
+        """
         before, after = (
             np.where(self.counted, _norms(part), part.dtype.type(1))
             for part in (self.delta, self.back)
@@ -142,7 +146,7 @@ class _BackwardPass:
 
 
 def _norms(rows: Array) -> Array:
-    """Return norms along the last axis, including vectors whose squares underflow."""
+    """Return the norms along the last axis, without underflow of the squares."""
     largest = np.abs(rows).max(axis=2)
     scale = np.where(largest > 0, largest, rows.dtype.type(1))
     norms: Array = scale * np.linalg.norm(rows / scale[:, :, None], axis=2)
@@ -157,42 +161,45 @@ def omega_gradient(
     *,
     omega: Omega,
 ) -> tuple[float, Params, Array]:
-    """Return loss and penalty on a batch, their gradient, and the end states.
+    """Return the sum of loss and penalty on a batch, its gradient, and the final states.
 
     Parameters
     ----------
     network : Network
-        With a simple or leaky cell; if `exact`, with an activation that provides its curvature.
+        A network with a simple or leaky cell. If ``omega.exact`` is True, the activation must
+        provide its curvature.
     params : dict of arrays
     batch : Batch
     state : array of shape (n_sequences, state_size), optional
-        The gradient stops there.
+        Initial state of each sequence, at which the gradient stops; zeros by default.
     omega : Omega
+        The weight of the penalty, and whether to compute its exact gradient.
 
     Returns
     -------
     value : float
     grads : dict of arrays
     end : array of shape (n_sequences, state_size)
+        The final state of each sequence.
 
     Raises
     ------
     ValueError
-        If the cell is not a simple one.
+        If the cell is not a simple or leaky cell.
 
     Notes
     -----
-    The exact gradient is propagated through the backward pass, in forward order. With p(t-1) and
-    q(t) the gradients of the penalty at J' delta and delta of step t, r the ratio of the norms of
-    J' delta and delta, and s = a f'(z), ::
+    The exact gradient is propagated through the operations of the backward pass, in the order of
+    time. Let p(t-1) and q(t) be the gradients of the penalty with respect to J' delta and delta of
+    step t, let r be the ratio of the norms of J' delta and delta, and let s = a f'(z). Then ::
 
         p(t-1) = 2 (r - 1) J' delta / (|J' delta| |delta|) + q(t-1)
         q(t)   = -2 (r - 1) r delta / |delta|^2 + (1 - a) p(t-1) + s (W p(t-1))
 
-    starting from q(0) = 0. The gradient is s delta p' at W and a f''(z) delta (W p) at the
-    pre-activations. q is a gradient at the derivatives of the loss with respect to the states: it
-    is multiplied by the Hessian of the loss with respect to the scores, by central differences of
-    the slope, and back-propagated through the network.
+    starting from q(0) = 0. The gradient is s delta p' with respect to W and a f''(z) delta (W p)
+    with respect to the pre-activations. q is a gradient with respect to the derivatives of the loss
+    with respect to the states. It is multiplied by the Hessian of the loss with respect to the
+    scores, using central differences of the slope, and back-propagated through the network.
 
     Examples
     --------
@@ -225,7 +232,7 @@ def omega_gradient(
     ratio, before, after = way.ratios()
     terms = np.where(way.counted, (ratio - 1) ** 2, 0)
     value += omega.weight * float(terms.sum(dtype=np.float64)) / count
-    # the gradient at J' delta, and the direct one at delta
+    # the gradient with respect to J' delta, and the direct one with respect to delta
     scale = ratio.dtype.type(2 * omega.weight / count)
     off = np.where(way.counted & (after > 0), scale * (ratio - 1), 0)[:, :, None]
     before, after = before[:, :, None], np.where(after > 0, after, 1)[:, :, None]
@@ -241,7 +248,7 @@ def omega_gradient(
 
 
 def _backward_pass(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _BackwardPass:
-    """Propagate the gradient at the outputs back through the states."""
+    """Back-propagate the gradient with respect to the outputs through the states."""
     W, slopes = params[cell.layer().recurrent], cell.slopes(trace)
     leak = cell.leaks(dH.dtype)
     delta, back = dH.copy(), np.zeros_like(dH)
@@ -258,7 +265,7 @@ def _backward_pass(cell: SimpleCell, params: Params, trace: Trace, dH: Array) ->
 
 
 def _outer(left: Array, right: Array) -> Array:
-    """Sum outer products over steps and sequences."""
+    """Return the sum of outer products over steps and sequences."""
     return np.einsum("tbi,tbj->ij", left, right, optimize=True)
 
 
@@ -276,7 +283,7 @@ def _exact(
 ) -> Params:
     """Return the exact gradient of the penalty."""
     W, leak = params[cell.layer().recurrent], cell.leaks(at_back.dtype)
-    # the backward pass is linear, so its transpose is a recursion forwards, from the first step
+    # the backward pass is linear, so that its transpose is a recursion forwards in time
     p, q, turned = at_back.copy(), at_delta.copy(), np.zeros_like(at_back)
     for t in range(1, len(p)):
         p[t] += q[t - 1]
@@ -288,7 +295,7 @@ def _exact(
     assert trace.values is not None
     bends = curvature(cell.activation, trace.values)
     d_pre = (bends if leak is None else bends * leak) * way.delta * turned
-    # the dependence of the penalty on the states through the gradient of the loss
+    # the penalty also depends on the states through the gradient of the loss
     width = network.cell.width
     rows = q.reshape(-1, width)
     rows = rows if batch.rows is None else rows[batch.rows]
@@ -303,7 +310,7 @@ def _exact(
 def _slope_and_change(
     network: Network, batch: Batch, scores: Array, along: Array
 ) -> tuple[Array, Array]:
-    """Return the slope of the loss at the scores, and its derivative along a direction."""
+    """Return the gradient with respect to the scores, and its derivative along a direction."""
     if not len(scores):
         return np.zeros_like(scores), np.zeros_like(along)
 

@@ -1,4 +1,4 @@
-"""Weights by name, and conversion to one vector."""
+"""Dicts of weights by name, and their conversion to and from a single vector."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Params = dict[str, Array]
 
 
 def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, Params]:
-    """Copy weights into one vector, with views into it by name.
+    """Copy all weights into one vector, and return it with views into it by name.
 
     Parameters
     ----------
     params : dict of arrays
-        All of one float dtype.
+        The weights, all of one float dtype.
     names : iterable of str, optional
         Order of the weights in the vector; the order of `params` by default.
 
@@ -25,14 +25,14 @@ def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, 
     -------
     vector : array of shape (n_weights,)
     views : dict of arrays
-        Views into the vector: changes of one appear in the other.
+        The weights by name, as views into the vector: a change of one also changes the other.
 
     Raises
     ------
     TypeError
         If the weights are not all float64, or all float32.
     ValueError
-        If the names in `params` are not exactly `names`.
+        If `names` does not contain exactly the names in `params`.
 
     Examples
     --------
@@ -44,11 +44,11 @@ def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, 
     """
     order = list(params) if names is None else list(names)
     if set(order) != set(params):
-        raise ValueError(f"the names must be {sorted(order)}; got {sorted(params)}.")
+        raise ValueError(f"The names must be {sorted(order)}; got {sorted(params)}.")
     dtypes = {np.dtype(array.dtype) for array in params.values()}
     if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float64), np.dtype(np.float32)}:
         listed = ", ".join(f"{name}: {array.dtype}" for name, array in params.items())
-        raise TypeError(f"all weights must be float64, or all float32; got {listed}.")
+        raise TypeError(f"All weights must be float64, or all float32; got {listed}.")
     if not order:
         return np.zeros(0), {}
     vector = np.concatenate([params[name].ravel() for name in order])
@@ -71,7 +71,7 @@ def unflatten(vector: Array, like: Params) -> Params:
     """
     size = sum(array.size for array in like.values())
     if vector.shape != (size,):
-        raise ValueError(f"the vector must have shape ({size},); got {vector.shape}.")
+        raise ValueError(f"The vector must have shape ({size},); got {vector.shape}.")
     views, start = {}, 0
     for name, array in like.items():
         views[name] = vector[start : start + array.size].reshape(array.shape)
@@ -82,7 +82,7 @@ def unflatten(vector: Array, like: Params) -> Params:
 def global_norm(params: Params) -> float:
     """Return the root of the sum of squares over all weights, without overflow or underflow.
 
-    Infinite or NaN if one of the numbers is.
+    The result is infinite or NaN if one of the weights is.
 
     Examples
     --------

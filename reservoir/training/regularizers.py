@@ -11,7 +11,7 @@ from reservoir.training.params import Params, global_norm
 
 __all__ = ["clip_by_norm", "clip_by_value", "penalty"]
 
-_FREE = ("bias", "intercept")  # prefixes of names without penalty
+_FREE = ("bias", "intercept")  # prefixes of the names of weights without penalty
 
 
 def penalty(
@@ -25,18 +25,21 @@ def penalty(
     ----------
     params : dict of arrays
     l1 : float, at least 0, default=0.0
+        Strength of the penalty on absolute values.
     l2 : float, at least 0, default=0.0
-        Corresponds to `alpha` of scikit-learn's multilayer perceptrons, but is not divided by the
-        number of samples in the batch.
+        Strength of the penalty on squares. It corresponds to `alpha` of scikit-learn's multilayer
+        perceptrons, but is not divided by the number of samples in the batch.
     free : collection of str, optional
-        Names of weights without penalty, such as `Network.free_of_penalty` of a network. By default
-        names that begin with "bias" or "intercept", in parts of a cell after the dot ("0.bias").
+        Names of the weights without penalty, such as the result of `Network.free_of_penalty`. By
+        default, the names that begin with "bias" or "intercept", either at their start or after the
+        last dot ("0.bias").
 
     Returns
     -------
     value : float
     grads : dict of arrays
-        With the names, shapes and dtype of `params`; zeros where there is no penalty.
+        The gradient, with the names, shapes and dtype of `params`; zeros for weights without
+        penalty.
 
     Raises
     ------
@@ -73,19 +76,19 @@ def penalty(
 
 
 def clip_by_norm(grads: Params, max_norm: float) -> Params:
-    """Scale a gradient down to a maximal norm over all weights; its direction is kept.
+    """Scale a gradient down if its norm over all weights exceeds a maximum.
 
     Parameters
     ----------
     grads : dict of arrays
-        Not changed.
+        The gradient. Not changed.
     max_norm : float, above 0
 
     Returns
     -------
     dict of arrays
-        The same arrays if their norm is at most `max_norm`, or not finite: check for NaN and
-        infinity first (`all_finite`).
+        A gradient with the same direction. If the norm is at most `max_norm`, or if it is not
+        finite, the same arrays are returned: check for NaN and infinity first (`all_finite`).
 
     Raises
     ------
@@ -117,13 +120,14 @@ def clip_by_value(grads: Params, limit: float) -> Params:
     Parameters
     ----------
     grads : dict of arrays
-        Not changed.
+        The gradient. Not changed.
     limit : float, above 0
 
     Returns
     -------
     dict of arrays
-        Infinity becomes the limit and NaN is kept: check for both first (`all_finite`).
+        The clipped gradient. Infinity becomes the limit, and NaN is kept: check for both first
+        (`all_finite`).
 
     Raises
     ------

@@ -1,12 +1,13 @@
 """Real-time recurrent learning: the exact gradient, carried forward with the state.
 
-Back-propagation has to wait for the end of a sequence; here the sensitivities S of the state to
-each weight are updated along with the state [1]_. With z = W h + W_in x + bias and leak a, ::
+Back-propagation has to wait for the end of a sequence. Here, the sensitivities S of the state,
+which are its derivatives with respect to each weight, are updated along with the state [1]_. With
+z = W h + W_in x + bias and leak a, ::
 
     S <- (1 - a) S + a f'(z) (W S + [the direct part: x, h or 1 in row i for weights of unit i])
 
-A step costs n_units^3 (n_units + n_features + 1) operations, however long the series is. This
-suits small networks that are trained online.
+A step costs n_units^3 (n_units + n_features + 1) operations, regardless of the length of the
+series. This suits small networks that are trained online.
 
 References
 ----------
@@ -32,7 +33,7 @@ __all__ = ["Sensitivities", "rtrl_gradient", "rtrl_start", "rtrl_step"]
 
 
 class Sensitivities(NamedTuple):
-    """A state, and its derivatives with respect to the recurrent layer's weights.
+    """The state of a network, and its derivatives with respect to the recurrent layer's weights.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Sensitivities(NamedTuple):
 
 
 def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
-    """Return initial sensitivities: a state that does not depend on the weights.
+    """Return the initial state with zero sensitivities, as it does not depend on the weights.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
         Its cell must be a `SimpleCell`, with or without a leak, or equivalent to one
         (`Cell.as_simple`).
     state : array of shape (n_units,), optional
-        Zeros by default.
+        Initial state; zeros by default.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     Raises
     ------
     ValueError
-        If the cell is not a simple one.
+        If the cell is not equivalent to a `SimpleCell`.
 
     Examples
     --------
@@ -94,8 +95,8 @@ def _simple(network: Network) -> SimpleCell:
     cell = network.cell.as_simple()
     if cell is None:
         raise ValueError(
-            f"Real-time recurrent learning is for SimpleCell; got {type(network.cell).__name__}. "
-            "Use truncated back-propagation."
+            "Real-time recurrent learning needs a SimpleCell; got "
+            f"{type(network.cell).__name__}. Use truncated back-propagation."
         )
     return cell
 
@@ -103,18 +104,19 @@ def _simple(network: Network) -> SimpleCell:
 def rtrl_step(
     network: Network, params: Params, memory: Sensitivities, x: Array, y: Array | None = None
 ) -> tuple[float, Params, Sensitivities]:
-    """Take one step; return its loss, the gradient of the loss, and the new sensitivities.
+    """Run the network for one step; return the loss, its gradient, and the new sensitivities.
 
     Parameters
     ----------
     network : Network
     params : dict of arrays
     memory : Sensitivities
-        From `rtrl_start`, or the previous step. If the weights have changed since, the gradient is
-        an approximation for slowly changing weights.
+        The result of `rtrl_start`, or of the previous step. If the weights have changed since then,
+        the gradient is an approximation, which is accurate for slowly changing weights.
     x : array of shape (n_features,)
+        The input of this step.
     y : array of shape (n_outputs,), optional
-        Without a target the loss and the gradient are 0.
+        The target of this step. Without it, the loss and the gradient are 0.
 
     Returns
     -------
@@ -174,7 +176,7 @@ def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) 
 def rtrl_gradient(
     network: Network, params: Params, X: Array, Y: Array, memory: Sensitivities | None = None
 ) -> tuple[float, Params, Sensitivities]:
-    """Return the mean loss over a series and its gradient, the same as by back-propagation.
+    """Return the mean loss over a series, and the same gradient as back-propagation.
 
     Parameters
     ----------
@@ -183,13 +185,14 @@ def rtrl_gradient(
     X : array of shape (n_steps, n_features)
     Y : array of shape (n_steps, n_outputs)
     memory : Sensitivities, optional
-        By default a start from state 0.
+        Initial state and sensitivities; by default, zeros (`rtrl_start`).
 
     Returns
     -------
     loss : float
     grads : dict of arrays
     memory : Sensitivities
+        The final state and sensitivities.
 
     Examples
     --------

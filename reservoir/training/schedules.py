@@ -1,8 +1,9 @@
 """Schedules of the learning rate: callables of the time t.
 
-Every function ``f(learning_rate, n_steps, ...)`` returns a schedule, a callable of t that can be
-pickled. t counts epochs or updates from 0, in the same unit as `n_steps`, and may be fractional.
-Other parameters have defaults that are computed from `n_steps`.
+Every function ``f(learning_rate, n_steps, ...)`` returns a schedule: a callable that maps the time
+t to the learning rate, and that can be pickled. t counts epochs or updates from 0, in the same unit
+as `n_steps`, and may be fractional. All other parameters have defaults, some of which depend on
+`n_steps`.
 
 Examples
 --------
@@ -70,7 +71,7 @@ def _warmed(t: float, *, schedule: Schedule, n_steps: float) -> float:
 
 
 def constant(learning_rate: float, n_steps: float = 1.0) -> Schedule:
-    """Keep the rate constant.
+    """Return a schedule with a constant rate.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ def constant(learning_rate: float, n_steps: float = 1.0) -> Schedule:
 def step(
     learning_rate: float, n_steps: float, *, every: float | None = None, factor: float = 0.1
 ) -> Schedule:
-    """Multiply the rate by a factor at regular intervals: ``rate * factor^floor(t / every)``.
+    """Return a schedule of regular drops: ``rate * factor^floor(t / every)``.
 
     Parameters
     ----------
@@ -104,6 +105,7 @@ def step(
     every : float, above 0, optional
         Time between two drops; ``n_steps / 3`` by default.
     factor : float in (0, 1], default=0.1
+        Factor by which the rate is multiplied at each drop.
 
     Returns
     -------
@@ -126,14 +128,14 @@ def step(
 
 
 def exponential(learning_rate: float, n_steps: float, *, factor: float | None = None) -> Schedule:
-    """Multiply the rate by a factor in every unit of time: ``rate * factor^t``.
+    """Return a schedule of exponential decay: ``rate * factor^t``.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0
     factor : float in (0, 1], optional
-        By default the factor that reduces the rate to a hundredth at ``t = n_steps``.
+        Factor per unit of time. By default, it reduces the rate to a hundredth at ``t = n_steps``.
 
     Returns
     -------
@@ -158,19 +160,20 @@ def exponential(learning_rate: float, n_steps: float, *, factor: float | None = 
 def inverse(
     learning_rate: float, n_steps: float, *, decay: float | None = None, power: float = 1.0
 ) -> Schedule:
-    """Reduce the rate as a power of time: ``rate / (1 + decay t)^power``.
+    """Return a schedule of decay by a power of time: ``rate / (1 + decay t)^power``.
 
-    With a power in (0.5, 1] the rates sum to infinity but their squares do not, which is the
-    condition for convergence under noise [1]_.
+    With a power in (0.5, 1], the sum of the rates is infinite but the sum of their squares is
+    finite, which is the condition for convergence with noisy gradients [1]_.
 
     Parameters
     ----------
     learning_rate : float, above 0
     n_steps : float, above 0
     decay : float, at least 0, optional
-        By default ``9 / n_steps``, which with power 1 reduces the rate to a tenth at
-        ``t = n_steps``.
+        Decay per unit of time. The default, ``9 / n_steps``, reduces the rate to a tenth at
+        ``t = n_steps`` if `power` is 1.
     power : float, above 0, default=1.0
+        Exponent of the decay.
 
     Returns
     -------
@@ -199,7 +202,7 @@ def inverse(
 
 
 def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Schedule:
-    """Reduce the rate by half a period of a cosine to `final`, and keep it there.
+    """Return a schedule that falls to `final` along half a period of a cosine, and stays there.
 
     Parameters
     ----------
@@ -207,6 +210,7 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
     n_steps : float, above 0
         Time at which `final` is reached.
     final : float, at least 0, default=0.0
+        Final rate, at most `learning_rate`.
 
     Returns
     -------
@@ -215,7 +219,7 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
     Raises
     ------
     TypeError, ValueError
-        If a number is outside its range, or `final` is above the rate.
+        If a number is outside its range, or if `final` is above `learning_rate`.
 
     References
     ----------
@@ -234,13 +238,14 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
 
 
 def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
-    """Multiply a schedule by a linear ramp, ``(t + 1) / (n_steps + 1)`` while t is below `n_steps`.
+    """Return a schedule multiplied by a linear ramp, ``min(1, (t + 1) / (n_steps + 1))``.
 
     Parameters
     ----------
     schedule : callable of t
+        The schedule to multiply.
     n_steps : float, at least 0
-        End of the ramp, after which the schedule is unchanged.
+        Time at which the ramp ends; from then on, the schedule is unchanged.
 
     Returns
     -------
@@ -259,7 +264,7 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     """
     if not callable(schedule):
         raise TypeError(
-            f"schedule must be a callable of t; got {schedule!r}. For a constant one use "
+            f"schedule must be a callable of t; got {schedule!r}. For a constant rate, use "
             f"{code(f'schedule = reservoir.training.schedules.constant({schedule!r})')}."
         )
     return partial(_warmed, schedule=schedule, n_steps=check_number("n_steps", n_steps, low=0.0))
@@ -272,12 +277,13 @@ SCHEDULES: dict[str, Callable[..., Schedule]] = {
 
 
 def get_schedule(name: str, learning_rate: float, n_steps: float) -> Schedule:
-    """Return a schedule by its name in `SCHEDULES`, with its defaults.
+    """Return the schedule of the given name in `SCHEDULES`, with default parameters.
 
     Parameters
     ----------
-    name : str
+    name : {"constant", "step", "exponential", "inverse", "cosine"}
     learning_rate : float, above 0
+        The rate at t = 0.
     n_steps : float, above 0
         Planned number of epochs or updates.
 

@@ -38,19 +38,23 @@ def train_lbfgs(
     random_state: Any = None,
     report: Report | None = None,
 ) -> Training:
-    """Train on all data at once by L-BFGS (scipy's).
+    """Train on all data at once by SciPy's L-BFGS.
 
-    The steps that gradient control samples are drawn once, so that the objective stays the same.
+    The steps that gradient control samples are drawn only once, so that the objective does not
+    change between iterations.
 
     Parameters
     ----------
     network : Network
+        The network to train.
     params : dict of arrays
+        Initial weights. Not changed.
     data : Data
+        The training sequences.
     max_iter : int, default=200
-        Iterations.
+        Maximal number of iterations.
     batch_size : int, default=32
-        Sequences that are run in parallel; affects only memory.
+        Number of sequences that are run in parallel; it affects only memory.
     l1, l2, control, validation, refit, n_iter_no_change, tol, random_state, report
         As in `reservoir.training.trainer.train`.
 
@@ -61,7 +65,8 @@ def train_lbfgs(
     Raises
     ------
     ValueError
-        If the control does not return the gradient of the objective, or the cell has dropout.
+        If `control` does not return the exact gradient of the objective, or if the cell has
+        dropout.
 
     Examples
     --------
@@ -143,16 +148,19 @@ def train_least_squares(
 ) -> Training:
     """Train on all data at once by the steps of `reservoir.training.least_squares.credit_fit`.
 
-    The first iteration solves for the readout. Each later iteration is a backward pass, a step
-    preconditioned by second moments of regressors and slopes, and another solution for the readout;
-    it is kept if the squared error falls and the network forgets its initial state.
+    The first iteration solves for the readout. Each later iteration consists of a backward pass, a
+    step that is preconditioned by second moments of regressors and slopes, and another solution for
+    the readout. Its result is kept if the squared error falls and the network forgets its initial
+    state.
 
     Parameters
     ----------
     network : Network
-        With squared errors, and an output other than "softmax".
+        A network with squared errors as the loss, and an output other than "softmax".
     params : dict of arrays
+        Initial weights. Not changed.
     data : Data
+        The training sequences.
     max_iter, batch_size, validation, n_iter_no_change, tol, report
         As in `train`.
     tau : float, default=0.05
@@ -165,7 +173,7 @@ def train_least_squares(
     Raises
     ------
     ValueError
-        If the loss or the output is another, or the cell has dropout.
+        If the loss or the output of `network` is not supported, or if the cell has dropout.
 
     Examples
     --------

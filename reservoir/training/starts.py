@@ -1,4 +1,4 @@
-"""Starts computed from data: a random reservoir with a fitted readout, and least squares."""
+"""Initial weights computed from data: a reservoir with a fitted readout, and least squares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["STARTS", "start"]
 
 #: Names of starts computed from data.
 STARTS = ("esn", "least_squares")
-_N_ITER = 20  # at most: it stops when nothing is gained
+_N_ITER = 20  # maximum: the iterations stop when the error no longer falls
 
 
 def start(
@@ -37,42 +37,46 @@ def start(
 ) -> Params:
     """Return initial weights for training, computed from data.
 
-    The recurrent layer is drawn as a reservoir: spectral radius .9, ten connections per unit, and
-    input weights that act on each feature as if it had mean 0 and variance 1 / n_features. Weights
-    and biases of gates are 0. "esn" fits the readout by ridge; "least_squares" continues with the
-    recurrent layer (`reservoir.training.least_squares.ls_fit`).
+    The recurrent layer is drawn as a reservoir with spectral radius .9, ten connections per unit,
+    and input weights that act on each feature as if it had mean 0 and variance 1 / n_features. The
+    weights and biases of gates are 0. The scheme "esn" fits the readout by ridge regression;
+    "least_squares" then also fits the recurrent layer (`reservoir.training.least_squares.ls_fit`).
 
     Parameters
     ----------
     network : Network
-        With a cell that declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell`, `GRUCell`.
+        A network whose cell declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell` or
+        `GRUCell`.
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
+        Whether all weights are fitted, or only the readout.
     weights : sequence of arrays of shape (n_steps_i,), optional
-        Weights of the rows; 0 excludes a row. By default a washout of a single sequence is
-        excluded, where the state still depends on its start at zeros: a tenth of the rows, at most
-        100.
+        Weights of the rows; 0 excludes a row. By default, if there is only one sequence, its first
+        rows are excluded as a washout, since the state still depends on the initial zeros: a tenth
+        of the rows, and at most 100.
     target : {"step", "last"}, default="step"
-        Whether each step has a target, or only the last one.
+        Whether each step has a target, or only the last step.
     n_iter : int, default=20
-        Iterations of least squares.
+        Maximal number of iterations of "least_squares".
     tau : float, optional
-        Relative distance from the best score within which a larger ridge penalty is preferred;
-        larger values keep the readout small. By default .05 for squared and absolute errors, and .2
-        for other losses, which the regressions do not use.
+        Relative distance from the best cross-validation score within which a larger ridge penalty
+        is preferred; larger values keep the readout small. By default .05 for squared and absolute
+        errors, and .2 for other losses, which the regressions do not minimise.
     random_state : int, Generator, RandomState or None
+        Source of the random reservoir.
     dtype : dtype, optional
-        Of the weights; the dtype of the inputs by default.
+        The dtype of the weights; by default that of the inputs.
 
     Returns
     -------
     dict of arrays
+        The weights by name.
 
     Raises
     ------
     ValueError
-        If the cell declares no layer.
+        If the cell does not declare a layer.
 
     Examples
     --------
@@ -113,7 +117,7 @@ def start(
 
 
 def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Generator) -> Params:
-    """Return a reservoir's weights, used for the candidate of gated cells."""
+    """Return weights whose recurrent layer is a random reservoir; the other weights are 0."""
     cell, p = network.cell, network.n_channels
     layer = cell.layer()
     if layer is None:

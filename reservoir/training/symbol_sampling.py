@@ -1,4 +1,4 @@
-"""Sampling of symbols, one after the other, from a network that predicts the next symbol."""
+"""Sampling of a sequence of symbols from a network that predicts the next symbol."""
 
 from __future__ import annotations
 
@@ -24,31 +24,36 @@ def walk(
     temperature: float,
     generator: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Draw symbols one by one, feeding each back as the next input.
+    """Draw symbols one by one from a network, and feed each back as the next input.
 
     Parameters
     ----------
     network : Network
-        With a softmax output for each symbol.
+        A network with a softmax output, one column per symbol.
     params : dict of arrays
+        The weights.
     n_steps : int
+        Number of symbols to draw.
     symbol : int
-        The last symbol, which the network has not received yet.
+        Last symbol, which the network has not yet received.
     state : array of shape (state_size,)
-        State before that symbol.
+        State of the network before that symbol.
     row_of : callable
-        ``row_of(symbol)`` is the input, (n_features,), that represents a symbol.
+        Function ``row_of(symbol)`` that returns the input row, (n_features,), of a symbol.
     choices : callable
-        ``choices(symbol)`` are the symbols that may follow, ascending; None: all of them.
+        Function ``choices(symbol)`` that returns the symbols that may follow a symbol, in ascending
+        order, or None if all symbols may follow.
     temperature : float
-        Divisor of the scores; at 0 the symbol with the largest score is taken.
+        Divisor of the scores. At 0, the symbol with the largest score is taken.
     generator : Generator
+        Source of random numbers.
 
     Returns
     -------
     symbols : int array of shape (n_steps,)
+        The drawn symbols.
     state : array of shape (state_size,)
-        State before the last drawn symbol.
+        State of the network before the last drawn symbol.
     """
     drawn = np.empty(n_steps, dtype=np.intp)
     state = state[None]
@@ -72,10 +77,10 @@ def _draw(scores: Array, temperature: float, generator: np.random.Generator) -> 
     largest = int(np.argmax(scores))
     if temperature == 0:
         return largest
-    # in double precision; with a temperature near 0 all exponentials but the largest vanish
+    # in double precision; if the temperature is near 0, all exponentials but the largest vanish
     below = scores.astype(np.float64) - float(scores[largest])
     with np.errstate(over="ignore"):
         sums = np.cumsum(np.exp(below / temperature))
     at = np.searchsorted(sums, generator.random() * sums[-1], side="right")
-    # rounding must not lead past the last symbol with a positive probability
+    # in spite of rounding, do not exceed the last symbol with a positive probability
     return int(min(at, np.searchsorted(sums, sums[-1])))

@@ -1,9 +1,9 @@
 """Temporal gradients, the contributions of single steps, and a direction that uses all of them.
 
-The weights are the same at every step. If each step had a separate copy, the gradient would be the
-sum of the gradients at the copies: the temporal gradients [1]_. If gradients vanish, the temporal
-gradients of early steps are smaller than those of late steps by orders of magnitude, and a step
-down their sum ignores early inputs.
+The weights are the same at every step. Suppose that each step had a separate copy of the weights:
+the gradient would then be the sum of the gradients with respect to the copies, which are called
+temporal gradients [1]_. If gradients vanish, the temporal gradients of early steps are orders of
+magnitude smaller than the ones of late steps, and a step down their sum ignores early inputs.
 
 References
 ----------
@@ -33,19 +33,21 @@ __all__ = ["SimplexDirection", "simplex_gradient", "temporal_gradient_norms"]
 @saved
 @dataclass(frozen=True)
 class SimplexDirection(Control):
-    """Descent direction to which every step's gradient contributes, however small it is.
+    """Direction to which the gradients of all steps contribute, no matter how small they are.
 
     The temporal gradients of the recurrent layer, each divided by its norm, are averaged with
-    random weights, which are drawn for each update uniformly from positive weights of sum 1. The
-    average is scaled to the norm of the gradient. The gradient of the readout is kept. If the norm
-    of the whole gradient exceeds `threshold`, the gradient itself is used.
+    random weights. For each update, these are drawn uniformly from the positive weights of sum 1.
+    The average is scaled to the norm of the recurrent layer's gradient. The gradient of the readout
+    is not changed. If the norm of the whole gradient exceeds `threshold`, the gradient itself is
+    used.
 
     This is a heuristic: the loss need not fall along the direction.
 
     Parameters
     ----------
     threshold : float > 0, default=1.0
-        May be infinite: then the gradient itself is never used.
+        Norm of the whole gradient above which the gradient itself is used. If it is infinite, the
+        gradient itself is never used.
 
     Raises
     ------
@@ -54,9 +56,9 @@ class SimplexDirection(Control):
 
     References
     ----------
-    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. In (27) the direction is minus the gradient,
-    and the step adds it; but where it is switched off, the gradient itself is added. Here the
-    gradient is subtracted in both cases.
+    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. In (27), the direction includes the minus
+    sign, and the step adds it. However, if the gradient itself is used, (27) also adds it, without
+    a minus sign. Here, the gradient is subtracted in both cases.
 
     Examples
     --------
@@ -73,20 +75,20 @@ class SimplexDirection(Control):
 
     @property
     def is_gradient(self) -> bool:
-        """Always False: the result is another direction."""
+        """Always False, because the result is another direction."""
         return False
 
     def check(self, cell: Cell) -> None:
-        """Raise if `cell` uses future rows or has dropout."""
+        """Raise an error if `cell` uses future rows or has dropout."""
         if not cell.causal:
             raise ValueError(
-                f"{type(cell).__name__} uses future rows: its steps cannot be taken one by one. "
+                f"{type(cell).__name__} uses future rows, so that it cannot run step by step. "
                 "Use a cell that runs forwards only."
             )
         if cell.drops_out:
             raise ValueError(
-                f"{type(cell).__name__} drops states at random, but the steps of a run are taken "
-                "one by one. Use dropout=0."
+                f"{type(cell).__name__} has dropout, which is not supported, since the network "
+                "runs step by step. Use dropout=0."
             )
 
     def loss_and_gradient(
@@ -97,16 +99,16 @@ class SimplexDirection(Control):
         state: Array | None,
         generator: np.random.Generator,
     ) -> tuple[float, Params, Array]:
-        """Return the loss, the direction to go down, and the end states.
+        """Return the loss, the direction used instead of the gradient, and the final states.
 
-        `network`, `params`, `batch`, `state` and `generator` as in `Control.loss_and_gradient`;
-        the generator draws the shares of the steps.
+        For `network`, `params`, `batch`, `state` and `generator` see `Control.loss_and_gradient`;
+        the generator draws the weights of the steps.
         """
         return simplex_gradient(network, params, batch, state, direction=self, generator=generator)
 
 
 class _Steps:
-    """A run step by step, and the gradients at the copies of the weights, last step first."""
+    """A run of a network step by step, from which the temporal gradients are computed."""
 
     def __init__(self, network: Network, params: Params, batch: Batch, state: Array | None) -> None:
         SimplexDirection().check(network.cell)
@@ -131,7 +133,7 @@ class _Steps:
         self.end = state
 
     def gradients(self) -> Iterator[tuple[Params, Params]]:
-        """Yield for each step the gradients at its copies of recurrent layer and readout."""
+        """Yield each step's gradients for the recurrent layer and the readout, last step first."""
         d_end = None
         for chunk, (trace, features), d in zip(
             self.chunks[::-1], self.runs[::-1], self.slopes[::-1], strict=True
@@ -149,17 +151,18 @@ def temporal_gradient_norms(
     Parameters
     ----------
     network : Network
-        Its cell must run forwards only.
+        A network whose cell runs forwards only, without dropout.
     params : dict of arrays
     batch : Batch
-        As returned by `reservoir.training.bptt.make_batch`. Gradients of several sequences are
+        The result of `reservoir.training.bptt.make_batch`. The gradients of several sequences are
         summed, as in training.
     state : array of shape (n_sequences, state_size), optional
+        Initial state of each sequence; zeros by default.
 
     Returns
     -------
     array of shape (n_steps,)
-        The Euclidean norm over all weights of the recurrent layer.
+        The Euclidean norm over all weights of the recurrent layer, for each step.
 
     Raises
     ------
@@ -168,8 +171,9 @@ def temporal_gradient_norms(
 
     See Also
     --------
-    reservoir.plotting.temporal_gradients : Plots them.
-    reservoir.training.gradient_control.jacobian_product_norms : The factors that make them vanish.
+    reservoir.plotting.temporal_gradients : Plots these norms.
+    reservoir.training.gradient_control.jacobian_product_norms : Norms of the Jacobian products,
+        which make gradients vanish.
 
     References
     ----------
@@ -177,7 +181,7 @@ def temporal_gradient_norms(
 
     Examples
     --------
-    A target at the end, and a unit that forgets half of its state at each step:
+    The only target is at the last step, and the state of the unit is halved at each step:
 
     >>> import numpy as np
     >>> from reservoir.training.bptt import Network, make_batch
@@ -203,22 +207,24 @@ def simplex_gradient(
     direction: SimplexDirection,
     generator: np.random.Generator,
 ) -> tuple[float, Params, Array]:
-    """Return the loss on a batch, the direction to go down, and the end states.
+    """Return the loss on a batch, the direction of a `SimplexDirection`, and the final states.
 
     Parameters
     ----------
     network, params, batch, state
         As in `temporal_gradient_norms`.
     direction : SimplexDirection
+        The settings of the direction.
     generator : numpy Generator
-        Draws the weights of the steps.
+        Source of the random weights of the steps.
 
     Returns
     -------
     loss : float
     grads : dict of arrays
-        The direction used instead of the gradient, with the same norm.
+        The direction used instead of the gradient, with the same norm as the gradient.
     end : array of shape (n_sequences, state_size)
+        The final state of each sequence.
 
     Raises
     ------

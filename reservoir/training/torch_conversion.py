@@ -1,4 +1,4 @@
-"""Conversion to and from torch: RNN, LSTM or GRU of one layer, with a linear readout."""
+"""Conversion to and from torch modules: a single-layer RNN, LSTM or GRU with a linear readout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _torch() -> Any:
         return importlib.import_module("torch")
     except ImportError as error:
         raise ImportError(
-            "conversion to or from torch needs torch, which is not installed: pip install torch"
+            "Conversion to or from torch needs torch, which is not installed: pip install torch"
         ) from error
 
 
@@ -31,30 +31,31 @@ def to_torch(network: Network, params: Params) -> Any:
     Parameters
     ----------
     network : Network
-        Its cell must be a `SimpleCell` without leak (tanh or relu), an `LSTMCell` without
+        A network whose cell is a `SimpleCell` without a leak (tanh or relu), an `LSTMCell` without
         peepholes, or a `GRUCell`.
     params : dict of arrays
-        Copied. The module has their dtype.
+        The weights, which are copied. The module has their dtype.
 
     Returns
     -------
     torch.nn.Module
-        Takes inputs (batch, time, n_features) and returns outputs (batch, time, n_outputs),
+        A module that maps inputs (batch, time, n_features) to outputs (batch, time, n_outputs),
         starting from state 0, with the output function applied. Its parts are ``recurrent``
-        (torch.nn.RNN, LSTM or GRU), ``readout`` (torch.nn.Linear of [states, inputs] with
-        `include_input`), and ``output``.
+        (torch.nn.RNN, LSTM or GRU), ``readout`` (torch.nn.Linear, which receives the states or,
+        with `include_input`, [states, inputs]), and ``output`` (the output function).
 
     Raises
     ------
     ImportError
         If torch is not installed.
     ValueError
-        If torch has no such cell, or the weights do not fit the network.
+        If torch has no equivalent cell, or if the weights do not fit the network.
 
     Notes
     -----
-    torch has two biases of which only the sum matters: ``bias_ih_l0`` is set to the bias and
-    ``bias_hh_l0`` to 0, except for the candidate of a GRU, where it is ``bias_recurrent``.
+    The layers of torch have two biases, of which only the sum matters. ``bias_ih_l0`` is set to the
+    bias, and ``bias_hh_l0`` to 0, except for the candidate of a GRU, where it is set to
+    ``bias_recurrent``.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def to_torch(network: Network, params: Params) -> Any:
     nn = torch.nn
     dtype = torch.from_numpy(params["coef"]).dtype
     n_units = network.cell.n_units
-    with torch.random.fork_rng(devices=[]):  # keep the seed: torch draws weights, overwritten below
+    with torch.random.fork_rng(devices=[]):  # torch draws weights, which are overwritten below
         recurrent = getattr(nn, layer.name)(
             network.n_features, n_units, batch_first=True, dtype=dtype, **layer.options
         )
@@ -95,35 +96,37 @@ def to_torch(network: Network, params: Params) -> Any:
 def from_torch(
     module: Any, *, output: str | None = None, loss: str = "auto"
 ) -> tuple[Network, Params]:
-    """Convert a torch module to a network.
+    """Convert a torch module to a network and its weights.
 
     Parameters
     ----------
     module : torch.nn.Module or pair of them
-        A module from `to_torch`; or a pair (recurrent, readout); or a module that contains, at any
-        depth, one torch.nn.RNN, LSTM or GRU of one layer in one direction, one torch.nn.Linear
-        registered after it, and optionally one Tanh, Sigmoid or Softmax(dim=-1) after that, which
-        is the output function. Custom modules without weights are assumed to pass the states on
-        unchanged; `forward` is not inspected. The readout uses the states, or, if it is wider by
-        the number of features, [states, inputs].
+        One of: a module returned by `to_torch`; a pair (recurrent, readout); or a module that
+        contains, at any depth, one torch.nn.RNN, LSTM or GRU with one layer and one direction, one
+        torch.nn.Linear that is registered after it, and optionally one Tanh, Sigmoid or
+        Softmax(dim=-1) after that, which is the output function. Custom modules without weights are
+        assumed to pass the states on unchanged; `forward` is not inspected. The readout uses the
+        states or, if the number of its inputs is larger by the number of features,
+        [states, inputs].
     output : {"identity", "tanh", "logistic", "softmax"}, optional
-        The output function if the module has none.
+        The output function, if the module has none.
     loss : str, default="auto"
-        For further training; "auto": the loss stored by `to_torch`, or the output's default.
+        The loss for further training. "auto" is the loss stored by `to_torch`, or the default loss
+        for the output if there is none.
 
     Returns
     -------
     network : Network
     params : dict of arrays
-        Copies, of the module's dtype, float64 or float32.
+        Copies of the weights, with the module's dtype (float64 or float32).
 
     Raises
     ------
     ImportError
         If torch is not installed.
     ValueError
-        If the module has parts without a counterpart here: several layers, two directions,
-        projections, dropout, more than one Linear.
+        If the module has parts that cannot be converted: several layers, two directions,
+        projections, dropout, or more than one Linear.
 
     Examples
     --------
@@ -148,9 +151,9 @@ def from_torch(
     widths = {n_units: False, n_units + n_features: True}
     if readout.in_features not in widths:
         raise ValueError(
-            f"the Linear has {readout.in_features} inputs, but there are {n_units} states"
-            f" and {n_features} features: it must have {n_units}, or {n_units + n_features} for "
-            "[states, inputs]."
+            f"The Linear has {readout.in_features} inputs, but there are {n_units} states"
+            f" and {n_features} features. It must have {n_units} inputs, or {n_units + n_features} "
+            "for [states, inputs]."
         )
     network = Network(
         _cell(torch, recurrent),
@@ -168,14 +171,14 @@ def from_torch(
 def _check_weights(network: Network, params: Params) -> None:
     shapes = network.shapes()
     if set(shapes) != set(params):
-        raise ValueError(f"the network has weights {sorted(shapes)}; got {sorted(params)}.")
+        raise ValueError(f"The network has weights {sorted(shapes)}; got {sorted(params)}.")
     for name, shape in shapes.items():
         array = params[name]
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}; got {array.shape}.")
         if array.dtype not in (np.float64, np.float32) or array.dtype != params["coef"].dtype:
             raise ValueError(
-                f"{name} is {array.dtype}, coef is {params['coef'].dtype}: all weights must be "
+                f"{name} is {array.dtype}, and coef is {params['coef'].dtype}. All weights must be "
                 "float64, or all float32. Convert them first (double of the module)."
             )
         if not np.isfinite(array).all():
@@ -206,7 +209,7 @@ def _leaves(torch: Any, module: Any) -> list[Any]:
             elif any(True for _ in part.parameters(recurse=False)):
                 raise ValueError(
                     f"{type(part).__name__} has weights besides the weights of its parts, which"
-                    " cannot be converted. Give the pair (recurrent, readout) instead."
+                    " cannot be converted. Pass the pair (recurrent, readout) instead."
                 )
     return found
 
@@ -227,18 +230,18 @@ def _parts(torch: Any, module: Any) -> tuple[Any, Any, str | None]:
         elif of_torch or any(True for _ in part.parameters()):
             why = "acts only in training" if "Dropout" in kind else "has no counterpart here"
             raise ValueError(
-                f"the module contains {kind}, which {why}. If it can be dropped, give the pair "
+                f"The module contains {kind}, which {why}. If it can be omitted, pass the pair "
                 "(recurrent, readout) instead."
             )
     if len(recurrent) != 1 or len(readouts) != 1:
         raise ValueError(
             "from_torch needs one torch.nn.RNN, LSTM or GRU and one torch.nn.Linear; got "
-            f"{len(recurrent)} and {len(readouts)}. Give the pair (recurrent, readout)."
+            f"{len(recurrent)} and {len(readouts)}. Pass the pair (recurrent, readout)."
         )
     named = [name for name in outputs if name != "identity"]
     if len(named) > 1:
         raise ValueError(
-            f"the module contains {len(named)} output functions, {named}; only one is supported."
+            f"The module contains {len(named)} output functions, {named}. Only one is supported."
         )
     return recurrent[0], readouts[0], named[0] if named else None
 
@@ -246,7 +249,7 @@ def _parts(torch: Any, module: Any) -> tuple[Any, Any, str | None]:
 def _output_name(part: Any) -> str:
     kind = type(part).__name__
     if kind == "Softmax" and part.dim not in (-1, 2):
-        raise ValueError(f"Softmax(dim={part.dim}) must act on the outputs: use dim=-1.")
+        raise ValueError(f"Softmax(dim={part.dim}) is not applied over the outputs. Use dim=-1.")
     return _OUTPUTS[kind]
 
 
@@ -255,7 +258,7 @@ def _check_recurrent(recurrent: Any) -> None:
     unsupported = (
         (recurrent.num_layers > 1, f"num_layers={recurrent.num_layers}", "only one layer"),
         (recurrent.bidirectional, "bidirectional=True", "only one direction"),
-        (recurrent.proj_size, f"proj_size={recurrent.proj_size}", "only states without projection"),
+        (recurrent.proj_size, f"proj_size={recurrent.proj_size}", "only layers without projection"),
         (recurrent.dropout > 0, f"dropout={recurrent.dropout}", "only layers without dropout"),
     )
     for present, what, supported in unsupported:
@@ -277,7 +280,7 @@ def _weights(recurrent: Any, readout: Any, cell: Cell) -> Params:
     def read(weight: Any) -> Array:
         dtype = str(weight.dtype).removeprefix("torch.")
         if dtype not in ("float64", "float32"):
-            raise ValueError(f"the module is {dtype}: convert it to float or double first.")
+            raise ValueError(f"The module is {dtype}. Convert it to float or double first.")
         return np.array(weight.detach().cpu().numpy())
 
     arrays = {name: read(getattr(recurrent, name)) for name in ("weight_ih_l0", "weight_hh_l0")}

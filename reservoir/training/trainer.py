@@ -1,9 +1,9 @@
-"""Training by epochs of gradient steps, which returns the best iterate.
+"""Training over epochs of gradient steps; the best weights seen are returned.
 
 An epoch runs over all sequences, in batches that are cut into chunks of `truncation` steps; the
-weights are updated after every chunk. The loss over all data is then measured at the current
-weights. The best weights seen are kept, the initial ones included, so that training never returns a
-worse model than it started from.
+weights are updated after every chunk. At the end of the epoch, the loss over all data is measured
+at the current weights. The best weights seen, including the initial ones, are kept, so that
+training never returns a worse model than it started from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]
 Batches = Iterable[tuple[Batch, Array | None]]  # with the initial states
 
 _LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8  # see _Steps
-_DIVERGED = 1e3  # times the loss at the start or the loss of outputs 0, whichever is larger
+_DIVERGED = 1e3  # times the larger of the initial loss and the loss with all scores 0
 
 
 def train(
@@ -57,39 +57,46 @@ def train(
     Parameters
     ----------
     network : Network
+        The network to train.
     params : dict of arrays
         Initial weights. Not changed.
     data : Data
+        The training sequences.
     optimizer : Optimizer
+        The rule for the updates of the weights.
     max_iter : int, default=200
-        Epochs.
+        Maximal number of epochs.
     batch_size : int, default=32
-        Sequences per batch, which are run in parallel.
+        Number of sequences per batch, which are run in parallel.
     truncation : int, optional
-        Steps between two updates, and the number of steps that the gradient covers; the state is
-        carried over. By default whole sequences, which a cell that is not `causal` needs.
+        Number of steps between two updates, over which the gradient is back-propagated; the state
+        is carried over from one chunk to the next. By default, the gradient covers whole sequences,
+        which is required for a cell that is not `causal`.
     clip_norm : float or None, default=1.0
-        Maximal norm of the gradient; longer gradients are scaled to that norm.
+        Maximal norm of the gradient: a gradient with a larger norm is scaled down to it. None: the
+        gradient is not clipped.
     l1, l2 : float, default=0
-        Penalties on the weights, see `reservoir.training.regularizers.penalty`.
+        Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
     control : Control, optional
+        A method against vanishing gradients, such as `GradientControl`.
     curriculum : Curriculum, optional
-        Data of the first epochs, see `reservoir.training.curricula`. Losses are measured on all the
-        data.
+        Selection of the data for the first epochs; see `reservoir.training.curricula`. Losses are
+        always measured on all the data.
     validation : Data, optional
-        If given, its loss determines the best iterate and when to stop.
+        Validation data. If given, their loss determines the best weights and when to stop.
     refit : bool, default=False
         Whether to solve for the readout after each epoch (`refit_readout`), and to keep the
-        solution where it lowers the loss. Only for squared errors with output "identity", "tanh" or
+        solution if it lowers the loss. Only for squared errors with output "identity", "tanh" or
         "logistic"; ignored otherwise.
     n_iter_no_change : int, default=10
-        Epochs without improvement after which training stops.
+        Number of epochs without improvement after which training stops.
     tol : float, default=1e-4
-        Improvements by less than this share of the best loss do not count.
+        Minimal improvement relative to the best loss; smaller improvements do not count.
     random_state : int, Generator or None
-        Draws the order of the sequences, and the steps to which gradient control is applied.
+        Source of the random order of the sequences, and of the random steps to which gradient
+        control is applied.
     report : callable, optional
-        Called with the `Training` so far, at the start and after each epoch.
+        Function that is called with the `Training` so far, at the start and after each epoch.
 
     Returns
     -------
@@ -100,8 +107,8 @@ def train(
     TypeError
         If `curriculum` is not a `Curriculum`.
     ValueError
-        If a truncation or a curriculum cuts off rows that the cell uses, or training ends before
-        the curriculum does.
+        If `truncation` or `curriculum` cuts off future rows that the cell uses, or if `max_iter`
+        epochs end before the curriculum reaches all the data.
 
     Examples
     --------
@@ -123,7 +130,7 @@ def train(
     generator = np.random.default_rng(random_state)
     objective = Objective(network, l1, l2, clip_norm, control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
-    now = flatten(params)[1]  # always the same memory layout: rounding in products depends on it
+    now = flatten(params)[1]  # a fixed memory layout, on which the rounding of products depends
     done = evaluator.begin(now)
     limit = _DIVERGED * max(done.losses[0], evaluator.loss_of_zero_scores(now))
     steps = _Steps(objective, optimizer, now, n_iter_no_change)
@@ -154,7 +161,7 @@ def train(
 def _length_of(
     curriculum: Curriculum | None, network: Network, truncation: int | None, max_iter: int
 ) -> int:
-    """Return the number of epochs of a curriculum; raise if it does not fit."""
+    """Return the number of epochs of a curriculum; raise an error if training cannot follow it."""
     if curriculum is not None and not isinstance(curriculum, Curriculum):
         raise TypeError(
             f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
@@ -170,18 +177,20 @@ def _length_of(
     n_easy = 0 if curriculum is None else curriculum.n_epochs
     if 0 < max_iter <= n_easy:
         raise ValueError(
-            f"max_iter={max_iter} ends before {curriculum} reaches all the data: give more epochs."
+            f"max_iter={max_iter} epochs end before {curriculum} reaches all the data. "
+            "Set a larger max_iter."
         )
     return n_easy
 
 
 class _Steps:
-    """Optimizer steps that are shortened, and restarted from the best weights, when lost.
+    """Optimizer steps, which are shortened and restarted from the best weights if training is lost.
 
-    Training is lost when the loss is twice the best one, or when half of the patience has passed
-    without an improvement. Steps are then shortened to a fifth, and grow by 1.3 with every
-    improvement, up to their full length. Near a good start, such as a least-squares one, full first
-    steps lead far away: finding a suitable length takes a few epochs, which do not use up patience.
+    Training is lost if the loss is more than twice the best one, or if half of the patience
+    (`n_iter_no_change` epochs) has passed without an improvement. The steps are then shortened to a
+    fifth of their length; with every improvement they grow by a factor of 1.3, up to their full
+    length. Near a good start, such as a least-squares solution, full first steps lead far away: it
+    takes a few epochs to find a suitable length, and these do not use up the patience.
     """
 
     def __init__(
@@ -194,7 +203,7 @@ class _Steps:
     def run(
         self, params: Params, batches: Batches, truncation: int | None, rng: np.random.Generator
     ) -> Params | None:
-        """Return the weights after one step per chunk; None if something overflowed."""
+        """Return the weights after one step per chunk, or None if loss or gradient overflows."""
         for batch, state in batches:
             for chunk in batch.chunks(truncation):
                 if len(chunk.targets) == 0:
@@ -218,7 +227,7 @@ class _Steps:
         return {name: old + scale * (moved[name] - old) for name, old in params.items()}
 
     def go_back(self, done: Training, evaluator: Evaluator) -> bool:
-        """Scale the next steps; return whether the next epoch starts from the best weights."""
+        """Adapt the length of the steps; return whether to restart from the best weights."""
         if evaluator.unchanged == 0:
             self.scale = min(1.0, self.scale * _LONGER)
         lost = done.criterion[-1] > _LOST * evaluator.least(done)

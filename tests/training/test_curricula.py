@@ -177,10 +177,12 @@ def test_refusals():
             make()
     with pytest.raises(ValueError, match=r"one target, for its last step\. Use EasyFirst"):
         GrowingLength(2, first=1).of_epoch(data(last=True), 1)
-    with pytest.raises(ValueError, match=re.escape("max_iter=3 ends before EasyFirst(n_epochs=3")):
+    with pytest.raises(
+        ValueError, match=re.escape("max_iter=3 epochs end before EasyFirst(n_epochs=3")
+    ):
         train(network, params, data(), adam(0.01), max_iter=3, curriculum=EasyFirst(3))
     washed = [np.where(np.arange(n) < 3, 0.0, 1.0) for n in LENGTHS]
-    with pytest.raises(ValueError, match="no target that counts in epoch 1"):
+    with pytest.raises(ValueError, match="selects no target for epoch 1"):
         GrowingLength(4, first=2).of_epoch(data(washed), 1)
     assert train(network, params, data(), adam(0.01), max_iter=0, curriculum=EasyFirst(3)).losses
     with pytest.raises(TypeError, match=r"curriculum='easy' must be an object of .*curricula"):

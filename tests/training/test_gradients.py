@@ -258,5 +258,5 @@ def test_rtrl_goes_on_where_it_stopped():
 
 
 def test_rtrl_refuses_gates():
-    with pytest.raises(ValueError, match="is for SimpleCell; got GRUCell"):
+    with pytest.raises(ValueError, match="needs a SimpleCell; got GRUCell"):
         rtrl_start(Network(GRUCell(3), 1, 1))

@@ -169,7 +169,11 @@ def test_random_states():
     [
         ({"scheme": "xavier"}, ValueError, "init='xavier' is not known.*'glorot'.*'orthogonal'"),
         ({"n_gates": 0}, ValueError, "n_gates=0"),
-        ({"n_gates": 3}, ValueError, "W_in has 8 rows, not a multiple of n_gates=3"),
+        (
+            {"n_gates": 3},
+            ValueError,
+            "W_in has 8 rows, but the number of rows must be a multiple of n_gates=3",
+        ),
         ({"n_gates": 2}, ValueError, r"W must have shape \(4, 2\) with n_gates=2; got \(8, 2\)"),
         ({"gain": 0}, ValueError, "gain=0"),
         ({"scale": -1}, ValueError, "scale=-1"),

@@ -293,7 +293,7 @@ def test_layers_between_states_start_orthogonal(hidden):
         if weight.role == "recurrent":
             W = params[name] if weight.shape[0] <= weight.shape[1] else params[name].T
             np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-12)
-    with pytest.raises(ValueError, match=rf"recurrent matrices; .* shape \({hidden[0]}, 6\)"):
+    with pytest.raises(ValueError, match=rf"recurrent matrices, .* shape \({hidden[0]}, 6\)"):
         RNNRegressor(cell=network.cell, init="spectral", **FAST).fit(X, Y)
     RNNRegressor(cell=DeepTransitionCell(6, (6,)), init="spectral", **FAST).fit(X, Y)
 

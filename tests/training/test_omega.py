@@ -128,7 +128,7 @@ def test_the_gradient_of_the_source_takes_all_but_the_weights_for_constants(cell
 
 def test_what_is_refused():
     network = Network(GRUCell(3), P, Q)
-    with pytest.raises(ValueError, match="Omega is for simple and leaky cells; got GRUCell"):
+    with pytest.raises(ValueError, match="Omega needs a simple or leaky cell; got GRUCell"):
         omega_gradient(network, draw(network, 0), ragged(network, 0), omega=Omega())
     with pytest.raises(ValueError, match="weight=-1"):
         Omega(weight=-1)

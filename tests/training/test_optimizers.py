@@ -367,7 +367,7 @@ def test_optimizer_refusals():
     state = optimizer.init(params)
     with pytest.raises(ValueError, match=r"gradient of 'W' must have shape \(3, 2\); got \(2, 3\)"):
         optimizer.update(params, {**params, "W": np.zeros((2, 3))}, state)
-    with pytest.raises(ValueError, match=r"the names must be \['W', .*got \['W'\]"):
+    with pytest.raises(ValueError, match=r"The names must be \['W', .*got \['W'\]"):
         optimizer.update(params, {"W": params["W"]}, state)
 
 

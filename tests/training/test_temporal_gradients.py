@@ -169,10 +169,10 @@ def test_norms_of_other_cells(cell):
 @pytest.mark.parametrize("name", sorted(CELL_LIST.keys() - CAUSAL.keys()))
 def test_cells_that_hear_the_future_are_refused(name):
     network = Network(CELL_LIST[name], P, Q)
-    with pytest.raises(ValueError, match="Cell uses future rows: its steps cannot be taken"):
+    with pytest.raises(ValueError, match="Cell uses future rows, so that it cannot run step"):
         temporal_gradient_norms(network, draw(network, 0), ragged(network, 0))
     dropping = StackedCell((LSTMCell(3), LSTMCell(3)), dropout=0.2)
-    with pytest.raises(ValueError, match=r"StackedCell drops states at random.*Use dropout=0"):
+    with pytest.raises(ValueError, match=r"StackedCell has dropout.*Use dropout=0"):
         SimplexDirection().check(dropping)
 
 

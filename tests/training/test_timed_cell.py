@@ -108,7 +108,7 @@ def test_what_the_cell_refuses():
     times, u, _ = timed(5)
     cell = TimedLeakyCell(3, place=1)
     X = table(times[::-1], u)[:, None]
-    with pytest.raises(ValueError, match="Times must rise: row 1 of sequence 0"):
+    with pytest.raises(ValueError, match="Times must increase: row 1 of sequence 0"):
         cell.forward(draw(cell, 3), X)
     with pytest.raises(ValueError, match="place=1 is outside inputs of 1 columns"):
         cell.shapes(1)
@@ -118,7 +118,7 @@ def test_what_the_cell_refuses():
         TimedLeakyCell(3, place=-1)
     with pytest.raises(ValueError, match=r"leak_rate=0\.0 must"):
         TimedLeakyCell(3, leak_rate=0.0)
-    with pytest.raises(ValueError, match="gradient_control keeps the Jacobians"):
+    with pytest.raises(ValueError, match="gradient_control keeps the singular values"):
         GradientControl(0.1).check(cell)
 
 
@@ -366,7 +366,10 @@ def test_a_slow_observer_is_better_told_the_times(global_random_seed):
             "reads the lengths of steps; an estimator makes it",
         ),
         ({"n_symbols": 3}, "time_column=1 cannot be combined with n_symbols=3"),
-        ({"gradient_control": 0.1}, "gradient_control keeps the Jacobians of steps near 1"),
+        (
+            {"gradient_control": 0.1},
+            "gradient_control keeps the singular values of step Jacobians near 1",
+        ),
         ({"time_column": 3}, "time_column=3 is outside X, which has 3 columns"),
         ({"time_step": "mean"}, "time_step='mean'"),
     ],
@@ -390,7 +393,7 @@ def test_what_takes_equal_steps_says_so():
     # y[t] == X[t+1] tries no loops
     assert RNNRegressor(5, **{**FAST, "init": "auto"}).fit(X[:-1], u[1:, 0]).n_iter_ == 2
     rnn.set_params(online="rtrl")
-    with pytest.raises(ValueError, match="Real-time recurrent learning is for SimpleCell"):
+    with pytest.raises(ValueError, match="Real-time recurrent learning needs a SimpleCell"):
         rnn.partial_fit(X, y)
     with pytest.raises(ValueError, match="to_torch cannot convert TimedLeakyCell"):
         rnn.to_torch()

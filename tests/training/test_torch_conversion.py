@@ -188,7 +188,7 @@ def test_weights_that_do_not_fit():
     network, params = network_of("tanh")
     for changes, message in (
         ({"W": np.zeros((7, 6))}, r"W must have shape \(7, 7\); got \(7, 6\)"),
-        ({"coef": params["coef"].astype(np.float32)}, "W_in is float64, coef is float32"),
+        ({"coef": params["coef"].astype(np.float32)}, "W_in is float64, and coef is float32"),
         ({"bias": np.full(7, np.nan)}, "bias contains NaN or infinity"),
         ({"peephole": np.zeros((3, 7))}, "got .*peephole"),
     ):
@@ -232,8 +232,8 @@ def test_modules_that_cannot_be_read(torch):
         (rnn, "got 1 and 0"),
         (linear, "got 0 and 1"),
         ((rnn, linear, nn.Linear(2, 2)), "got 1 and 2"),
-        ((rnn, nn.Linear(6, 2)), "has 6 inputs.* 5, or 8"),
-        ((nn.RNN(3, 5).double(), linear), "W_in is float64, coef is float32"),
+        ((rnn, nn.Linear(6, 2)), "has 6 inputs.* 5 inputs, or 8"),
+        ((nn.RNN(3, 5).double(), linear), "W_in is float64, and coef is float32"),
         ((nn.RNN(3, 5).half(), nn.Linear(5, 2).half()), "float16"),
         ((nn.RNN(3, 5).bfloat16(), nn.Linear(5, 2).bfloat16()), "bfloat16"),
         ((broken, nn.Linear(5, 2)), "W contains NaN"),

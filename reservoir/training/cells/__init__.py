@@ -1,16 +1,17 @@
 """Recurrent cells: the update of the state, and its back-propagation.
 
-Arrays have time first: inputs X (n_steps, n_sequences, n_features), states (n_steps + 1,
-n_sequences, n_units), the first row being the initial state. A cell does not store weights: they
-are passed and returned as a dict by name. The weights of the built-in cells are ``W_in``
-(g n_units, n_features), ``W`` (g n_units, n_units) and ``bias`` (g n_units,) with g gates as blocks
-of rows. A cell describes its weights in `Cell.weights`; its other methods declare everything else
-that the rest of the package needs (`Cell`).
+The first axis of all arrays is time: inputs X have shape (n_steps, n_sequences, n_features), and
+states have shape (n_steps + 1, n_sequences, n_units), where the first row is the initial state. A
+cell does not store weights: they are passed and returned as a dict from names to arrays. Most
+built-in cells have weights ``W_in`` (g n_units, n_features), ``W`` (g n_units, n_units) and
+``bias`` (g n_units,), where the g gates are blocks of rows. A cell describes its weights in
+`Cell.weights`; its other methods declare everything else that the rest of the package needs (see
+`Cell`).
 
-Input projections and weight gradients are one matrix product each, over all steps at once; only one
-product per step remains for the loop over time. Each cell is in a separate file, with its loops in
-NumPy. If numba is installed and the job is large enough, the compiled loops of `reservoir._kernels`
-are used instead.
+Input projections and weight gradients are computed by one matrix product each, over all steps at
+once; only one product per step remains for the loop over time. Each cell is defined in a separate
+file, with its loops in NumPy. If numba is installed and the job is large enough, the compiled loops
+of `reservoir._kernels` are used instead.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def _leaky(n_units: int, activation: str = "tanh", leak_rate: Any = 1.0) -> Cell
     return SimpleCell(n_units, activation, leak_rate)
 
 
-#: Cells by name, each a function of n_units; if it has an argument `activation` or `leak_rate`, the
-#: estimator's value is passed.
+#: Functions of n_units that create the cells, by name. If a function has a parameter `activation`
+#: or `leak_rate`, the estimator's value is passed.
 CELLS: dict[str, Callable[..., Cell]] = {
     "rnn": _elman,
     "leaky": _leaky,

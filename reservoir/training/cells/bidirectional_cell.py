@@ -1,4 +1,4 @@
-"""Two cells that run over a sequence in opposite directions."""
+"""The bidirectional cell: two cells that run over a sequence in opposite directions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from reservoir.training.params import Params
 class BidirectionalCell(CompositeCell):
     """Two cells that run over each sequence in opposite directions, with concatenated states.
 
-    At each step the readout receives the state of the first cell after all rows up to this step,
-    and the state of the second cell after all rows from the end of the sequence back to this step.
-    Each sequence is reversed within its length. The weights are named "0.W", "1.W" and so on. The
-    state consists of the states of both cells. The initial state of the second cell applies after
-    the last row, and its end state is reached at the first row.
+    At each step, the readout receives the state of the forward cell after all rows up to this step,
+    and the state of the backward cell after all rows from the end of the sequence back to this
+    step. Each sequence is reversed within its length. The weights are named "0.W", "1.W" and so on.
+    The state consists of the states of both cells. The backward cell starts from its initial state
+    at the last row, and reaches its final state at the first row.
 
-    At a sequence's last step the second cell has received only one row: for one label per sequence
-    (``target="last"``) stack a cell on top, ``stacked(bidirectional("lstm"), "lstm")``.
+    At the last step of a sequence, the backward cell has received only one row. If there is one
+    label per sequence (``target="last"``), stack another cell on top:
+    ``stacked(bidirectional("lstm"), "lstm")``.
 
     Parameters
     ----------
@@ -35,12 +36,12 @@ class BidirectionalCell(CompositeCell):
     Attributes
     ----------
     n_units : int
-        Units of the forward cell; the readout receives the states of both.
+        Number of units of the forward cell; the readout receives the states of both cells.
 
     Raises
     ------
     TypeError
-        If there are not two cells.
+        If `cells` is not a tuple of two cells.
 
     References
     ----------
@@ -71,7 +72,7 @@ class BidirectionalCell(CompositeCell):
 
     @property
     def n_units(self) -> int:  # type: ignore[override]
-        """Units of the forward cell."""
+        """Number of units of the forward cell."""
         return self.cells[0].n_units
 
     @property
@@ -90,13 +91,13 @@ class BidirectionalCell(CompositeCell):
         return all(cell.reads_codes for cell in self.cells)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         return self._weights_of_parts([n_features, n_features])
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         ahead, back = self.cells
         own, starts = self._params_of_parts(params), self._states_of_parts(state)
         one = ahead.forward(own[0], X, starts[0], lengths)
@@ -117,9 +118,9 @@ class BidirectionalCell(CompositeCell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         ahead, back = self.cells
@@ -135,7 +136,7 @@ class BidirectionalCell(CompositeCell):
 
 
 def _turned(A: Array, lengths: Array) -> Array:
-    """Reverse sequences, each within its length; padding keeps its position."""
+    """Reverse each sequence within its length; padding keeps its position."""
     steps = np.arange(len(A))[:, None]
     places = np.where(steps < lengths, lengths - 1 - steps, steps)
     return A[places, np.arange(A.shape[1])]

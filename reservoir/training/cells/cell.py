@@ -1,4 +1,4 @@
-"""The interface of cells, and the trace of a run."""
+"""The interface of cells, the descriptions of their weights, and the trace of a run."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Weight:
     Parameters
     ----------
     shape : tuple of int
-        One or two numbers.
+        Shape of the array, with one or two entries.
     role : {"input", "recurrent", "bias", "diagonal", "decay", "readout"}
-        Use of the weight: multiplies inputs, multiplies states, is added, multiplies each unit by a
-        separate number, changes each unit's time constant from the given one, or belongs to the
-        readout. Biases and decays are not penalised.
+        Use of the weight: "input" multiplies inputs, "recurrent" multiplies states, "bias" is
+        added, "diagonal" has one factor per unit, "decay" changes each unit's time constant from
+        its given value, and "readout" belongs to the readout. Biases and decays are not penalised.
     n_blocks : int, default=1
-        Number of gates, which are blocks of rows: each is drawn as a separate matrix.
+        Number of gates. Each gate is a block of rows, which is drawn as a separate matrix.
     forget : int, optional
-        Index of the block of a bias that belongs to a forget gate, which is initially open.
+        For a bias, the index of the block that belongs to a forget gate, which is initially open.
 
     Raises
     ------
@@ -61,8 +61,8 @@ class Weight:
         check_count("n_blocks", self.n_blocks)
         if len(self.shape) not in (1, 2) or self.shape[0] % self.n_blocks:
             raise ValueError(
-                f"shape={self.shape} must have one or two entries, the first a multiple of "
-                f"n_blocks={self.n_blocks}."
+                f"shape={self.shape} must have one or two entries, and the first must be a "
+                f"multiple of n_blocks={self.n_blocks}."
             )
 
     @property
@@ -73,16 +73,16 @@ class Weight:
 
 @dataclass(frozen=True, eq=False)
 class TorchLayer:
-    """The torch counterpart of a cell.
+    """The torch module that is equivalent to a cell, and the conversion of the weights.
 
     Parameters
     ----------
     name : str
-        Name of the class in ``torch.nn``, which takes (n_features, n_units).
+        Name of the class in ``torch.nn``, whose positional arguments are (n_features, n_units).
     options : dict
-        Other keyword arguments of that class.
+        Keyword arguments of that class.
     arrays : callable, ``arrays(params) -> dict``
-        Converts weights of the cell to weights of the module, by its names.
+        Function that converts weights of the cell to weights of the module, by torch's names.
     params : callable, ``params(arrays) -> dict``
         The inverse of `arrays`.
 
@@ -102,25 +102,26 @@ class TorchLayer:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Record of a run, from which gradients are computed.
+    """Record of a cell's run over inputs, from which gradients are computed.
 
     Parameters
     ----------
     inputs : array of shape (n_steps, n_sequences, n_features)
+        The inputs of the run.
     states : array of shape (n_steps + 1, n_sequences, width)
-        Outputs of the cell to the readout; the first row is the initial state.
+        The cell's outputs to the readout; the first row is the initial state.
     end : array of shape (n_sequences, state_size)
-        The end state of each sequence.
+        The final state of each sequence.
     lengths : array of shape (n_sequences,)
-        Steps of each sequence; later rows are padding.
+        Number of steps of each sequence; later rows are padding.
     values : array of shape (n_steps, n_sequences, n_units), optional
-        For `SimpleCell`: f(z), which is ``states[1:]`` if there is no leak.
+        For `SimpleCell`, the values f(z), which are ``states[1:]`` if there is no leak.
     kept : dict of arrays
-        Anything else that `Cell.backward` needs, by names that the cell defines. `SimpleCell` keeps
-        "slopes", f'(z), if they cannot be computed from `values`. Gated cells keep the gates, "G"
-        (n_steps, n_sequences, g n_units), which their backward pass overwrites with the gradient at
-        the pre-activations; `LSTMCell` also keeps the cells "C" and their tanh "TC", and `GRUCell`
-        the argument of the reset gate, "R".
+        Other arrays that `Cell.backward` needs, by names that the cell defines. `SimpleCell` stores
+        "slopes", f'(z), if they cannot be computed from `values`. Gated cells store their gates as
+        "G" (n_steps, n_sequences, g n_units), which the backward pass overwrites with the gradient
+        with respect to the pre-activations. `LSTMCell` also stores the cell values "C" and their
+        tanh "TC", and `GRUCell` stores the vector that the reset gate multiplies, "R".
 
     Examples
     --------
@@ -141,19 +142,19 @@ class Trace:
 
     @property
     def slopes(self) -> Array | None:
-        """f'(z) at every step, if the run kept it."""
+        """Slopes f'(z) at every step, or None if the run did not store them."""
         return self.kept.get("slopes")
 
     def take(self, *names: str) -> tuple[Array, ...]:
-        """Return and remove kept arrays by their names: a trace serves one backward pass only."""
+        """Remove and return the stored arrays `names`; a trace serves one backward pass only."""
         return tuple(self.kept.pop(name) for name in names)
 
     def copy(self) -> Trace:
-        """Return a trace for another backward pass, with a copy of the arrays it overwrites."""
+        """Return a trace for another backward pass, with copies of the arrays it overwrites."""
         return replace(self, kept={name: array.copy() for name, array in self.kept.items()})
 
     def place_of_slopes(self, dH: Array) -> Array:
-        """Return the array into which `Cell.backward`, given dH, writes dL/dz.
+        """Return the array into which `Cell.backward` writes dL/dz, if it is called with dH.
 
         This is the array of gates if the cell has gates, and otherwise dH itself.
         """
@@ -163,21 +164,22 @@ class Trace:
 class Cell(ABC):
     """Base class of recurrent layers, which map inputs and an initial state to states.
 
-    A subclass defines `weights`, `forward` and `backward`, and, if they differ from `n_units`,
-    `width` (numbers per step that the readout receives) and `state_size` (numbers carried from one
-    chunk to the next). This is sufficient for training by gradients, parameter search and
-    forecasts. If the class is decorated with `saved`, `reservoir.save` can write it, too.
+    A subclass defines `weights`, `forward` and `backward`. It also defines `width` (the number of
+    values per step that the readout receives) and `state_size` (the number of values that are
+    carried from one chunk to the next), if they differ from `n_units`. This is sufficient for
+    training by gradients, parameter search and forecasts. If the class is decorated with `saved`,
+    `reservoir.save` can also save it.
 
     The other methods declare optional capabilities, which a cell lacks by default: `layer` (starts
     from data and least squares), `as_simple` (an equivalent simple cell), `step_jacobians` and
     `jacobian_gradient` (gradient control), `tangent` (Hessian-free training), and `torch_layer`.
-    Code that needs a capability raises an error with the name of the cell if it is missing. If
-    states depend on future rows, `causal` is False. A cell that uses the times of rows defines
-    which other columns it uses (`n_channels`, `channels`), the time of a state (`before`), and the
-    equivalent cell for steps of equal length (`at_even_steps`).
+    If a capability is missing, code that needs it raises an error that names the cell. If states
+    depend on future rows, `causal` is False. A cell that uses the times of rows defines which other
+    columns it uses (`n_channels`, `channels`), the time of a state (`before`), and the equivalent
+    cell for steps of equal length (`at_even_steps`).
 
     A stack of cells is a cell, and so is a pair that runs in opposite directions. The weights of
-    parts have names such as "0.W" and "1.W"; weights with the same prefix before the dot are
+    their parts have names such as "0.W" and "1.W"; weights with the same prefix before the dot are
     initialized together, as one cell.
 
     Examples
@@ -192,29 +194,29 @@ class Cell(ABC):
 
     @property
     def width(self) -> int:
-        """Numbers per step that the readout receives."""
+        """Number of values per step that the readout receives."""
         return self.n_units
 
     @property
     def state_size(self) -> int:
-        """Numbers needed to continue a sequence."""
+        """Number of values that are needed to continue a sequence."""
         return self.n_units
 
     @property
     def causal(self) -> bool:
-        """Whether a state depends only on the rows up to it; True by default.
+        """Whether a state depends only on the present and past rows; True by default.
 
-        Otherwise sequences must be available as a whole: forecasts, sessions, truncation, and runs
+        Otherwise, sequences must be available as a whole: forecasts, sessions, truncation, and runs
         that continue another run are not possible.
         """
         return True
 
     @property
     def reads_codes(self) -> bool:
-        """Whether inputs may be the numbers of symbols; False by default.
+        """Whether inputs may be integer codes of symbols; False by default.
 
-        One column then represents as many columns as there are symbols: input weights are looked
-        up.
+        A single column of codes then represents one column per symbol, with 0 and 1 (one-hot). The
+        input weights of each symbol are looked up instead of multiplied.
         """
         return False
 
@@ -229,31 +231,32 @@ class Cell(ABC):
     # ------------------------------------------------------------------ when rows were measured
 
     def n_channels(self, n_features: int) -> int:
-        """Return how many of n_features columns weights and readout use; by default all."""
+        """Return how many of n_features columns the weights and the readout use; all by default."""
         return n_features
 
     def channels(self, X: Array) -> Array:
-        """Return these columns of inputs X (..., n_features): all except a column of times."""
+        """Return the columns of X (..., n_features) that the weights use: all except the times."""
         return X
 
     def before(self, row: Array, state: Array) -> Array:
-        """Return a state (..., state_size) adapted to be the state before a row (..., n_features).
+        """Return a state (..., state_size) as the state just before a row (..., n_features).
 
-        If the state contains the time of the previous row, it becomes one step before this row.
+        If the state contains the time of the previous row, that time is set to one step before this
+        row. By default, the state is returned unchanged.
         """
         return state
 
     def held_in(self, dtype: Any) -> Any:
-        """Return the dtype of inputs and states for weights of `dtype`: the same by default.
+        """Return the dtype of inputs and states if the weights have `dtype`; by default the same.
 
-        Times need float64; the other columns are cast where they are used.
+        Times need float64; the other columns are then cast to `dtype` when they are used.
         """
         return dtype
 
     def at_even_steps(self) -> Cell:
-        """Return the cell for steps that all have length 1, with the same weights.
+        """Return the equivalent cell for steps that all have length 1, with the same weights.
 
-        It has no column of times. By default the cell itself.
+        It reads no column of times. By default, this is the cell itself.
         """
         return self
 
@@ -261,22 +264,24 @@ class Cell(ABC):
 
     @abstractmethod
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
 
     @abstractmethod
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs.
+        """Run the cell over inputs.
 
         Parameters
         ----------
         params : dict of arrays
+            The weights.
         X : array of shape (n_steps, n_sequences, n_features)
+            The inputs.
         state : array of shape (n_sequences, state_size), optional
-            Zeros by default.
+            Initial state of each sequence; zeros by default.
         lengths : array of shape (n_sequences,), optional
-            Steps of each sequence, where some end before the last step.
+            Number of steps of each sequence, if some are shorter than n_steps.
 
         Returns
         -------
@@ -294,53 +299,60 @@ class Cell(ABC):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient from the outputs back through time; use a trace only once.
+        """Back-propagate a gradient from the outputs through time.
 
         Parameters
         ----------
         params : dict of arrays
+            The weights.
         trace : Trace
-            From `forward` with these weights; its kept arrays may be overwritten.
+            The result of `forward` with these weights. It can be used only once, since its stored
+            arrays may be overwritten.
         dH : array of shape (n_steps, n_sequences, width)
-            The direct gradient at each output; overwritten.
+            The direct gradient with respect to each output; overwritten.
         d_end : array of shape (n_sequences, state_size), optional
-            The direct gradient at the end states.
+            The direct gradient with respect to the final states.
         d_pre : array of shape (n_steps, n_sequences, n_units), optional
-            The direct gradient at the pre-activations, as returned by `jacobian_gradient`.
+            The direct gradient with respect to the pre-activations, as returned by
+            `jacobian_gradient`.
         inputs : bool, default=False
-            Whether to return the gradient at the inputs.
+            Whether to return the gradient with respect to the inputs.
 
         Returns
         -------
         grads : dict of arrays
-            For each name in `weights`.
+            The gradient with respect to each of `weights`, by name.
         d_state : array of shape (n_sequences, state_size)
-            The gradient at the initial state.
+            The gradient with respect to the initial state.
         d_inputs : array of shape (n_steps, n_sequences, n_features) or None
+            The gradient with respect to the inputs; None if `inputs` is False.
         """
 
     # ------------------------------------------------------------------ what a cell may declare
 
     def layer(self) -> Layer | None:
-        """Return the layer that starts from data and least squares can draw or fit.
+        """Return the layer whose weights can be drawn as a reservoir, or fitted by least squares.
 
         None (the default): there is no such layer, and the cell starts from random weights.
         """
         return None
 
     def open_gates(self, params: Params) -> Params:
-        """Return `params` changed so that the cell equals its `layer`; by default unchanged."""
+        """Return `params` changed so that the cell is equivalent to its `layer`.
+
+        By default, they are returned unchanged.
+        """
         return params
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states in the range of the states.
+        """Return random states that are within the range of the cell's states.
 
         Parameters
         ----------
         uniform : array of shape (n_states, state_size)
-            Numbers from -.9 to .9.
+            Random numbers, uniform from -.9 to .9.
         reach : float
-            The largest absolute state of a run.
+            The largest absolute state of a run, used if states are unbounded.
 
         Returns
         -------
@@ -349,33 +361,33 @@ class Cell(ABC):
         return uniform * reach
 
     def as_simple(self) -> SimpleCell | None:
-        """Return the equivalent simple cell, with the same weights under the same names.
+        """Return the equivalent `SimpleCell`, with the same weights under the same names.
 
-        None (the default) if there is none. It is used by real-time recurrent learning,
-        `reservoir_` and the compiled closed loop.
+        None (the default): there is no such cell. Real-time recurrent learning, `reservoir_` and
+        the compiled closed loop use it.
         """
         return None
 
     def check_controllable(self) -> None:
-        """Raise if the cell does not provide its step Jacobian and the derivative of it.
+        """Check that the cell provides its step Jacobian and the Jacobian's derivative.
 
         Raises
         ------
         ValueError
-            By default.
+            If it does not, which is the default.
         """
         self._raise_no_control()
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
-        """Return the Jacobians of steps, dh(t) / dh(t-1).
+        """Return step Jacobians, dh(t) / dh(t-1).
 
         Parameters
         ----------
         params : dict of arrays
         trace : Trace
-            From `forward` with these weights. Not changed.
+            The result of `forward` with these weights. Not changed.
         steps, sequences : arrays of int, shape (n,)
-            Pairs of a step, counted from 0, and a sequence.
+            Indices of the steps, counted from 0, and of the sequence to which each step belongs.
 
         Returns
         -------
@@ -384,46 +396,47 @@ class Cell(ABC):
         Raises
         ------
         ValueError
-            By default: the cell does not provide them.
+            If the cell does not provide them, which is the default.
         """
         self._raise_no_control()
 
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Propagate a gradient at step Jacobians to the weights and the pre-activations.
+        """Back-propagate a gradient from step Jacobians to weights and pre-activations.
 
         Parameters
         ----------
         params, trace, steps, sequences
             As in `step_jacobians`.
         G : array of shape (n, state_size, state_size)
-            The gradient at the Jacobians of `step_jacobians`.
+            The gradient with respect to the results of `step_jacobians`.
 
         Returns
         -------
         grads : dict of arrays
-            The direct part of the gradient, at the weights that the Jacobian contains.
+            The direct part of the gradient, with respect to the weights that occur in the Jacobian.
         d_pre : array of shape (n_steps, n_sequences, n_units) or None
-            The gradient at the pre-activations, for `backward`; None if it is 0.
+            The gradient with respect to the pre-activations, for `backward`; None if it is 0.
 
         Raises
         ------
         ValueError
-            By default.
+            If the cell does not provide its step Jacobians, which is the default.
         """
         self._raise_no_control()
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
         """Return the derivative of the states along a direction in the weights (forward mode).
 
-        It is linear in `d_params`, and `backward` is its transpose.
+        The derivative is linear in `d_params`, and `backward` is the transposed linear map.
 
         Parameters
         ----------
         params : dict of arrays
         trace : Trace
-            From `forward` with these weights. Not changed; its initial state and inputs are fixed.
+            The result of `forward` with these weights. Not changed; its initial state and inputs
+            are taken as constants.
         d_params : dict of arrays
             The direction, for each name in `weights`; other names are ignored.
 
@@ -435,7 +448,7 @@ class Cell(ABC):
         Raises
         ------
         ValueError
-            By default: the cell does not define it.
+            If the cell does not define it, which is the default.
         """
         raise ValueError(
             "Hessian-free training needs the derivative of the states along a direction in the "
@@ -448,17 +461,17 @@ class Cell(ABC):
         Raises
         ------
         ValueError
-            If torch has no such layer, or the cell consists of several; so by default.
+            If torch has no equivalent single layer, which is the default.
         """
         self._raise_no_torch(
-            f"{type(self).__name__}: only single layers that torch also has are supported. Use "
+            f"{type(self).__name__}: torch needs a single layer of a kind that it provides. Use "
             "SimpleCell, LSTMCell or GRUCell"
         )
 
     # ------------------------------------------------------------------ what cells share
 
     def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the weights, for inputs of n_features."""
+        """Return the weights' shapes by name, for inputs of `n_features` columns."""
         return {name: weight.shape for name, weight in self.weights(n_features).items()}
 
     def _start(self, X: Array, state: Array | None) -> Array:
@@ -469,7 +482,8 @@ class Cell(ABC):
     def _check_no_pre(self, d_pre: Array | None) -> None:
         if d_pre is not None:
             raise ValueError(
-                f"{type(self).__name__} has no single pre-activation: d_pre is for SimpleCell."
+                f"{type(self).__name__} has no single pre-activation. Pass d_pre only to a "
+                "SimpleCell."
             )
 
     def _raise_no_control(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Functions shared by cells: input projections, end states, weight gradients, torch names."""
+"""Functions shared by cells: input projections, final states, weight gradients, torch names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from reservoir.training.params import Params
 
 
 def project(X: Array, weights: Array, bias: Array) -> Array:
-    """Return W_in x + bias for all steps in one product, with the bias as weight of an input 1.
+    """Return W_in x + bias for all steps, by one product with a column of ones for the bias.
 
-    For codes of symbols, (n_steps, n_sequences, 1) where W_in has several columns, the columns are
-    looked up.
+    If X is a single column of codes, but W_in has several columns, the columns are looked up.
     """
     if are_codes(X, weights.shape[1]):
         rows = weights.T[places_of(X)]
@@ -30,22 +29,22 @@ def with_ones(*arrays: Array) -> Array:
 
 
 def as_rows(A: Array) -> Array:
-    """View an array (n_steps, n_sequences, k) as rows."""
+    """Return an array (n_steps, n_sequences, k) reshaped to rows, (n_steps * n_sequences, k)."""
     return A.reshape(-1, A.shape[-1])
 
 
 def ends_of(X: Array, lengths: Array | None) -> Array:
-    """Return the number of steps of each sequence; without lengths, all steps."""
+    """Return the number of steps of each sequence: `lengths`, or all steps if it is None."""
     return np.full(X.shape[1], len(X)) if lengths is None else np.asarray(lengths)
 
 
 def states_at(states: Array, ends: Array) -> Array:
-    """Return the state of each sequence at its end."""
+    """Return the state of each sequence after its last step."""
     return states[ends, np.arange(states.shape[1])]
 
 
 def enter(dH: Array, ends: Array, d_end: Array | None) -> None:
-    """Add the gradient at the end states to the gradient at the outputs."""
+    """Add the gradient with respect to the final states to the one with respect to the outputs."""
     if d_end is not None:
         running = np.flatnonzero(ends > 0)
         dH[ends[running] - 1, running] += d_end[running]
@@ -59,7 +58,7 @@ def tangent_of_projection(d_params: Params, X: Array, before: Array) -> Array:
 
 
 def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
-    """Return the gradients of W_in and bias, given the gradient at the pre-activations."""
+    """Return the gradients for W_in and bias, given the one for the pre-activations."""
     flat = as_rows(D)
     if are_codes(X, n_features):
         parts = (indicators(X, n_features).T @ flat).T, flat.sum(axis=0)
@@ -70,7 +69,7 @@ def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
 
 
 def weight_gradients(D: Array, X: Array, before: Array, n_features: int) -> Params:
-    """Return the gradients of W_in, W and bias, given the gradient at the pre-activations."""
+    """Return the gradients for W_in, W and bias, given the one for the pre-activations."""
     flat, n, p = as_rows(D), before.shape[2], X.shape[2]
     if are_codes(X, n_features):
         W_in, bias = input_gradients(D, X, n_features)
@@ -84,7 +83,7 @@ def weight_gradients(D: Array, X: Array, before: Array, n_features: int) -> Para
 
 
 def torch_arrays(params: Params, recurrent_bias: Array | None = None) -> Params:
-    """Return weights by torch's names; torch has two biases, of which only the sum matters."""
+    """Return weights by torch's names; torch has a second bias, which is 0 unless it is passed."""
     second = np.zeros_like(params["bias"])
     if recurrent_bias is not None:
         second[-len(recurrent_bias) :] = recurrent_bias
@@ -97,7 +96,7 @@ def torch_arrays(params: Params, recurrent_bias: Array | None = None) -> Params:
 
 
 def from_torch_arrays(arrays: Params) -> Params:
-    """Return weights by the names of this package, with the two biases added."""
+    """Return torch's weights by the names of this package, with the two biases added."""
     return {
         "W_in": arrays["weight_ih_l0"],
         "W": arrays["weight_hh_l0"],

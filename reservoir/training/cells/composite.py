@@ -1,4 +1,4 @@
-"""Base class of cells that consist of cells: weights "0.W" and so on, concatenated states."""
+"""Base class of cells that consist of cells, with weights "0.W", "1.W" and so on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reservoir.training.params import Params
 
 
 class CompositeCell(Cell):
-    """A cell whose parts, `cells`, are cells."""
+    """A cell that consists of other cells, `cells`; its state is their concatenated states."""
 
     cells: tuple[Cell, ...]
 
@@ -28,7 +28,7 @@ class CompositeCell(Cell):
 
     @property
     def drops_out(self) -> bool:
-        """Whether one of the parts has dropout."""
+        """Whether any of the parts has dropout."""
         return any(cell.drops_out for cell in self.cells)
 
     def _check_cells(self, n: int | None = None) -> None:
@@ -42,8 +42,8 @@ class CompositeCell(Cell):
         for cell in self.cells:
             if not isinstance(cell, Cell):
                 raise TypeError(
-                    f"{cell!r} is not a cell: give objects, such as LSTMCell. Names are allowed "
-                    "only in recipes for estimators, such as stacked."
+                    f"{cell!r} is not a cell. Pass objects of classes such as LSTMCell. Names are "
+                    "allowed only in recipes for estimators, such as stacked."
                 )
             if cell.at_even_steps() is not cell:
                 raise ValueError(
@@ -52,7 +52,7 @@ class CompositeCell(Cell):
                 )
 
     def _weights_of_parts(self, n_features: Sequence[int]) -> dict[str, Weight]:
-        """Return the weights of all parts, given the number of inputs of each."""
+        """Return the descriptions of all parts' weights, given each part's number of inputs."""
         return {
             f"{i}.{name}": weight
             for i, (cell, n) in enumerate(zip(self.cells, n_features, strict=True))
@@ -60,7 +60,7 @@ class CompositeCell(Cell):
         }
 
     def _params_of_parts(self, params: Params) -> list[Params]:
-        """Return the weights of each part by the names in the part."""
+        """Return the weights of each part, by their names in the part."""
         parts: list[Params] = [{} for _ in self.cells]
         for name, array in params.items():
             index, dot, own = name.partition(".")
@@ -69,7 +69,7 @@ class CompositeCell(Cell):
         return parts
 
     def _states_of_parts(self, state: Array | None) -> list[Array | None]:
-        """Split a state, or a gradient at a state, into its parts."""
+        """Split a state, or the gradient with respect to one, into those of the parts."""
         if state is None:
             return [None] * len(self.cells)
         cuts = np.cumsum([cell.state_size for cell in self.cells])[:-1]
@@ -77,5 +77,5 @@ class CompositeCell(Cell):
 
     @staticmethod
     def _named(parts: Iterable[Params]) -> Params:
-        """Return weights, or gradients, of all parts by the names in the composite cell."""
+        """Return the weights or gradients of all parts, by their names in the composite cell."""
         return {f"{i}.{name}": a for i, part in enumerate(parts) for name, a in part.items()}

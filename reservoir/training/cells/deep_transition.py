@@ -26,17 +26,18 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class DeepTransitionCell(Cell):
-    """Cell with a deep transition from state to state, optionally with a shortcut around it.
+    """Cell with hidden layers between one state and the next, optionally with a shortcut.
 
-    ``a_0 = f(W h + W_in x + bias)``, ``a_k = f(W_k a_{k-1} + bias_k)``, and the new state is the
-    last a_k, with the shortcut ``f(W_k a_{k-1} + bias_k + W_skip h)``.
+    The layers are ``a_0 = f(W h + W_in x + bias)`` and ``a_k = f(W_k a_{k-1} + bias_k)``, and the
+    new state is the last a_k. With the shortcut, the last layer is
+    ``a_k = f(W_k a_{k-1} + bias_k + W_skip h)``.
 
     Parameters
     ----------
     n_units : int
-        Units of the state.
+        Number of units of the state.
     hidden : tuple of int
-        Units of the layers between one state and the next, a_0 first.
+        Numbers of units of the layers between one state and the next, starting with a_0.
     activation : str, default="tanh"
         A name in `reservoir.activations.ACTIVATIONS`.
     shortcut : bool, default=False
@@ -65,7 +66,7 @@ class DeepTransitionCell(Cell):
         if not isinstance(self.hidden, tuple) or not self.hidden:
             raise TypeError(
                 f"hidden={self.hidden!r} must be a tuple of one or more numbers of units, such as "
-                "(32,). Without a layer between states, use SimpleCell."
+                "(32,). For a cell without hidden layers, use SimpleCell."
             )
         for n in self.hidden:
             check_count("hidden", n)
@@ -78,7 +79,7 @@ class DeepTransitionCell(Cell):
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n, sizes = self.n_units, (*self.hidden, self.n_units)
         weights = {
             "W_in": Weight((sizes[0], n_features), "input"),
@@ -95,7 +96,7 @@ class DeepTransitionCell(Cell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         activation, above = ACTIVATIONS[self.activation], range(1, len(self.hidden) + 1)
         layers = [project(X, params["W_in"], params["bias"])]
         for k in above:
@@ -130,9 +131,9 @@ class DeepTransitionCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         values, D = trace.take("values", "steep")  # slopes become gradients, step by step

@@ -15,7 +15,7 @@ _generator: ContextVar[np.random.Generator | None] = ContextVar("dropout", defau
 
 @contextlib.contextmanager
 def dropping_out(generator: np.random.Generator) -> Iterator[None]:
-    """Draw dropout masks in the context; outside it cells use all units."""
+    """Apply dropout in the context, with masks from `generator`; elsewhere nothing is dropped."""
     token = _generator.set(generator)
     try:
         yield
@@ -24,21 +24,24 @@ def dropping_out(generator: np.random.Generator) -> Iterator[None]:
 
 
 def dropout_mask(shape: tuple[int, int, int], rate: float, same: bool, dtype: np.dtype) -> Array:
-    """Return a mask of 0 for dropped numbers, and 1 / (1 - rate) for the others.
+    """Return a dropout mask: 0 for dropped values, and 1 / (1 - rate) for the others.
 
     Parameters
     ----------
     shape : tuple of int
-        (n_steps, n_sequences, n_units).
+        Shape of the values, (n_steps, n_sequences, n_units).
     rate : float in [0, 1)
+        Probability that a value is dropped.
     same : bool
         Whether each sequence has one mask for all steps.
     dtype : dtype
+        The dtype of the mask.
 
     Returns
     -------
-    array of that shape, or of shape (1, n_sequences, n_units), or (1, 1, 1)
-        Ones if nothing is dropped: outside `dropping_out`, or at rate 0.
+    array of shape (n_steps or 1, n_sequences, n_units), or (1, 1, 1)
+        With `same`, the first axis has length 1. The shape is (1, 1, 1), with the value 1, if
+        nothing is dropped: outside the context `dropping_out`, or at rate 0.
     """
     generator = _generator.get()
     if generator is None or rate == 0:

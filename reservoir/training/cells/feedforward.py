@@ -1,4 +1,4 @@
-"""A layer without memory, for stacks: deep input functions and deep output functions."""
+"""A layer without memory, used in stacks as a deep input function or a deep output function."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from reservoir.training.params import Params
 class FeedforwardCell(Cell):
     """Layer of a multilayer perceptron, ``h = f(W_in x + bias)``, the same at every step.
 
-    It has no state. Below a recurrent cell in a stack it forms a deep input function, above it a
-    deep output function: ``stacked(FeedforwardCell(32), "rnn", FeedforwardCell(32))``.
+    The layer has no state. In a stack, it forms a deep input function below a recurrent cell, and a
+    deep output function above one: ``stacked(FeedforwardCell(32), "rnn", FeedforwardCell(32))``.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ class FeedforwardCell(Cell):
         return 0
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
         return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         Z = project(X, params["W_in"], params["bias"])
         activation = ACTIVATIONS[self.activation]
         H = np.zeros((len(X) + 1, *Z.shape[1:]), Z.dtype)
@@ -85,9 +85,9 @@ class FeedforwardCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back to weights and inputs.
+        """Back-propagate a gradient to weights and inputs.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         dH *= slope(self.activation, trace.states[1:]) if trace.slopes is None else trace.slopes

@@ -1,4 +1,4 @@
-"""Gated feedback: layers with connections between all of them, each with one global gate."""
+"""The gated feedback network: connections between all layers, each with one global gate."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from reservoir.training.params import Params
 class _Step(NamedTuple):
     """Record of one step of a layer.
 
-    `gates` (n_sequences, g n_units) are the values of the units' gates and of the candidate,
-    `before` and `after` (n_sequences, n_units) the memory, which is the output except for an LSTM,
-    `recurrent` the argument of the reset gate of a GRU, and `shares` (n_sequences, n_layers) the
-    global gates.
+    `gates` (n_sequences, g n_units) contains the values of the units' gates and of the candidate.
+    `before` and `after` (n_sequences, n_units) are the memory before and after the step, which is
+    the output except for an LSTM. `recurrent` is the vector that the reset gate of a GRU
+    multiplies, and `shares` (n_sequences, n_layers) contains the global gates.
     """
 
     gates: Array
@@ -36,17 +36,18 @@ class _Step(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """A kind of units.
+    """A kind of unit: the equations of a step and of its back-propagation.
 
     Attributes
     ----------
     n_gates, candidate : int
         Number of blocks of the pre-activations, and the index of the candidate's block.
     forward : callable, ``forward(z, recurrent, before) -> (output, step)``
-        z is the input from below, `recurrent` the input from the previous step.
+        The step, where z is the projected input from below, `recurrent` is the input from the
+        previous step, and `before` is the memory.
     backward : callable, ``backward(step, d, d_memory) -> (d_z, d_recurrent, d_before)``
-        The transpose; d is the gradient at the output, d_memory the gradient at a memory that is
-        not the output.
+        The back-propagation of the gradients d, with respect to the output, and d_memory, with
+        respect to the memory.
     """
 
     n_gates: int
@@ -122,20 +123,23 @@ class GatedFeedbackCell(Cell):
     """Stacked layers, each of which receives the states of all layers through global gates.
 
     The candidate of layer j contains ``sum over i of g_ij U_ij h_i(t-1)`` instead of
-    ``U h_j(t-1)``, with one number ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for each pair of
-    layers. Here x_j is the input of layer j (the network's input, or the layer below at the same
-    step), and h* are the concatenated states of all layers. The gates of LSTM or GRU units receive
-    only the states of their layer. The readout receives the topmost layer.
+    ``U h_j(t-1)``, with a scalar gate ``g_ij = logistic(w_ij x_j(t) + u_ij h*(t-1))`` for each pair
+    of layers. Here, x_j is the input of layer j (the network's input, or the state of the layer
+    below at the same step), and h* is the concatenation of the states of all layers. The gates of
+    LSTM or GRU units receive only the states of their layer. The readout receives the state of the
+    topmost layer.
 
-    The state is [h of layer 0, h of layer 1, ...], for an LSTM followed by [c of layer 0, ...].
+    The state of the cell is [h of layer 0, h of layer 1, ...], followed by [c of layer 0, ...] for
+    LSTM units.
 
     Parameters
     ----------
     n_units : int
-        Units of each layer.
+        Number of units per layer.
     n_layers : int, default=2
+        Number of layers.
     kind : {"rnn", "lstm", "gru"}, default="rnn"
-        Units of the layers: tanh, or gated units with the equations of `LSTMCell` (without
+        Kind of unit: tanh units, or gated units with the equations of `LSTMCell` (without
         peepholes) or `GRUCell`.
 
     Raises
@@ -145,10 +149,10 @@ class GatedFeedbackCell(Cell):
 
     Notes
     -----
-    For layer j, ``j.W_in``, ``j.W`` and ``j.bias`` are as in a single cell of its kind, and the
-    candidate's part of ``j.W`` is U_jj. ``j.W_layers`` contains the U_ij of the other layers as
-    blocks of rows, and row i of ``j.W_gates`` and ``j.W_gates_layers`` contains w_ij and u_ij.
-    There is no compiled loop.
+    For layer j, ``j.W_in``, ``j.W`` and ``j.bias`` are the same as for a single cell of its kind,
+    and the candidate's block of ``j.W`` is U_jj. ``j.W_layers`` contains the matrices U_ij of the
+    other layers i as blocks of rows. Row i of ``j.W_gates`` is w_ij, and row i of
+    ``j.W_gates_layers`` is u_ij. The loops run in NumPy and are not compiled.
 
     References
     ----------
@@ -181,11 +185,11 @@ class GatedFeedbackCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """Number of outputs of all layers, and of the cells of an LSTM."""
+        """Number of outputs of all layers, plus the number of cell values c for LSTM units."""
         return self._n_all * (2 if self.kind == "lstm" else 1)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         weights = {}
         for j in range(self.n_layers):
             below = self.n_units if j else n_features
@@ -218,7 +222,7 @@ class GatedFeedbackCell(Cell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         layers, start, n_all = self._layers(params), self._start(X, state), self._n_all
         lowest = layers[0].project(X)
         H = np.empty((len(X) + 1, X.shape[1], n_all), lowest.dtype)
@@ -246,13 +250,13 @@ class GatedFeedbackCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         (H, steps), layers, n_all = trace.take("H", "steps"), self._layers(params), self._n_all
-        # direct gradients at the outputs of all layers, D, and at their memories, E
+        # direct gradients with respect to the outputs of all layers, D, and their memories, E
         D, E = np.zeros_like(H[1:]), np.zeros_like(H[1:])
         D[:, :, layers[-1].units] = dH
         if d_end is not None:
@@ -266,7 +270,7 @@ class GatedFeedbackCell(Cell):
             D[t] += d_before
             d_memory += E[t]
             d_before[:] = 0.0
-            for layer in reversed(layers):  # top first: it adds to the outputs' gradient below
+            for layer in reversed(layers):  # top first: it adds to the gradient of the layer below
                 taken = steps[layer.place][t]
                 slope = layer.backward(taken, D[t], d_memory, H[t], d_before)
                 if layer.place:
@@ -285,7 +289,7 @@ class GatedFeedbackCell(Cell):
 
 
 class _Slopes(NamedTuple):
-    """Gradients at one step: at pre-activations, at their recurrent parts, and at global gates."""
+    """Gradients of one step for the pre-activations, their recurrent parts and the global gates."""
 
     z: Array
     recurrent: Array
@@ -293,7 +297,7 @@ class _Slopes(NamedTuple):
 
 
 class _Layer:
-    """One layer of the cell: its weights by name, and a step forwards and backwards."""
+    """One layer of the cell: its weights by name, and the forward and backward step."""
 
     def __init__(self, place: int, n_units: int, kind: _Kind, params: Params) -> None:
         self.place, self.n, self.kind, self.params = place, n_units, kind, params
@@ -311,11 +315,14 @@ class _Layer:
         return project(below, self.params["W_in"], self.params["bias"])
 
     def _mixed(self, shares: Array, before: Array) -> Array:
-        """Return the states of all layers, each times its global gate."""
+        """Return the states of all layers, each multiplied by its global gate."""
         return np.repeat(shares, self.n, axis=-1) * before
 
     def forward(self, z: Array, below: Array, before: Array, memory: Array) -> tuple[Array, _Step]:
-        """Return output and step, given projected inputs, inputs, h* and memory."""
+        """Return the output and the record of a step.
+
+        z contains the projected inputs, `below` the inputs, and `before` the states h*.
+        """
         params = self.params
         shares = expit(below @ params["W_gates"].T + before @ params["W_gates_layers"].T)
         recurrent = before[:, self.units] @ self.W.T
@@ -328,7 +335,10 @@ class _Layer:
     def backward(
         self, step: _Step, d: Array, d_memory: Array, before: Array, d_before: Array
     ) -> _Slopes:
-        """Return the slopes; replace the gradient at the memory, and add to the gradient at h*."""
+        """Return the gradients of a step; replace `d_memory`, and add to `d_before`, in place.
+
+        These are the gradients with respect to the memory and to the states h*.
+        """
         units, n, shares = self.units, self.n, step.shares
         d_z, d_recurrent, d_memory[:, units] = self.kind.backward(
             step, d[:, units], d_memory[:, units]
@@ -340,14 +350,14 @@ class _Layer:
         return _Slopes(d_z, d_recurrent, d_shares)
 
     def at_inputs(self, slopes: _Slopes) -> Array:
-        """Return the gradient at the inputs from below."""
+        """Return the gradient with respect to the inputs from below."""
         through_gates = slopes.shares @ self.params["W_gates"]
         return np.asarray(slopes.z @ self.params["W_in"] + through_gates)
 
     def gradients(
         self, slopes: list[_Slopes], steps: list[_Step], below: Array, before: Array
     ) -> Params:
-        """Return the gradients of the weights: one product each, over all steps at once."""
+        """Return the weight gradients, each computed by one product over all steps."""
         d_z, d_recurrent, d_shares = (
             as_rows(np.stack(parts)) for parts in zip(*slopes, strict=True)
         )

@@ -31,8 +31,9 @@ from reservoir.training.params import Params
 class GRUCell(Cell):
     """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
 
-    The order of the gates is reset r, update z, candidate; r and z are logistic. The reset gate
-    acts after the recurrent product, which has a separate bias.
+    The gates are ordered as reset gate r, update gate z, candidate; r and z are logistic functions
+    of ``W h + W_in x + bias``. The reset gate is applied after the recurrent product of the
+    candidate, which has a separate bias.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class GRUCell(Cell):
     References
     ----------
     K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014 (version
-    1, where the reset gate acts after the product).
+    1, where the reset gate is applied after the product).
 
     Examples
     --------
@@ -61,7 +62,7 @@ class GRUCell(Cell):
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
         return {
             "W_in": Weight((3 * n, n_features), "input", 3),
@@ -73,7 +74,7 @@ class GRUCell(Cell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         G = project(X, params["W_in"], params["bias"])
         H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
         H[0] = self._start(X, state)
@@ -93,9 +94,9 @@ class GRUCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         n = self.n_units
@@ -117,7 +118,7 @@ class GRUCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate with open gates: a leaky layer."""
+        """Return the candidate as a leaky layer, which the cell equals if its gates are open."""
         n = self.n_units
         return Layer(
             slice(2 * n, 3 * n),
@@ -130,15 +131,15 @@ class GRUCell(Cell):
         )
 
     def open_gates(self, params: Params) -> Params:
-        """Return `params` changed so that the cell equals this layer."""
+        """Return `params` with open gates, so that the cell equals this layer."""
         return with_open_gates(params, self.layer(), (GATE_BIAS, -GATE_BIAS, None))
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        """Return random states; for `uniform` and `reach` see `Cell.random_states`."""
         return uniform
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' tangent; for `params`, `trace`, `d_params` see `Cell.tangent`."""
         n, H = self.n_units, trace.states
         G, R = trace.kept["G"], trace.kept["R"]
         Z = project(trace.inputs, d_params["W_in"], d_params["bias"])
@@ -158,7 +159,7 @@ class GRUCell(Cell):
         return D
 
     def torch_layer(self) -> TorchLayer:
-        """Return torch.nn.GRU; its second bias corresponds to `bias_recurrent` of the candidate."""
+        """Return torch.nn.GRU, whose second bias corresponds to the candidate's bias_recurrent."""
         return TorchLayer("GRU", {}, _to_torch, _from_torch)
 
 
@@ -175,15 +176,16 @@ def _from_torch(arrays: Params) -> Params:
 
 @compiled_as("gru_forward")
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
-    """Run the GRU over all steps; gates in the order reset, update, candidate.
+    """Run the GRU over all steps; the order of the gates is reset, update, candidate.
 
     Parameters
     ----------
     H : array of shape (n_steps + 1, n_sequences, n_units)
+        The states. The first row must contain the initial states; the other rows are written.
     G : array of shape (n_steps, n_sequences, 3 n_units)
-        In: the projected inputs. Out: the gates and the candidate.
+        On entry, the projected inputs; on return, the gates and the candidate.
     R : array of shape (n_steps, n_sequences, n_units)
-        Written: the argument of the reset gate, W h + bias_recurrent.
+        On return, the vector that the reset gate multiplies, W h + bias_recurrent.
     W : array of shape (3 n_units, n_units)
     bias_recurrent : array of shape (n_units,)
     """
@@ -208,19 +210,20 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 
 @compiled_as("gru_backward")
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
-    """Replace the gates, G, and the arguments of the reset gate, R, by the gradients there.
+    """Back-propagate through the GRU; G and R are replaced by gradients.
 
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        The direct gradient at each state; used as work space.
+        The direct gradient with respect to each state; used as work space.
     G, H, R, W
-        As after `gru_forward`. R is replaced by the gradient at W h + bias_recurrent.
+        The arrays after `gru_forward`. G is replaced by the gradient with respect to the
+        pre-activations, and R by the gradient with respect to W h + bias_recurrent.
 
     Returns
     -------
     array of shape (n_sequences, n_units)
-        The gradient at the state before the first step.
+        The gradient with respect to the initial state.
     """
     n = D.shape[2]
     dh = np.zeros_like(D[0])

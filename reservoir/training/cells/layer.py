@@ -1,13 +1,14 @@
-"""Cells as one layer that a regression can fit: targets for states become pre-activations.
+"""Descriptions of cells as a single layer that can be drawn as a reservoir or fitted.
 
-Layer-wise least squares needs states of the form ``h = (1 - a) h_prev + a f(z)`` with ``z = g W
-h_prev + W_in x + bias`` and an invertible f. Simple and leaky cells have this form. Gated cells
-have it if their gates are constant, that is with gate weights 0:
+Layer-wise least squares converts targets for states to targets for pre-activations. It needs states
+of the form ``h = (1 - a) h_prev + a f(z)`` with ``z = g W h_prev + W_in x + bias`` and an
+invertible f. Simple and leaky cells have this form. Gated cells have it if their gates are
+constant, that is, if the weights of the gates are 0:
 
-- GRU, ``h = (1 - z) candidate + z h_prev``, with reset bias +6 and update bias -6: a leaky cell
-  with ``a = g = logistic(6)`` = .9975, exactly.
-- LSTM, ``h = o tanh(f c_prev + i tanh(z))``, with input and output bias +6 and forget bias -6:
-  ``f(z) = o tanh(i tanh(z))``, up to the forget gate's .0025.
+- A GRU, ``h = (1 - z) candidate + z h_prev``, with reset bias +6 and update bias -6, is exactly a
+  leaky cell with ``a = g = logistic(6)`` = .9975.
+- An LSTM, ``h = o tanh(f c_prev + i tanh(z))``, with input and output bias +6 and forget bias -6,
+  has ``f(z) = o tanh(i tanh(z))``, up to the forget gate's .0025.
 """
 
 from __future__ import annotations
@@ -26,26 +27,27 @@ OPEN = float(1 / (1 + np.exp(-GATE_BIAS)))
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """Description of a cell for starts from data and for least squares.
+    """Description of a cell as a layer, for starts from data and for least squares.
 
-    A reservoir is drawn into its rows; regressions fit them if f can be inverted.
+    The weights in the layer's rows are drawn as a reservoir, and are fitted by regressions if f can
+    be inverted.
 
     Parameters
     ----------
     rows : slice
-        Rows of the three weights that are drawn and fitted.
+        Rows of W_in, W and bias that belong to the layer.
     centre, radius : float
-        Middle and half width of the range of f.
+        Midpoint and half width of the range of f.
     inverse : callable or None
-        f^-1, elementwise; None if no regression can fit the block.
+        The elementwise inverse of f. None: the layer cannot be fitted by a regression.
     leak : array of shape (n_units,) or None
-        None without a leak.
+        Leak rate a of each unit. None: there is no leak.
     gain : float
-        Factor on ``W h_prev``.
+        Factor g of ``W h_prev``.
     inputs, recurrent, bias : str
-        Names of W_in, W and bias.
+        Names of the weights W_in, W and bias.
     second_bias : str or None
-        Name of a bias that is added only to the block of ``W h_prev``, if there is one.
+        Name of a second bias, which is added to ``W h_prev`` only. None: there is no such bias.
 
     Examples
     --------
@@ -67,21 +69,24 @@ class Layer:
     second_bias: str | None = None
 
     def values(self, after: Array, before: Array) -> Array:
-        """Return f(z) for states, `after`, and their previous states, `before`."""
+        """Return f(z), given the states `after` a step and `before` it."""
         return after if self.leak is None else (after - (1 - self.leak) * before) / self.leak
 
 
 def with_open_gates(
     params: Params, layer: Layer, biases: Sequence[float | None], others: Sequence[str] = ()
 ) -> Params:
-    """Return weights with open gates.
+    """Return weights with open gates, so that a gated cell is equivalent to its layer.
 
     Parameters
     ----------
     params : dict of arrays
+        The weights. Not changed.
     layer : Layer
+        The layer of the cell.
     biases : sequence of float or None
-        New bias of each gate, whose weights are set to 0. None: the candidate, which is unchanged.
+        New bias of each gate; the other weights of the gate are set to 0. None marks the candidate,
+        which is not changed.
     others : sequence of str
         Names of other weights that are set to 0.
     """
@@ -92,7 +97,7 @@ def with_open_gates(
             rows = slice(gate * n, (gate + 1) * n)
             opened[layer.inputs][rows], opened[layer.recurrent][rows] = 0.0, 0.0
             opened[layer.bias][rows] = bias
-    if layer.second_bias is not None:  # with an open gate the two biases are added: keep one
+    if layer.second_bias is not None:  # with an open gate, only the sum of both biases matters
         opened[layer.bias][layer.rows] += layer.gain * opened[layer.second_bias]
         opened[layer.second_bias][:] = 0.0
     for name in others:

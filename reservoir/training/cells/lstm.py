@@ -29,18 +29,19 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class LSTMCell(Cell):
-    """Long short-term memory: a cell c that gates write, keep and read.
+    """Long short-term memory: a cell value c that is written, kept and read through gates.
 
-    ``i, f, o = logistic(.)``, ``g = tanh(.)`` of ``W h + W_in x + bias``; ``c = f c + i g``,
-    ``h = o tanh(c)``. The order of the gates is input, forget, candidate, output. The state is
-    [h, c].
+    The gates i, f and o are logistic functions of ``W h + W_in x + bias``, and the candidate g is
+    its tanh; ``c = f c + i g`` and ``h = o tanh(c)``. The gates are ordered as input gate i, forget
+    gate f, candidate g, output gate o. The state is [h, c].
 
     Parameters
     ----------
     n_units : int
     peephole : bool, default=False
-        Whether the gates receive the cell of their unit: input and forget gate the previous cell,
-        the output gate the new one. The weights are ``peephole`` (3, n_units).
+        Whether the gates of a unit also receive its cell value: the input and forget gates receive
+        the previous value, and the output gate the new one. The weights are ``peephole``
+        (3, n_units).
 
     References
     ----------
@@ -63,7 +64,7 @@ class LSTMCell(Cell):
 
     @property
     def state_size(self) -> int:
-        """Number of outputs and cells."""
+        """Number of outputs h plus number of cell values c."""
         return 2 * self.n_units
 
     @property
@@ -72,7 +73,7 @@ class LSTMCell(Cell):
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
         weights = {
             "W_in": Weight((4 * n, n_features), "input", 4),
@@ -84,7 +85,7 @@ class LSTMCell(Cell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         n = self.n_units
         G = project(X, params["W_in"], params["bias"])
         H, C = (np.empty((len(X) + 1, X.shape[1], n), G.dtype) for _ in range(2))
@@ -110,9 +111,9 @@ class LSTMCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         n, ends = self.n_units, trace.lengths
@@ -122,8 +123,8 @@ class LSTMCell(Cell):
             enter(dH, ends, d_end[:, :n])
             d_cell = np.array(d_end[:, n:])
             if (ends < len(TC)).any():
-                # padding after a sequence that ends early must pass its cell's gradient unchanged:
-                # input gate 0, forget gate 1
+                # in the padding of shorter sequences, the gradient of c must pass unchanged: set
+                # the input gate to 0 and the forget gate to 1
                 for b in np.flatnonzero(ends < len(TC)):
                     G[ends[b] :, b, :n] = 0
                     G[ends[b] :, b, n : 2 * n] = 1
@@ -139,23 +140,23 @@ class LSTMCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate with open gates: ``o tanh(i tanh(z))``."""
+        """Return the candidate as a layer, ``o tanh(i tanh(z))`` with open gates i and o."""
         rows = slice(2 * self.n_units, 3 * self.n_units)
         return Layer(rows, 0.0, OPEN * float(np.tanh(OPEN)), _invert_open)
 
     def open_gates(self, params: Params) -> Params:
-        """Return `params` changed so that the cell equals this layer, up to .0025."""
+        """Return `params` with open gates, so that the cell equals this layer up to .0025."""
         biases = (GATE_BIAS, -GATE_BIAS, None, GATE_BIAS)
         others = ("peephole",) if self.peephole else ()
         return with_open_gates(params, self.layer(), biases, others)
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        """Return random states; for `uniform` and `reach` see `Cell.random_states`."""
         cells = uniform[:, self.n_units :]
         return np.hstack([np.tanh(cells), cells])
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return the outputs' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the outputs' tangent; for `params`, `trace`, `d_params` see `Cell.tangent`."""
         n, kept = self.n_units, trace.kept
         C, TC, G = kept["C"], kept["TC"], kept["G"]
         Z = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
@@ -193,19 +194,20 @@ def _invert_open(h: Array) -> Array:
 
 @compiled_as("lstm_forward")
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
-    """Run the LSTM over all steps; gates in the order input, forget, candidate, output.
+    """Run the LSTM over all steps; the order of the gates is input, forget, candidate, output.
 
     Parameters
     ----------
     H, C : arrays of shape (n_steps + 1, n_sequences, n_units)
-        Outputs and cells; the first rows are given.
+        Outputs and cell values. The first rows must contain the initial values; the other rows are
+        written.
     TC : array of shape (n_steps, n_sequences, n_units)
-        Written: tanh of the cells.
+        On return, the tanh of the cell values.
     G : array of shape (n_steps, n_sequences, 4 n_units)
-        In: the projected inputs. Out: the gates.
+        On entry, the projected inputs; on return, the gates.
     W : array of shape (4 n_units, n_units)
     peephole : array of shape (3, n_units) or None
-        Weights of the cell at the input, forget and output gate.
+        Weights of the cell values in the input, forget and output gates.
     """
     n = H.shape[2]
     W_T = np.ascontiguousarray(W.T)
@@ -235,21 +237,22 @@ def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Ar
 def lstm_backward(
     D: Array, dC: Array, G: Array, C: Array, TC: Array, W: Array, peephole: Array | None
 ) -> tuple[Array, Array]:
-    """Replace the gates, G, by the gradient at their pre-activations.
+    """Back-propagate through the LSTM; the gates, G, are replaced by gradients.
 
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        The direct gradient at each output; used as work space.
+        The direct gradient with respect to each output; used as work space.
     dC : array of shape (n_sequences, n_units)
-        The gradient at the last cell.
+        The direct gradient with respect to the final cell values.
     G, C, TC, W, peephole
-        As after `lstm_forward`.
+        The arrays after `lstm_forward`. G is replaced by the gradient with respect to the
+        pre-activations.
 
     Returns
     -------
     dh, dc : arrays of shape (n_sequences, n_units)
-        The gradients at the state before the first step.
+        The gradients with respect to the initial state.
     """
     n = D.shape[2]
     dh, dc = np.zeros_like(D[0]), dC.copy()

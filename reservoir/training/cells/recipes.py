@@ -1,4 +1,4 @@
-"""Recipes for the cells of estimators, in which names mean cells of the estimator's size."""
+"""Recipes for the cells of estimators, which replace names by cells of the estimator's size."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ class Recipe:
     Parameters
     ----------
     kind : {"stacked", "bidirectional"}
+        Kind of the composite cell.
     parts : tuple of str, Cell or Recipe
+        The parts of the composite cell; a str is a name in `reservoir.training.cells.CELLS`.
     options : tuple of (str, value)
-        Options of the composite cell.
+        Keyword arguments of the composite cell.
 
     Examples
     --------
@@ -52,10 +54,10 @@ class Recipe:
         for part in self.parts:
             if not isinstance(part, (str, Cell, Recipe)):
                 raise TypeError(
-                    f"{self.kind}: {part!r} must be the name of a cell, a Cell, or another such "
-                    "recipe."
+                    f"{self.kind}: {part!r} cannot be a part. Each part must be the name of a "
+                    "cell, a Cell, or another recipe."
                 )
-        self.cell(lambda name: SimpleCell(1))  # raise now if the cell cannot be created
+        self.cell(lambda name: SimpleCell(1))  # raises an error if the cell cannot be created
 
     def __repr__(self) -> str:
         options = [f"{name}={value!r}" for name, value in self.options]
@@ -63,19 +65,19 @@ class Recipe:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names in the recipe, nested recipes included."""
+        """Names of cells in the recipe, including nested recipes."""
         found: list[str] = []
         for part in self.parts:
             found += part.names if isinstance(part, Recipe) else [part] * isinstance(part, str)
         return tuple(found)
 
     def cell(self, make: Callable[[str], Any]) -> Cell:
-        """Return the cell.
+        """Return the composite cell.
 
         Parameters
         ----------
         make : callable, ``make(name) -> Cell``
-            Returns the cell for a name.
+            Function that returns the cell for a name.
 
         Returns
         -------
@@ -96,33 +98,36 @@ def stacked(
     dropout: float = 0.0,
     same_mask: bool = False,
 ) -> Recipe:
-    """Stack cells: the input of each is the state of the cell below.
+    """Return a recipe for a stack of cells, each of which receives the state of the cell below.
 
     Parameters
     ----------
     *layers : str, Cell or Recipe
-        From the lowest to the topmost layer. A name in `reservoir.training.cells.CELLS` means a
-        cell with the estimator's n_units (and its activation and leak rate, if the cell has these);
-        a cell keeps its size; a recipe is resolved in the same way.
+        The layers, from the lowest to the topmost. A name in `reservoir.training.cells.CELLS` is
+        replaced by a cell with the estimator's n_units (and with its activation and leak rate, if
+        the cell has these). A cell object keeps its size. A recipe is resolved in the same way.
     input_shortcuts : bool, default=False
-        Whether every layer receives the input, too.
+        Whether every layer also receives the input.
     readout_shortcuts : bool, default=False
-        Whether the readout receives the states of all layers, the lowest first.
+        Whether the readout receives the states of all layers, the lowest first, instead of only the
+        topmost layer's state.
     dropout : float in [0, 1), default=0.0
-        Share of the numbers between inputs, layers and readout that is set to 0 during training;
-        see `StackedCell`. Not for solvers that use all data at once.
+        Share of the values passed between inputs, layers and readout that are set to 0 during
+        training; see `StackedCell`. Solvers that use all data at once do not support dropout.
     same_mask : bool, default=False
-        Whether a sequence has the same mask at all steps of an update, instead of one for each.
+        Whether, in each update, a sequence has one dropout mask for all steps instead of a separate
+        mask for each step.
 
     Returns
     -------
     Recipe
-        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It creates a `StackedCell`.
+        A recipe for a `StackedCell`, to pass as the parameter `cell` of `RNNRegressor` and
+        `RNNClassifier`.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no layer, a layer has another type, or dropout is outside its range.
+        If there is no layer, if a layer has another type, or if `dropout` is outside its range.
 
     Examples
     --------
@@ -144,24 +149,25 @@ def stacked(
 
 
 def bidirectional(ahead: str | Cell | Recipe, back: str | Cell | Recipe | None = None) -> Recipe:
-    """Combine a forward and a backward cell; the readout receives the states of both.
+    """Return a recipe for a forward and a backward cell, whose states are concatenated.
 
-    This is for recordings that are available as a whole, since at each step the states depend on
-    future rows. Therefore `forecast`, `stream` and `partial_fit` are not available, and a run
-    cannot continue from the end state of another.
+    The cell is suitable for recordings that are available as a whole, since the states at each step
+    depend on future rows. Therefore, `forecast`, `stream` and `partial_fit` are not available, and
+    a run cannot continue from the final state of another run.
 
     Parameters
     ----------
     ahead : str, Cell or Recipe
-        The forward cell. A name means a cell with the estimator's n_units, as in `stacked`.
+        The forward cell. A name is replaced by a cell with the estimator's n_units, as in
+        `stacked`.
     back : str, Cell or Recipe, optional
-        The backward cell. By default the same as `ahead`, with separate weights.
+        The backward cell. By default, it is the same as `ahead`, with separate weights.
 
     Returns
     -------
     Recipe
-        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It creates a
-        `BidirectionalCell`.
+        A recipe for a `BidirectionalCell`, to pass as the parameter `cell` of `RNNRegressor` and
+        `RNNClassifier`.
 
     Examples
     --------

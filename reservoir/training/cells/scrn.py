@@ -23,24 +23,26 @@ _CONTEXT_PER_UNIT = 0.4  # as Mikolov et al.: 40 context units for 100 hidden on
 class SCRNCell(Cell):
     """Structurally constrained recurrent network, with hidden units h and context units s.
 
-    ``s = (1 - a) B x + a s``, ``h = f(P s + A x + R h + bias)``; the readout receives [h, s].
-    Context units are linear and independent of each other: each is an exponential average of an
-    input B x over about 1 / (1 - a) steps. A, R and B are the weights ``W_in``, ``W`` and
-    ``W_in_context``, P is ``W_context``. The state is [h, s].
+    The update is ``s = (1 - a) B x + a s`` and ``h = f(P s + A x + R h + bias)``; the readout
+    receives [h, s], which is also the state. Context units are linear and independent of each
+    other: each is an exponential moving average of one component of B x over about 1 / (1 - a)
+    steps. A, R, B and P are the weights ``W_in``, ``W``, ``W_in_context`` and ``W_context``.
 
     Parameters
     ----------
     n_units : int
-        Hidden units, h.
+        Number of hidden units, h.
     n_context : int, optional
-        Context units, s. By default .4 `n_units`, at least one: 40 for 100, as in [1]_.
+        Number of context units, s. By default, it is .4 `n_units`, and at least one: 40 context
+        units for 100 hidden units, as in [1]_.
     activation : str, default="tanh"
-        f, a name in `reservoir.activations.ACTIVATIONS`; "logistic" in [1]_.
+        The activation f, a name in `reservoir.activations.ACTIVATIONS`; "logistic" in [1]_.
     decay : float in (0, 1) or tuple of n_context such numbers, default=0.95
-        a, the share of a context unit that is kept in each step; the default is from [1]_.
+        The decay a, the share of a context unit that is kept in each step; the default is from
+        [1]_.
     learn_decay : bool, default=False
-        Whether to train a separate decay for each context unit: ``a = logistic(logit(decay) + b)``,
-        with b the weight ``decay`` (n_context,), which is initially 0 and not penalised.
+        Whether to train a separate decay for each context unit, ``a = logistic(logit(decay) + b)``.
+        Here, b is the weight ``decay`` (n_context,), which is initially 0 and is not penalised.
 
     Raises
     ------
@@ -77,7 +79,7 @@ class SCRNCell(Cell):
         if decay.shape not in ((), (m,)) or not ((decay > 0) & (decay < 1)).all():
             raise ValueError(
                 f"decay={self.decay!r} must be a number between 0 and 1, or {m} such numbers, one "
-                "per context unit. With 0 there is no memory, and with 1 a sum that never forgets."
+                "per context unit. With 0, a unit has no memory; with 1, its input has no effect."
             )
         if not isinstance(self.decay, float):  # arrays can be neither compared nor hashed
             object.__setattr__(self, "decay", tuple(decay.tolist()) if decay.ndim else float(decay))
@@ -90,16 +92,16 @@ class SCRNCell(Cell):
 
     @property
     def width(self) -> int:
-        """Number of hidden and context units."""
+        """Total number of hidden and context units."""
         return self.n_units + self._n_context
 
     @property
     def state_size(self) -> int:
-        """Number of hidden and context units."""
+        """Total number of hidden and context units."""
         return self.width
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n, m = self.n_units, self._n_context
         weights = {
             "W_in": Weight((n, n_features), "input"),
@@ -111,7 +113,7 @@ class SCRNCell(Cell):
         return {**weights, "decay": Weight((m,), "decay")} if self.learn_decay else weights
 
     def _hidden(self) -> SimpleCell:
-        """Return the hidden units: a simple cell, whose inputs are [x, s]."""
+        """Return the hidden units as a simple cell, whose inputs are [x, s]."""
         return SimpleCell(self.n_units, self.activation)
 
     @staticmethod
@@ -120,7 +122,7 @@ class SCRNCell(Cell):
         return {"W_in": W_in, "W": params["W"], "bias": params["bias"]}
 
     def _shares(self, params: Params) -> tuple[Array, Array]:
-        """Return a and 1 - a, per context unit; the second is accurate even if a is near 1."""
+        """Return a and 1 - a for each context unit; 1 - a is accurate even if a is near 1."""
         decay = np.broadcast_to(np.asarray(self.decay, np.float64), (self._n_context,))
         parts = decay, 1 - decay
         if self.learn_decay:
@@ -132,7 +134,7 @@ class SCRNCell(Cell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         n, start = self.n_units, self._start(X, state)
         kept, taken = self._shares(params)
         driven = X @ params["W_in_context"].T
@@ -161,14 +163,14 @@ class SCRNCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         n, p = self.n_units, trace.inputs.shape[2]
         kept, taken = self._shares(params)
         enter(dH, trace.lengths, d_end)
-        # hidden units, and the gradient at their inputs [x, s]
+        # hidden units, and the gradient with respect to their inputs [x, s]
         grads, d_hidden, d_seen = self._hidden().backward(
             self._hidden_params(params),
             trace.kept["hidden"],
@@ -191,20 +193,20 @@ class SCRNCell(Cell):
         return grads, np.hstack([d_hidden, d_context]), d_inputs
 
     def _at_kept(self, trace: Trace, D: Array) -> Array:
-        """Return the gradient at a, given the gradient at the context units."""
+        """Return the gradient for the decay a, given the one for the context units."""
         change = trace.states[:-1, :, self.n_units :] - trace.kept["driven"]
         return np.asarray(np.einsum("tbm,tbm->m", D, change))
 
     # ------------------------------------------------------------------ optional capabilities
 
     def check_controllable(self) -> None:
-        """Raise if the activation does not provide its slope and curvature."""
+        """Raise an error if the activation does not provide its slope and curvature."""
         self._hidden().check_controllable()
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
-        """Return ``[[F R, F P Q], [0, Q]]``, with F = diag(f'(z)) and Q = diag(a).
+        """Return step Jacobians ``[[F R, F P Q], [0, Q]]``, with F = diag(f'(z)) and Q = diag(a).
 
-        `params`, `trace`, `steps` and `sequences` as in `Cell.step_jacobians`.
+        For `params`, `trace`, `steps` and `sequences` see `Cell.step_jacobians`.
         """
         n, kept = self.n_units, self._shares(params)[0]
         slopes = self._hidden().slopes(trace)[steps, sequences][:, :, None]
@@ -217,10 +219,10 @@ class SCRNCell(Cell):
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Propagate a gradient at step Jacobians.
+        """Back-propagate a gradient with respect to step Jacobians.
 
-        The gradient has direct parts at R, P and a, and another at z. `params`, `trace`, `steps`,
-        `sequences` and `G` as in `Cell.jacobian_gradient`.
+        The gradient has direct parts with respect to R, P and a, and a part with respect to z. For
+        `params`, `trace`, `steps`, `sequences` and `G` see `Cell.jacobian_gradient`.
         """
         n, (kept, taken) = self.n_units, self._shares(params)
         # the upper rows are diag(f') V, as for a simple cell with recurrent weights V = [R, P Q]

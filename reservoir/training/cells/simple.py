@@ -1,4 +1,4 @@
-"""Elman's cell, which with a leak is a reservoir's, and its loops over time."""
+"""Elman's cell, with an optional leak as in a reservoir, and its loops over time."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ _TORCH = ("tanh", "relu")  # the activations of torch.nn.RNN
 @saved
 @dataclass(frozen=True)
 class SimpleCell(Cell):
-    """Elman's cell, and the cell of a reservoir: ``h = (1 - a) h + a f(W h + W_in x + bias)``.
+    """Elman's cell, or leaky cell of a reservoir: ``h = (1 - a) h + a f(W h + W_in x + bias)``.
 
     Parameters
     ----------
     n_units : int
     activation : str, default="tanh"
-        A name in `reservoir.activations.ACTIVATIONS`. For an activation registered by a user,
-        training uses its derivative, and runs in NumPy.
+        The activation f, a name in `reservoir.activations.ACTIVATIONS`. For an activation that a
+        user has registered, training uses its derivative, and the loops run in NumPy.
     leak_rate : float in (0, 1] or tuple of n_units such numbers, default=1.0
+        The leak rate a, for all units or for each unit; 1 means no leak.
 
     References
     ----------
@@ -83,7 +84,7 @@ class SimpleCell(Cell):
         return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
         return {
             "W_in": Weight((n, n_features), "input"),
@@ -92,12 +93,12 @@ class SimpleCell(Cell):
         }
 
     def leaks(self, dtype: Any = np.float64) -> Array | None:
-        """Return the leak rate per unit in a dtype; None if all are 1."""
+        """Return the leak rates of all units as an array of a dtype, or None if all are 1."""
         leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
         return None if (leak == 1).all() else np.array(leak)
 
     def slopes(self, trace: Trace) -> Array:
-        """Return a f'(z), the derivative of the state by the pre-activation, along a trace."""
+        """Return a f'(z), the state's derivative with respect to z, at each step of a trace."""
         values: Array = trace.values  # type: ignore[assignment]
         slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
         leak = self._leak_of(trace)
@@ -108,21 +109,21 @@ class SimpleCell(Cell):
         return slopes if leak is None else slopes * leak
 
     def _leak_of(self, trace: Trace) -> Array | None:
-        """Return the leak of a run: per unit, or per step if the run had a leak per step."""
+        """Return the leak rates of a run: one per unit, or one per step if the run had these."""
         leak: Array | None = trace.kept.get("leak")
         return self.leaks(trace.states.dtype) if leak is None else leak
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         leak = self.leaks(np.result_type(X.dtype, params["W"].dtype))
         return self._run(params, X, self._start(X, state), lengths, leak)
 
     def _run(
         self, params: Params, X: Array, start: Array, lengths: Array | None, leak: Array | None
     ) -> Trace:
-        """Run with a leak as in `simple_forward`; a leak per step is kept in the trace."""
+        """Run the cell with `leak` as in `simple_forward`; store a leak per step in the trace."""
         U = project(X, params["W_in"], params["bias"])
         H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
         H[0] = start
@@ -131,7 +132,7 @@ class SimpleCell(Cell):
         self._loop(simple_forward, U, leak)(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
         kept = {} if leak is None or leak.ndim == 1 else {"leak": leak}
-        if activation.slope is None:  # f' does not follow from f; U contains z
+        if activation.slope is None:  # f'(z) cannot be computed from f(z); U contains z
             kept["slopes"] = activation.derivative(U).astype(U.dtype)
         return Trace(X, H, states_at(H, ends), ends, V, kept)
 
@@ -145,9 +146,9 @@ class SimpleCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         enter(dH, trace.lengths, d_end)
         leak = self._leak_of(trace)
@@ -169,7 +170,7 @@ class SimpleCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the whole cell as a layer; regressions can fit it if f is bounded or linear."""
+        """Return the cell as a layer, which regressions can fit if f is bounded or linear."""
         activation = ACTIVATIONS[self.activation]
         rows, leak, enclosure = slice(0, self.n_units), self.leaks(), activation.enclosure
         if activation.inverse is None or enclosure is None:
@@ -184,7 +185,7 @@ class SimpleCell(Cell):
         return Layer(rows, 0.0, np.inf, activation.inverse, leak)
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        """Return random states; for `uniform` and `reach` see `Cell.random_states`."""
         enclosure = ACTIVATIONS[self.activation].enclosure
         if enclosure is None or not enclosure.bounded:
             return uniform * reach
@@ -196,7 +197,7 @@ class SimpleCell(Cell):
         return self
 
     def reservoir(self, params: Params) -> Reservoir:
-        """Return the cell with its weights, `params`, as a reservoir."""
+        """Return a reservoir with the equations of this cell and the weights `params`."""
         leak = self.leaks(params["W"].dtype)
         return Reservoir(
             params["W"],
@@ -208,7 +209,7 @@ class SimpleCell(Cell):
 
     @staticmethod
     def params_of(reservoir: Reservoir) -> Params:
-        """Return the weights of a reservoir: the inverse of `reservoir`."""
+        """Return the weights of a reservoir by name; the inverse of the method `reservoir`."""
         return {
             "W_in": np.array(dense(reservoir.W_in, "W_in")),
             "W": np.array(dense(reservoir.W)),
@@ -216,20 +217,20 @@ class SimpleCell(Cell):
         }
 
     def check_controllable(self) -> None:
-        """Raise if the activation does not provide its slope and curvature."""
+        """Raise an error if the activation does not provide its slope and curvature."""
         activation = ACTIVATIONS[self.activation]
         if activation.slope is None or activation.curvature is None:
             known = [name for name, f in ACTIVATIONS.items() if f.curvature is not None]
             raise ValueError(
-                "gradient_control needs the slope and the curvature of the activation from its "
-                f"value, and activation={self.activation!r} does not provide both; "
-                f"{', '.join(map(repr, known))} do. Use one of these, or gradient_control=0."
+                "gradient_control computes the slope and the curvature of the activation from its "
+                f"value, and activation={self.activation!r} does not provide both. Use one of "
+                f"{', '.join(map(repr, known))}, or gradient_control=0."
             )
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
-        """Return ``diag(1 - a) + diag(a f'(z)) W``.
+        """Return step Jacobians ``diag(1 - a) + diag(a f'(z)) W``.
 
-        `params`, `trace`, `steps` and `sequences` as in `Cell.step_jacobians`.
+        For `params`, `trace`, `steps` and `sequences` see `Cell.step_jacobians`.
         """
         slopes = self._leaked(slope(self.activation, trace.values[steps, sequences]))  # type: ignore[index]
         J = slopes[:, :, None] * params["W"]
@@ -239,10 +240,11 @@ class SimpleCell(Cell):
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
     ) -> tuple[Params, Array | None]:
-        """Propagate a gradient at step Jacobians.
+        """Back-propagate a gradient with respect to step Jacobians.
 
-        The gradient has a direct part at W, diag(a f') G, and another at z, a f''(z) * rowsum(G *
-        W). `params`, `trace`, `steps`, `sequences` and `G` as in `Cell.jacobian_gradient`.
+        The gradient has a direct part with respect to W, diag(a f') G, and a part with respect to
+        z, a f''(z) * rowsum(G * W). For `params`, `trace`, `steps`, `sequences` and `G` see
+        `Cell.jacobian_gradient`.
         """
         V: Array = trace.values[steps, sequences]  # type: ignore[index]
         slopes = self._leaked(slope(self.activation, V))
@@ -255,7 +257,7 @@ class SimpleCell(Cell):
         return direct, d_pre
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' tangent; for `params`, `trace`, `d_params` see `Cell.tangent`."""
         D = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
         slopes, leak = self.slopes(trace), self._leak_of(trace)
         keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
@@ -269,7 +271,7 @@ class SimpleCell(Cell):
         return D
 
     def torch_layer(self) -> TorchLayer:
-        """Return torch.nn.RNN, which supports no leak, and only tanh and relu."""
+        """Return torch.nn.RNN, which supports only tanh and relu, without a leak."""
         if self.leaks() is not None:
             self._raise_no_torch(
                 f"leak_rate={self.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
@@ -289,8 +291,9 @@ def slope(activation: str, value: Array) -> Array:
     Parameters
     ----------
     activation : str
-        A name in `reservoir.activations.ACTIVATIONS`, whose entry defines it.
+        Name of f in `reservoir.activations.ACTIVATIONS`.
     value : array
+        The value f(z).
 
     Returns
     -------
@@ -299,7 +302,7 @@ def slope(activation: str, value: Array) -> Array:
     Raises
     ------
     ValueError
-        If the entry does not define it: its derivative can be computed only from z.
+        If the derivative of f can be computed only from z.
 
     Examples
     --------
@@ -327,7 +330,7 @@ def curvature(activation: str, value: Array) -> Array:
     Raises
     ------
     ValueError
-        If the entry does not define it.
+        If the second derivative of f cannot be computed from f(z).
 
     Examples
     --------
@@ -364,15 +367,16 @@ def simple_forward(
     Parameters
     ----------
     H : array of shape (n_steps + 1, n_sequences, n_units)
-        The states; the first row is given, the other rows are written.
+        The states. The first row must contain the initial states; the other rows are written.
     V : array of shape (n_steps, n_sequences, n_units)
-        Written: the values f(z). A view of the rows of H if there is no leak.
+        On return, the values f(z). Without a leak, V must be the view ``H[1:]``.
     U : array of shape (n_steps, n_sequences, n_units)
-        The projected inputs, bias included. Overwritten, here by z.
+        On entry, the projected inputs, including the bias. Overwritten, by z in this loop.
     W : array of shape (n_units, n_units)
     activation : str
         A name in `reservoir.activations.ACTIVATIONS`.
     leak : array of shape (n_units,), (n_steps, n_sequences, n_units or 1) or None
+        Leak rate of each unit, or of each unit and step. None: there is no leak.
     """
     activate = ACTIVATIONS[activation].function
     W_T = np.ascontiguousarray(W.T)
@@ -394,23 +398,23 @@ def simple_forward(
 def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Replace the gradient at the states, D, by the gradient at the pre-activations.
+    """Back-propagate through a simple cell; D is replaced by the gradient dL/dz.
 
     Parameters
     ----------
     D : array of shape (n_steps, n_sequences, n_units)
-        In: the direct gradient at each state. Out: dL/dz.
+        On entry, the direct gradient with respect to each state; on return, dL/dz.
     V, W, leak
         As in `simple_forward`.
     activation : str
         As in `slope`.
     extra : array of the shape of D, or None
-        The direct gradient at the pre-activations.
+        The direct gradient with respect to the pre-activations z, which is added to dL/dz.
 
     Returns
     -------
     array of shape (n_sequences, n_units)
-        The gradient at the state before the first step.
+        The gradient with respect to the initial state.
     """
     slopes = slope(activation, V)
     if leak is not None:
@@ -421,7 +425,7 @@ def simple_backward(
 def backward_by_slopes(
     D: Array, slopes: Array, W: Array, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Do the same as `simple_backward`, given a f'(z) at every step."""
+    """Back-propagate as in `simple_backward`, given the slopes a f'(z) at every step."""
     keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
     g = np.zeros_like(D[0])
     through = np.empty_like(g)

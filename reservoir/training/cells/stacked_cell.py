@@ -26,30 +26,31 @@ class StackedCell(CompositeCell):
     Parameters
     ----------
     cells : tuple of Cell
-        From the lowest to the topmost.
+        The cells, from the lowest to the topmost.
     input_shortcuts : bool, default=False
-        Whether every cell receives the input, after the states of the cell below.
+        Whether every cell also receives the input, concatenated after the state of the cell below.
     readout_shortcuts : bool, default=False
         Whether the readout receives the states of all cells, the lowest first, instead of only the
         topmost cell's.
     dropout : float in [0, 1), default=0.0
-        Share of the numbers that are set to 0 during training; the others are divided by
+        Share of the values that are set to 0 during training; the others are divided by
         ``1 - dropout``. It applies to the inputs, to the states that a cell receives from the cell
-        below, and to the features of the readout, but not to states carried from step to step.
-        Predictions, reported losses, and starts from data use all numbers.
+        below, and to the features of the readout, but not to states carried from step to step. For
+        predictions, reported losses, and starts from data, nothing is dropped.
     same_mask : bool, default=False
-        Whether a sequence has the same mask at all steps of an update, instead of one for each.
+        Whether, in each update, a sequence has one dropout mask for all steps instead of a separate
+        mask for each step.
 
     Attributes
     ----------
     n_units : int
-        Units of the topmost cell that has a state; layers that only transform their inputs, such as
-        `FeedforwardCell`, have none.
+        Number of units of the topmost cell that has a state. Layers that only transform their
+        inputs, such as `FeedforwardCell`, have no state.
 
     Raises
     ------
     TypeError, ValueError
-        If a part is not a cell, or dropout is outside its range.
+        If a part is not a cell, or if `dropout` is outside its range.
 
     References
     ----------
@@ -87,20 +88,20 @@ class StackedCell(CompositeCell):
 
     @property
     def n_units(self) -> int:  # type: ignore[override]
-        """Units of the topmost cell that has a state."""
+        """Number of units of the topmost cell that has a state."""
         sizes = [cell.n_units for cell in self.cells if cell.state_size]
         return sizes[-1] if sizes else self.cells[-1].n_units
 
     @property
     def width(self) -> int:
-        """Width of the topmost cell, or of all cells."""
+        """Width of the topmost cell or, with `readout_shortcuts`, total width of all cells."""
         if self.readout_shortcuts:
             return sum(cell.width for cell in self.cells)
         return self.cells[-1].width
 
     @property
     def reads_codes(self) -> bool:
-        """Whether the lowest cell accepts codes, and no other cell receives the inputs."""
+        """Whether the lowest cell accepts codes, without input shortcuts and without dropout."""
         alone = not self.input_shortcuts and not self.dropout
         return alone and self.cells[0].reads_codes
 
@@ -110,7 +111,7 @@ class StackedCell(CompositeCell):
         return self.dropout > 0 or super().drops_out
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight array by name, for inputs of n_features."""
+        """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         more = n_features if self.input_shortcuts else 0
         below = [cell.width + more for cell in self.cells[:-1]]
         return self._weights_of_parts([n_features, *below])
@@ -118,7 +119,7 @@ class StackedCell(CompositeCell):
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`."""
         traces: list[Trace] = []
         masks: list[Array] = []
         parts = zip(
@@ -156,9 +157,9 @@ class StackedCell(CompositeCell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time.
+        """Back-propagate a gradient through time.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         self._check_no_pre(d_pre)
         traces: list[Trace] = trace.kept.pop("traces")
@@ -183,7 +184,7 @@ class StackedCell(CompositeCell):
         return self._named(grads), np.hstack(d_starts), d_X
 
     def _at_outputs(self, dH: Array) -> list[Array]:
-        """Return the direct gradient at each cell's states from the readout."""
+        """Return the readout's direct gradient with respect to the states of each cell."""
         widths = [cell.width for cell in self.cells]
         if self.readout_shortcuts:
             parts = np.split(dH, np.cumsum(widths)[:-1], axis=2)

@@ -21,16 +21,17 @@ from reservoir.training.params import Params
 @saved
 @dataclass(frozen=True)
 class TimedLeakyCell(Cell):
-    """Leaky cell for irregular time steps dt.
+    """Leaky cell for rows at irregular times, with steps of length dt.
 
     ``h = (1 - a)^dt h + (1 - (1 - a)^dt) f(W h + W_in x + bias)``
 
-    One column of the inputs contains the times of the rows, in steps: dt is the difference between
-    the times of a row and the previous row. Weights and readout do not use this column. A state has
-    one number more than there are units, the time of the previous row, so that a run can continue
-    across a gap however the rows are divided into chunks; a run without a state starts one step
-    before its first row. Times are data: their gradients are 0. Inputs and states are float64 for
-    any dtype of the weights. The loops run in NumPy and are not compiled.
+    One column of the inputs contains the times of the rows, in units of steps: dt is the difference
+    between the time of a row and the time of the previous row. The weights and the readout do not
+    use this column. A state contains the states of the units, followed by the time of the previous
+    row, so that a run can continue across a gap, no matter how the rows are divided into chunks. A
+    run without an initial state starts one step before its first row. Times are data, and their
+    gradients are 0. Inputs and states are float64 for any dtype of the weights. The loops run in
+    NumPy and are not compiled.
 
     Parameters
     ----------
@@ -38,15 +39,15 @@ class TimedLeakyCell(Cell):
     activation : str, default="tanh"
         As in `SimpleCell`.
     leak_rate : float in (0, 1] or tuple of n_units such numbers, default=0.3
-        a, the share of the state that is replaced in a step of length 1. Units with a leak rate of
-        1 do not depend on the time.
+        The leak rate a: the share of the state that is replaced in a step of length 1. Units with a
+        leak rate of 1 do not depend on the times.
     place : int, default=0
         Index of the column of times in the inputs.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is outside its range; in a run, if times do not increase.
+        If a parameter is outside its range. In a run, if the times do not increase.
 
     References
     ----------
@@ -83,42 +84,42 @@ class TimedLeakyCell(Cell):
         return self.n_units + 1
 
     def at_even_steps(self) -> SimpleCell:
-        """Return the simple cell that is equivalent if every step has length 1."""
+        """Return the `SimpleCell` that is equivalent if every step has length 1."""
         return SimpleCell(self.n_units, self.activation, self.leak_rate)
 
     def n_channels(self, n_features: int) -> int:
-        """Return how many of n_features columns remain without the column of times."""
+        """Return the number of columns except the column of times, n_features - 1."""
         return n_features - 1
 
     def channels(self, X: Array) -> Array:
-        """Return inputs X without their column of times."""
+        """Return the inputs X without the column of times."""
         return np.delete(X, self.place, axis=-1)
 
     def before(self, row: Array, state: Array) -> Array:
-        """Return a state whose time is one step before the time of a row."""
+        """Return the state with its time set to one step before the time of a row."""
         dated = np.array(state, dtype=np.float64)
         dated[..., -1] = row[..., self.place] - 1
         return dated
 
     def held_in(self, dtype: Any) -> Any:
-        """Return float64, which times need for any `dtype` of weights."""
+        """Return float64, which times need regardless of the `dtype` of the weights."""
         return np.dtype(np.float64)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
-        """Return the description of each weight by name, for inputs of n_features with times."""
+        """Return the weights' descriptions by name, for `n_features` columns including times."""
         if n_features <= self.place:
             raise ValueError(
-                f"place={self.place} is outside inputs of {n_features} columns: give the column "
-                "of times, counted from 0."
+                f"place={self.place} is outside inputs of {n_features} columns. It must be the "
+                "index of the column of times, counted from 0."
             )
         return self.at_even_steps().weights(self.n_channels(n_features))
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
-        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`.
+        """Run over inputs X with weights `params`; for `state` and `lengths` see `Cell.forward`.
 
-        Without `state`: zeros, one step before the first row.
+        By default, the initial state is zeros, at the time one step before the first row.
         """
         if state is None:
             state = self.before(X[0], np.zeros((X.shape[1], self.state_size), X.dtype))
@@ -142,9 +143,9 @@ class TimedLeakyCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Propagate a gradient back through time; the gradient at times is 0.
+        """Back-propagate a gradient through time; the gradient with respect to times is 0.
 
-        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        For `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` see `Cell.backward`.
         """
         grads, d_start, d_inputs = self.at_even_steps().backward(
             params,
@@ -162,35 +163,35 @@ class TimedLeakyCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the whole cell as a layer that can be drawn, but not fitted by a regression.
+        """Return the cell as a layer that can be drawn, but not fitted by a regression.
 
-        Targets for f would be obtained by dividing by the leak, which is near 0 for short steps.
-        Therefore "least_squares" fits the readout, then takes steps along the gradient.
+        To obtain targets for f, one would have to divide by the leak, which is near 0 for short
+        steps. Therefore, "least_squares" fits the readout, and then takes gradient steps.
         """
         return Layer(slice(0, self.n_units))
 
     def random_states(self, uniform: Array, reach: float) -> Array:
-        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        """Return random states; for `uniform` and `reach` see `Cell.random_states`."""
         return self.at_even_steps().random_states(uniform, reach)
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
-        """Return the states' derivative; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        """Return the states' tangent; for `params`, `trace`, `d_params` see `Cell.tangent`."""
         return self.at_even_steps().tangent(params, trace.kept["units"], d_params)
 
     def check_controllable(self) -> None:
-        """Raise: gradient control is not supported for states that depend on times."""
+        """Raise an error, since gradient control does not support states that depend on times."""
         self._raise_no_control()
 
     def _raise_no_control(self) -> NoReturn:
         raise ValueError(
-            "gradient_control keeps the Jacobians of steps near 1, but with times among the inputs "
-            "a long step forgets by design. Use gradient_control=0, or rows on a regular grid "
-            "without time_column."
+            "gradient_control keeps the singular values of step Jacobians near 1, but with "
+            "irregular times, a long step forgets by design. Use gradient_control=0, or rows on a "
+            "regular grid without time_column."
         )
 
 
 def _lengths_of_steps(times: Array, ends: Array) -> Array:
-    """Return the length of each step (n_steps, n_sequences); 1 where rows are padding.
+    """Return the length of each step, (n_steps, n_sequences); steps in the padding have length 1.
 
     The first row of `times` belongs to the initial states.
     """
@@ -201,8 +202,9 @@ def _lengths_of_steps(times: Array, ends: Array) -> Array:
     if not rises.all():
         step, sequence = np.unravel_index(np.argmin(rises), dt.shape)
         raise ValueError(
-            f"Times must rise: row {step} of sequence {sequence} is at time "
-            f"{times[step + 1, sequence]:g}, but the previous one is at {times[step, sequence]:g}. "
-            "Sort rows by time; give no state at the start of a sequence."
+            f"Times must increase: row {step} of sequence {sequence} is at time "
+            f"{times[step + 1, sequence]:g}, but the previous row is at time "
+            f"{times[step, sequence]:g}. Sort the rows by time, and pass no state at the start of "
+            "a sequence."
         )
     return dt

@@ -22,18 +22,18 @@ from reservoir.training.params import Params, flatten, unflatten
 
 __all__ = ["GaussNewton", "HessianFree", "train_hessian_free"]
 
-_DECAY = 0.95  # factor of the last direction, where conjugate gradients start
-_PROGRESS = 5e-4  # relative decrease of the quadratic per iteration, below which they stop
-_LOOK_BACK = 10  # minimal number of iterations over which progress is measured; else a tenth
-_KEPT = 1.3  # ratio of the iterations whose directions are kept for backtracking
-_EXPONENT = 0.75  # of the preconditioner
+_DECAY = 0.95  # factor of the last direction, from which conjugate gradients start
+_PROGRESS = 5e-4  # stop if the relative decrease of the quadratic per iteration is smaller
+_LOOK_BACK = 10  # progress is measured over a tenth of the iterations, but at least this many
+_KEPT = 1.3  # ratio of successive iterations whose directions are kept for backtracking
+_EXPONENT = 0.75  # exponent of the preconditioner
 _GROUPS = 16  # minimal number of groups of sequences for the squared gradients
-_SHRINK, _TRIES, _ENOUGH = 0.8, 60, 0.01  # of the line search
-_LARGEST_DAMPING = 1e12  # give up beyond this value
+_SHRINK, _TRIES, _ENOUGH = 0.8, 60, 0.01  # parameters of the line search
+_LARGEST_DAMPING = 1e12  # training ends if the damping exceeds this value
 
 
 class _Damped:
-    """The damped quadratic, ``g'd + d' B d / 2``; keeps the last product to compute its value."""
+    """The damped quadratic ``g'd + d' B d / 2``; stores the last product B v and its vector v."""
 
     def __init__(self, matrix: GaussNewton, gradient: Array, damping: float, structural: float):
         self.matrix, self.gradient = matrix, gradient
@@ -50,7 +50,7 @@ class _Damped:
 def _conjugate_gradients(
     quadratic: _Damped, start: Array, scale: Array, max_iter: int
 ) -> list[Array]:
-    """Return directions from successive iterations, the final one last."""
+    """Return directions from increasingly late iterations, ending with the final direction."""
     gradient = quadratic.gradient
     n = len(gradient)
     at, product = start.copy(), np.zeros(n)
@@ -59,7 +59,7 @@ def _conjugate_gradients(
     kept, values, following = [], [at @ (0.5 * product + gradient)], 1.0
 
     def after(now: Array) -> None:
-        # the step is a multiple of the last vector multiplied: no further product is needed
+        # the step is a multiple of the vector of the last product: no further product is needed
         nonlocal at, product, following
         last = quadratic.last
         length = (now - at) @ last / (last @ last)
@@ -88,7 +88,7 @@ def _conjugate_gradients(
 
 @dataclass(eq=False)
 class _Loss:
-    """The loss and its gradient over some sequences."""
+    """The objective and its gradient over some of the sequences."""
 
     objective: Objective
     params: Params
@@ -99,7 +99,7 @@ class _Loss:
         self._shares = [batch.total_weight / weight for batch, _ in self.batches]
 
     def value(self, vector: Array) -> float:
-        """Return the loss, infinite where it is not finite."""
+        """Return the loss, or infinity if it is not finite."""
         params = self._weights(vector)
         value = self.objective.penalty(params)
         for share, (batch, state) in zip(self._shares, self.batches, strict=True):
@@ -107,7 +107,7 @@ class _Loss:
         return value if np.isfinite(value) else np.inf
 
     def gradients(self, vector: Array) -> tuple[float, Array, Array]:
-        """Return the loss, its gradient, and the sum of squared gradients of the batches."""
+        """Return the loss, its gradient, and the scaled sum of the batches' squared gradients."""
         params = self._weights(vector)
         value = self.objective.penalty(params)
         none = {name: np.zeros_like(array) for name, array in params.items()}
@@ -127,7 +127,7 @@ class _Loss:
 def _backtracked(
     loss: Callable[[Array], float], at: Array, kept: list[Array]
 ) -> tuple[Array, float]:
-    """Return the direction of least loss, going back from the last one as long as loss falls."""
+    """Return a direction and its loss, going back from the last one as long as the loss falls."""
     best, least = kept[-1], loss(at + kept[-1])
     for direction in reversed(kept[:-1]):
         value = loss(at + direction)
@@ -145,7 +145,7 @@ def _searched(
     before: float,
     slope: float,
 ) -> float:
-    """Return the step length: the first one that lowers the loss enough, or 0 if none does."""
+    """Return the first step length that lowers the loss sufficiently, or 0 if there is none."""
     length, value = 1.0, reached
     for _ in range(_TRIES):
         if value <= before + _ENOUGH * length * min(slope, 0.0) and value < before:
@@ -158,21 +158,23 @@ def _searched(
 @saved
 @dataclass(frozen=True)
 class HessianFree:
-    """Settings of Hessian-free training, for `solver` of a trained network.
+    """Settings of Hessian-free training, to pass as the `solver` of a trained network.
 
     Parameters
     ----------
     structural_damping : float, at least 0, default=0.1
-        Weight, relative to the damping, of half the squared changes of the states.
+        Weight of structural damping, which penalises half the squared changes of the states. It is
+        relative to `damping`.
     damping : float, above 0, default=1.0
-        Initial weight of ``|d|^2 / 2`` in the quadratic.
+        Initial weight of ``|d|^2 / 2`` in the quadratic, where d is the change of the weights.
     gradient_size : int, optional
-        Number of sequences drawn for the loss and the gradient of each iteration. By default all
-        sequences are used; only then does every iteration lower the loss.
+        Number of sequences that are drawn for the loss and the gradient of each iteration. By
+        default, all sequences are used; only then does every iteration lower the loss.
     curvature_size : int, optional
-        Number of these sequences that are drawn for the curvature. By default all of them are used.
+        Number of these sequences that are drawn for the curvature. By default, all of them are
+        used.
     max_cg : int, default=150
-        Maximal number of iterations of conjugate gradients.
+        Maximal number of conjugate-gradient iterations per iteration of training.
 
     Raises
     ------
@@ -231,27 +233,29 @@ def train_hessian_free(
 ) -> Training:
     """Train by Hessian-free optimization.
 
-    Each iteration minimises a quadratic, with the gradient of the loss and the damped generalised
-    Gauss-Newton matrix, by preconditioned conjugate gradients (scipy's). They start from 0.95 times
-    the previous direction, and stop when the quadratic falls by less than 5e-4 of its value per
-    iteration. Directions of earlier iterations are then tried in reverse order, as long as they
-    lower the loss itself; a line search follows. The damping is multiplied by 3/2 if the loss fell
-    by less than a quarter of the decrease predicted by the quadratic, and by 2/3 if it fell by more
-    than three quarters.
+    Each iteration minimises a quadratic, defined by the gradient of the loss and the damped
+    generalised Gauss-Newton matrix, by SciPy's preconditioned conjugate gradients. These start from
+    0.95 times the previous direction, and stop when the quadratic falls by less than 5e-4 of its
+    value per iteration. Then the directions of earlier conjugate-gradient iterations are tried in
+    reverse order, as long as they lower the loss itself; a line search follows. The damping is
+    multiplied by 3/2 if the loss has fallen by less than a quarter of the decrease predicted by the
+    quadratic, and by 2/3 if it has fallen by more than three quarters of it.
 
     Parameters
     ----------
     network : Network
-        With a loss that has a curvature, such as squared errors or a cross-entropy, and a cell that
-        has a `tangent`.
+        A network whose loss has a curvature, such as squared errors or a cross-entropy, and whose
+        cell has a `tangent`.
     params : dict of arrays
+        Initial weights. Not changed.
     data : Data
+        The training sequences.
     max_iter : int, default=200
-        Iterations, each with at most `max_cg` products.
+        Maximal number of iterations, each with at most `max_cg` products.
     batch_size : int, default=32
-        Sequences that are run in parallel. This affects memory and the preconditioner, which is
-        computed from the squared gradients of such groups, or of smaller ones if there are fewer
-        than 16 groups.
+        Number of sequences that are run in parallel. It affects memory and the preconditioner,
+        which is computed from the squared gradients of such groups, or of smaller groups if there
+        would be fewer than 16.
     gradient_size, curvature_size, damping, structural_damping, max_cg
         As in `HessianFree`.
     l1, l2, validation, refit, n_iter_no_change, tol, random_state, report
@@ -264,8 +268,8 @@ def train_hessian_free(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range, the loss has no curvature, the cell has no tangent, or
-        it has dropout.
+        If a parameter is outside its range, if the loss has no curvature, if the cell has no
+        tangent, or if it has dropout.
 
     References
     ----------
@@ -316,7 +320,7 @@ def train_hessian_free(
 
 @dataclass(eq=False)
 class _Solver:
-    """State shared by the iterations; `damping` is the present value."""
+    """Solver of Hessian-free training, with the present value of `damping`."""
 
     objective: Objective
     data: Data
@@ -331,7 +335,7 @@ class _Solver:
         self._counted = np.flatnonzero(count)
 
     def step(self, params: Params, last: Array) -> tuple[Params, Array]:
-        """Return weights after an iteration, and the direction from which the next one starts."""
+        """Return the weights after an iteration, and the start direction of the next iteration."""
         drawn = self._drawn(self._counted, self.settings.gradient_size)
         loss = _Loss(self.objective, params, self._batches(drawn))
         some = self._drawn(drawn, self.settings.curvature_size)
@@ -351,8 +355,8 @@ class _Solver:
         length = _searched(loss.value, at, direction, reached, value, float(gradient @ direction))
         moved = at + length * direction
         dtype = params["coef"].dtype
-        # the next iteration starts from the final direction, which minimised the quadratic most,
-        # even if an earlier one is taken here; after a failed search from zeros
+        # the next iteration starts from the final direction, for which the quadratic is smallest,
+        # even if an earlier one is used here; after a failed line search, it starts from zeros
         return unflatten(moved.astype(dtype), params), kept[-1] if length else np.zeros_like(at)
 
     def _adapt(self, matrix: GaussNewton, gradient: Array, direction: Array, change: float) -> None:

@@ -18,39 +18,40 @@ Batches = list[tuple[Batch, Array | None]]
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """A run over some sequences, for the products."""
+    """A run over some of the sequences, from which products are computed."""
 
     batch: Batch
     trace: Trace
     features: Array
     scores: Array
-    share: float  # in the mean over all rows
+    share: float  # share of these sequences in the mean over all rows
     per_row: Array  # 1 / n_rows at each step of each sequence, 0 at padding
 
 
 class GaussNewton:
     """The generalised Gauss-Newton matrix of a network's mean loss, as a linear operator.
 
-    ``G = J' H J``, with J the Jacobian of the scores (all rows) with respect to the weights and H
-    the curvature of the loss, is symmetric and positive semi-definite. A product takes one forward
-    pass (`Cell.tangent`) and one backward pass (`Cell.backward`): the matrix is never formed.
+    The matrix is ``G = J' H J``, where J is the Jacobian of the scores of all rows with respect to
+    the weights, and H is the curvature of the loss. It is symmetric and positive semi-definite, and
+    is never formed: a product takes one forward pass (`Cell.tangent`) and one backward pass
+    (`Cell.backward`).
 
     Parameters
     ----------
     network : Network
-        Its cell must have a tangent, and its loss a curvature.
+        A network whose cell has a tangent, and whose loss has a curvature.
     params : dict of arrays
-        Weights of one dtype, whose order is the order of entries in vectors.
+        The weights, all of one dtype. Their order is the order of the entries of vectors.
     batches : list of (Batch, array or None)
-        Sequences, and their initial states.
+        Batches of sequences, and their initial states (None: zeros).
     l2 : float, default=0.0
-        Penalty on weights as in `reservoir.training.regularizers.penalty`; adds ``l2`` to the
-        diagonal, except for biases and intercepts.
+        Strength of the penalty on the weights, as in `reservoir.training.regularizers.penalty`. It
+        is added to the diagonal, except for biases and intercepts.
 
     Raises
     ------
     ValueError
-        In `product`, if the cell has no tangent or the loss no curvature.
+        In `product`, if the cell has no tangent, or if the loss has no curvature.
 
     References
     ----------
@@ -86,14 +87,16 @@ class GaussNewton:
         self._ridge = vector_of(ridge, params)
 
     def product(self, v: Array, *, structural: float = 0.0) -> Array:
-        """Return the product with a vector.
+        """Return the product of the matrix with a vector.
 
         Parameters
         ----------
         v : array of shape (n_weights,)
+            The vector.
         structural : float, default=0.0
-            Weight of structural damping, which adds the Gauss-Newton matrix of half the squared
-            changes of the cell's outputs, summed over steps and units, per row of targets.
+            Weight of structural damping. It adds the Gauss-Newton matrix of half the squared
+            changes of the cell's outputs, summed over steps and units and divided by the number of
+            rows with a target.
 
         Returns
         -------
@@ -108,14 +111,14 @@ class GaussNewton:
 
     def _of_piece(self, piece: _Piece, direction: Params, structural: float) -> Params:
         network, params, batch = self.network, self.params, piece.batch
-        # forwards: derivatives of states and scores along the direction
+        # forward pass: derivatives of states and scores along the direction
         d_states = network.cell.tangent(params, piece.trace, direction)
         width, dtype = network.cell.width, d_states.dtype
         moved = d_states.reshape(-1, width)
         moved = moved if batch.rows is None else moved[batch.rows]
         d = piece.features @ direction["coef"].T + direction["intercept"]
         d += moved @ params["coef"][:, :width].T
-        # through the loss, and back
+        # curvature of the loss, then the backward pass
         if len(d):
             d = curvature_product(
                 piece.scores, batch.targets, network.output, network.loss, d, batch.weights
@@ -129,5 +132,5 @@ class GaussNewton:
 
 
 def vector_of(grads: Params, like: Params) -> Array:
-    """Return all entries as one vector, in the order of the names of `like`."""
+    """Return all entries of `grads` as one vector, in the order of the names in `like`."""
     return np.concatenate([grads[name].ravel() for name in like]).astype(np.float64)

@@ -1,7 +1,8 @@
-"""The recipe of Bay (2017), chapter 5, as printed.
+"""The algorithm of Bay (2017), chapter 5, as printed.
 
-With states ``h(t)`` of the forward run and ``h_back(t) = C+ (f_y^-1(y(t)) - c)``, eq. (5.1), each
-iteration solves two least-squares problems and moves the weights part of the way::
+Let ``h(t)`` be the states of the forward run, and ``h_back(t) = C+ (f_y^-1(y(t)) - c)``, eq. (5.1).
+Each iteration solves two least-squares problems, and moves the weights part of the way towards the
+solution::
 
     [W_in W b]  of  W_in x(t) + W h(t-1) + b = f_h^-1(h_back(t))      (5.3)
     [C c]       of  C h(t) + c = f_y^-1(y(t))                         (5.6)
@@ -38,10 +39,10 @@ from reservoir.training.params import Params
 def bay_fit(
     task: Task, layer: Layer, params: Params, n_iter: int, step: float
 ) -> LeastSquaresResult:
-    """Run the iterations, and return the best weights seen."""
+    """Run the iterations of the printed algorithm, and return the best weights seen."""
     iterate = measure(task, params, simulate(task, params))
     if iterate is None:
-        raise ValueError("The states that params produce on X diverge. Scale X or W down.")
+        raise ValueError("The states that params produce for X diverge. Scale X or W down.")
     best, history = iterate, [iterate.mse]
     for _ in range(n_iter):
         iterate = _next(task, layer, iterate, step)

@@ -1,10 +1,11 @@
 """Least squares on back-propagated displacements: a backward pass, then a preconditioned step.
 
-Let D(t) be the slope of the squared errors at the pre-activations of step t, propagated back
-through time, and R(t) = [x(t), h(t-1)], centred. The ridge regression of -D on R changes the
-weights by ``-(R'R + m I)^-1 R'D``. R'D is the gradient, so that one backward pass and one Gram
-matrix suffice. The slopes of the units are correlated, mainly through the readout. Dividing by
-their second moments S = D'D as well results in a step with Kronecker-factored curvature::
+Let D(t) be the gradient of the squared errors with respect to the pre-activations of step t,
+back-propagated through time, and let R(t) = [x(t), h(t-1)], centred. The ridge regression of -D on
+R changes the weights by ``-(R'R + m I)^-1 R'D``. R'D is the gradient with respect to the weights,
+so that one backward pass and one Gram matrix suffice. The gradients D of the units are correlated,
+mainly through the readout. If one also divides by their second moments S = D'D, the result is a
+step with Kronecker-factored curvature::
 
     dW = -(S + s I)^-1 (D'R) (R'R + m I)^-1
 """
@@ -37,28 +38,28 @@ from reservoir.training.least_squares._task import Task, blocks, make_task
 from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
-_LARGEST_MOVE = 0.5  # in any step: the linear approximation is not valid farther away
+_LARGEST_MOVE = 0.5  # maximum in any step: the linear approximation is not valid farther away
 _PENALTY = 0.03  # m, in units of the mean eigenvalue of R'R
 _SLOPE_PENALTY = 1.0  # s, in units of the mean eigenvalue of S
 _MAX_CUTS = 12
 
 
 class CreditSteps:
-    """Steps down the squared error, each first tried with the length of the previous one."""
+    """Credit steps down the squared error, which start from the length of the previous step."""
 
     def __init__(self, task: Task, tau: float, prior: Params | None = None) -> None:
         self.task, self.tau, self.prior = task, tau, prior
         self.length: float | None = None
 
     def step(self, iterate: Iterate) -> Iterate | None:
-        """Return the iterate after one step that lowers the error; None if none is found.
+        """Return the iterate after a step that lowers the error, or None if none is found.
 
-        The trace of a gated cell can be used for only one backward pass: do not step from `iterate`
-        again.
+        Do not take another step from the same `iterate`: the trace of a gated cell can be used for
+        only one backward pass.
         """
         try:
             direction, move, slope = self._direction(iterate)
-        except linalg.LinAlgError:  # scales of the inputs and their means differ too much
+        except linalg.LinAlgError:  # the scales of inputs, or of their means, differ too much
             return None
         if not (np.isfinite(move) and move > 0 and slope < 0):
             return None
@@ -79,7 +80,7 @@ class CreditSteps:
         return None
 
     def _direction(self, iterate: Iterate) -> tuple[Params, float, float]:
-        """Return a step of length 1, its effect on the pre-activations, and the error's slope."""
+        """Return a step, its effect on the pre-activations, and the error's derivative along it."""
         # the direction: the gradient, divided by second moments on both sides
         task = self.task
         grads, D = self._gradient(iterate)
@@ -98,7 +99,7 @@ class CreditSteps:
         return out, float(np.sqrt(np.mean(squares))), slope
 
     def _gradient(self, iterate: Iterate) -> tuple[Params, Array]:
-        """Return the gradient of half the squared errors, and slopes at the pre-activations."""
+        """Return the gradients of half the squared errors for the weights and pre-activations."""
         task, trace, params = self.task, iterate.trace, iterate.params
         dH = np.zeros_like(trace.states[1:])
         rows, C = as_rows(dH), params["coef"][:, : task.cell.width]
@@ -120,14 +121,14 @@ class CreditSteps:
 
 
 def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float:
-    """Return the factor by which a parabola through errors and slope shortens the step."""
+    """Return the factor for a shorter step, from a parabola through both errors and the slope."""
     if candidate is None or candidate.error <= iterate.error:
         return 0.5
     return float(np.clip(-slope / (2 * (candidate.error - iterate.error - slope)), 0.1, 0.5))
 
 
 def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
-    """Sum the products of [x(t), h(t-1)] over all rows, without padding."""
+    """Return the summed products of [x(t), h(t-1)] over all rows except padding."""
     rows = task.ran()
     nothing = np.zeros((len(rows), 1))
     parts = (
@@ -140,14 +141,14 @@ def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
 def _precondition(
     task: Task, layer: Layer, grads: Params, D: Array, gram: GramAccumulator
 ) -> Params:
-    """Divide the gradient by the second moments on both sides, gate by gate."""
-    # on the right: the regressors' moments, ridge-penalised, in centred coordinates
+    """Return a step: minus the gradient, divided by second moments on both sides, per gate."""
+    # on the right: the second moments of the centred regressors, plus a ridge penalty
     p, n = task.network.n_channels, task.cell.n_units
     matrix = gram.gram
     matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
     factor = linalg.cho_factor(matrix, check_finite=False)
     sums = grads[layer.bias].astype(np.float64)
-    # a reset gate scales the slopes at W and its second bias, but not at W_in and bias
+    # a reset gate scales the gradients for W and the second bias, but not for W_in and bias
     recurrent_sums = sums.copy()
     if layer.second_bias is not None:
         recurrent_sums[layer.rows] = grads[layer.second_bias]
@@ -159,7 +160,7 @@ def _precondition(
     )
     coef = linalg.cho_solve(factor, cross.T, check_finite=False).T
     both = np.hstack([coef, sums[:, None] / gram.weight])
-    # on the left: the slopes' moments, one gate at a time
+    # on the left: the second moments of D, one gate at a time
     for first in range(0, len(both), n):
         rows = slice(first, first + n)
         S = D[:, rows].T.astype(np.float64) @ D[:, rows]
@@ -168,17 +169,17 @@ def _precondition(
             S /= mean
             S[np.diag_indices(n)] += _SLOPE_PENALTY
             both[rows] = linalg.solve(S, both[rows], assume_a="pos", check_finite=False)
-    # back to weights, for inputs in their original units
+    # conversion to weights for inputs in their original units
     coef, shift = both[:, :-1], both[:, -1]
     out = {
         layer.inputs: -coef[:, :p] / task.input_scale,
         layer.recurrent: -coef[:, p:],
         layer.bias: coef @ gram.mean_h - shift,
     }
-    if layer.second_bias is not None:  # two biases that are added share the step
+    if layer.second_bias is not None:  # the two biases are added: each takes half of the step
         out[layer.bias][layer.rows] /= 2
         out[layer.second_bias] = out[layer.bias][layer.rows].copy()
-    for name in grads.keys() - out.keys():  # other weights: plain steps
+    for name in grads.keys() - out.keys():  # other weights: plain gradient steps
         out[name] = -grads[name].astype(np.float64) / gram.weight
     return out
 
@@ -200,25 +201,25 @@ def credit_fit(
     tol: float = 1e-4,
     random_state: RandomState = 0,
 ) -> LeastSquaresResult:
-    """Improve weights by least squares on back-propagated displacements.
+    """Improve the weights of a network by least squares on back-propagated displacements.
 
     Each iteration costs one forward and one backward pass, and another forward pass whenever the
-    step is shortened. The readout is refitted exactly for each candidate; a candidate is kept if
-    the error falls and the network forgets its initial state. For fixed states, no step changes the
-    pre-activations by more than .5 in the root mean square. The steps apply to every cell with a
-    `layer`, including its gates as they are, and use the effect of a state on later outputs, which
-    the layer-wise steps of `ls_fit` do not.
+    step is shortened. The readout is refitted exactly for each candidate, and a candidate is kept
+    if the error falls and the network forgets its initial state. For fixed states, the root mean
+    square change of the pre-activations is at most .5 per step. The steps can be applied to every
+    cell with a `layer`, without opening its gates. They use the effect of a state on later outputs,
+    which the layer-wise steps of `ls_fit` do not.
 
     Parameters
     ----------
     params, X, Y, output, tau, washout, cell, include_input, target, sample_weight, random_state
-        As in `ls_fit`. Rows without a target only pass on the gradient of later rows.
+        As in `ls_fit`. Rows without a target only pass the gradient of later rows on.
     n_iter : int, default=10
         Maximal number of iterations.
     holdout : float in [0, 1), default=0.0
-        As in `ls_fit`: with noisy targets it keeps the steps from fitting the noise.
+        As in `ls_fit`. If the targets are noisy, it keeps the steps from fitting the noise.
     tol : float, default=1e-4
-        Stop when an iteration lowers the error by less than this share.
+        Minimal relative decrease of the error: the iterations stop after a smaller decrease.
 
     Returns
     -------
@@ -227,7 +228,7 @@ def credit_fit(
     Raises
     ------
     ValueError, TypeError
-        As `ls_fit`.
+        Under the same conditions as in `ls_fit`.
 
     References
     ----------

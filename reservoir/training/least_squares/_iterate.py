@@ -1,4 +1,4 @@
-"""Iterates of a least-squares fit: weights, their run over the task, error and echo gap."""
+"""Iterates of a least-squares fit: the weights, their run over the data, and its error."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from reservoir.training.losses import apply_output
 from reservoir.training.params import Params
 
 _GAP_STEPS = 100  # minimal number of inputs after which initial states should be forgotten
-_GAP_STATES = 7  # random initial states, compared with zeros
-_GAP_PLACES = 3  # segments of the longest sequence
-_TOO_LARGE = 1e100  # sum of squared states
+_GAP_STATES = 7  # number of random initial states, which are compared with zeros
+_GAP_PLACES = 3  # number of segments of the longest sequence
+_TOO_LARGE = 1e100  # a run diverges if the sum of its squared states is not smaller
 _GAP_FLOOR = 1e-10  # smaller gaps are accepted for any error
 
 
 class LeastSquaresResult(NamedTuple):
-    """Weights after a least-squares fit.
+    """Result of a least-squares fit: the weights and the history of the error.
 
     Attributes
     ----------
     params : dict of arrays
-        The best weights seen, by the error on the scored rows.
+        The weights with the smallest error on the scored rows (the held-out rows, or all rows).
     history : array of shape (n_accepted + 1,)
-        Mean squared error on those rows: after fitting only the readout, then after each accepted
-        iteration ("bay2017": with the given weights, then after each iteration).
+        Mean squared error on the scored rows, after fitting only the readout and after each
+        accepted iteration. With method "bay2017", with the given weights and after each iteration.
     n_accepted : int
         Number of accepted iterations.
 
@@ -52,7 +52,7 @@ class LeastSquaresResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Weights, their run over the task, and its error.
+    """An iterate of a fit: the weights, their run over the task, and its error.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Iterate:
 
 
 def simulate(task: Task, params: Params) -> Trace | None:
-    """Run over the task; return None if the sum of the squared states is too large."""
+    """Return the network's run over the task, or None if the states are too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         trace = task.cell.forward(params, task.batch.inputs, task.start, task.batch.lengths)
         return trace if float(np.vdot(trace.states, trace.states)) < _TOO_LARGE else None
@@ -80,9 +80,10 @@ def simulate(task: Task, params: Params) -> Trace | None:
 def with_readout(
     task: Task, params: Params, tau: float, prior: Params | None = None
 ) -> Iterate | None:
-    """Run over the task, fit the readout exactly, and measure; None if the run diverges.
+    """Return the iterate with the readout fitted exactly, or None if the run diverges.
 
-    The penalty shrinks the readout towards the readout of `prior`, or towards zero without one.
+    The ridge penalty shrinks the readout towards the readout of `prior`, or towards zero if `prior`
+    is None.
     """
     trace = simulate(task, params)
     if trace is None:
@@ -99,9 +100,9 @@ def with_readout(
 
 
 def readout_gram(task: Task, trace: Trace, prior: Params | None = None) -> GramAccumulator:
-    """Sum the products of the readout's features and its target scores.
+    """Return the summed products of the readout's features and its target scores.
 
-    With `prior`, the targets are the residuals of its readout.
+    With `prior`, the targets are the residuals of the prior readout.
     """
 
     def target_scores(places: Array, features: tuple[Array, ...]) -> Array:
@@ -117,7 +118,7 @@ def readout_gram(task: Task, trace: Trace, prior: Params | None = None) -> GramA
 
 
 def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
-    """Return the errors of given weights; None if they overflow."""
+    """Return the iterate with the errors of the given weights, or None if these overflow."""
     if trace is None:
         return None
     squares, total = np.zeros(task.network.n_outputs), 0.0
@@ -136,7 +137,7 @@ def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
 
 
 def scores(params: Params, features: tuple[Array, ...]) -> Array:
-    """Return the readout's scores for states, or for states and inputs."""
+    """Return the readout's scores for `features`: states, or states and inputs."""
     coef, width = params["coef"], features[0].shape[1]
     z = features[0] @ coef[:, :width].T
     if len(features) > 1:
@@ -148,14 +149,14 @@ def scores(params: Params, features: tuple[Array, ...]) -> Array:
 def _feature_blocks(
     task: Task, trace: Trace, scored: bool = False
 ) -> Iterator[tuple[Array, tuple[Array, ...]]]:
-    """Yield indices into the targets, and the readout's features there."""
+    """Yield blocks of indices into the targets, with the readout's features in these rows."""
     places = task.scored if scored else task.fit
     for where, take in blocks(task.steps(places)):
         yield places[where], readout_features(task, trace, take)
 
 
 def regressors(task: Task, trace: Trace, take: Any) -> tuple[Array, Array]:
-    """Return the recurrent layer's regressors at some steps: inputs over their spread, h(t-1)."""
+    """Return the recurrent layer's regressors at some steps: scaled inputs, and h(t-1)."""
     before = as_rows(trace.states[:-1])
     return columns_of(task.inputs[take], task.network.n_channels) / task.input_scale, before[take]
 
@@ -172,10 +173,10 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
     """Return the mean squared gap between scores after runs from different initial states.
 
     The runs start from zeros and from seven random states, and receive ``max(washout, 100)`` inputs
-    from three segments of the longest sequence. A large gap means that outputs still depend on the
-    initial state. The spectral radius is not a substitute: in measurements, good networks had a
-    radius of up to 1.8. The gap is taken as 0 if there are several sequences, all shorter, since
-    each starts from the same state.
+    from each of three segments of the longest sequence. A large gap means that outputs still depend
+    on the initial state. The spectral radius cannot replace the gap: in measurements, good networks
+    had spectral radii of up to 1.8. If there are several sequences, and all are shorter than that
+    number of inputs, the gap is taken as 0, since each sequence starts from the same state.
     """
     # three segments of the longest sequence
     inputs, lengths = task.batch.inputs, task.batch.lengths
@@ -200,11 +201,11 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
 
 
 def begin(task: Task, params: Params, tau: float) -> Iterate:
-    """Return the first iterate, with the readout fitted."""
+    """Return the first iterate: the given weights, with the readout fitted."""
     iterate = with_readout(task, params, tau)
     if iterate is None:
         raise ValueError(
-            "The states that params produce on X diverge. Scale X or W down, or use a bounded "
+            "The states that params produce for X diverge. Scale X or W down, or use a bounded "
             'activation such as "tanh".'
         )
     return iterate
@@ -213,14 +214,14 @@ def begin(task: Task, params: Params, tau: float) -> Iterate:
 def conclude(
     task: Task, given: Params, best: Iterate, errors: list[float], tau: float
 ) -> LeastSquaresResult:
-    """Return the result: the last iterate, or the given weights if their error is smaller."""
+    """Return the result: the best iterate, or the given weights if their error is smaller."""
     history = np.array(errors)
     if given["coef"].any():
         initial = measure(task, given, simulate(task, given))
         if initial is not None and initial.mse < best.mse:
             return LeastSquaresResult(given, np.array([initial.mse]), 0)
     params = best.params
-    if task.fit is not task.scored:  # refit the readout with the held-out rows
+    if task.fit is not task.scored:  # refit the readout to all rows, including held-out ones
         every = replace(task, fit=np.arange(len(task.batch.targets)))
         refitted = with_readout(every, params, tau)
         params = params if refitted is None else refitted.params
@@ -228,7 +229,7 @@ def conclude(
 
 
 def _start_states(task: Task, trace: Trace) -> Array:
-    """Return zeros, and random states over .9 of the range of the states."""
+    """Return initial states: zeros, and random states in .9 of the range of the states."""
     shape = (_GAP_STATES, task.cell.state_size)
     uniform = np.random.default_rng(task.rng_seed).uniform(-0.9, 0.9, shape)
     drawn = task.cell.random_states(uniform, float(np.abs(trace.states).max()))
@@ -236,7 +237,7 @@ def _start_states(task: Task, trace: Trace) -> Array:
 
 
 def better(task: Task, candidate: Iterate, current: Iterate) -> bool:
-    """Return whether a candidate has a smaller error in both units and forgets its start."""
+    """Return whether a candidate has a smaller error and forgets its initial state."""
     if not candidate.error < current.error or candidate.mse > current.mse:
         return False
     return echo_gap(task, candidate) <= max(candidate.error, _GAP_FLOOR)

@@ -30,7 +30,7 @@ from reservoir.training.params import Params
 
 _STEPS = (0.7, 0.35, 0.175, 0.0875)
 _LITERAL_STEP = 0.1
-_WORTH = 0.15  # after a layer-wise step that gains less than this share, use credit steps
+_WORTH = 0.15  # after a layer-wise step that lowers the error by less, use credit steps
 _TOL = 1e-3
 
 
@@ -44,9 +44,10 @@ def layer_step(
     steps: tuple[float, ...] = _STEPS,
     prior: Params | None = None,
 ) -> Iterate | None:
-    """Return the iterate after one layer-wise step that lowers the error; None if none does.
+    """Return the iterate after a layer-wise step that lowers the error, or None if none does.
 
-    Penalties shrink weights towards the weights of `prior`, or towards zero without one.
+    The ridge penalties shrink weights towards the weights `prior`, or towards zero if `prior` is
+    None.
     """
     targets = mixed_targets(task, layer, iterate, delta)
     centre = None if prior is None else layer_coef(task, layer, prior)
@@ -65,21 +66,21 @@ def layer_step(
 def mixed_fit(
     task: Task, params: Params, *, n_iter: int, tau: float, delta: float, credit: bool
 ) -> LeastSquaresResult:
-    """Take layer-wise steps while they gain 15 %, then, with `credit`, credit steps.
+    """Take layer-wise steps while each lowers the error by 15 %, then, with `credit`, credit steps.
 
-    Weights and rows must be validated before.
+    Weights and rows must already be validated. Without `credit`, all steps are layer-wise.
     """
     layer = fitted_layer(task.cell)
     iterate = begin(task, params if layer is None else task.cell.open_gates(params), tau)
     errors = [iterate.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
-        # a layer-wise step; the last one if it gains little
+        # a layer-wise step, which is the last one if it gains little
         by_layer = layer is not None
         new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
         if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
             layer = None
-        # or else a credit step
+        # otherwise a credit step
         if new is None and credit:
             new, by_layer = credit_steps.step(iterate), False
         if new is None:
@@ -114,73 +115,80 @@ def ls_fit(
 
     Each iteration fits the recurrent layer to states that would produce the targets, moves the
     weights towards that fit, and refits the readout exactly. The result is kept only if the error
-    of the simulated network falls and the network still forgets its initial state. Once such steps
-    gain less than 15 %, the remaining iterations use back-propagated displacements if `credit` is
-    true (`credit_fit`). See `reservoir.training.least_squares` for the equations.
+    of the simulated network falls and the network still forgets its initial state. Once such a step
+    lowers the error by less than 15 %, the remaining iterations take the steps of `credit_fit`,
+    which use back-propagated displacements, provided that `credit` is True. See
+    `reservoir.training.least_squares` for the equations.
 
     Parameters
     ----------
     params : dict of arrays
-        Initial weights: "W_in" (g n_units, n_features), "W" (g n_units, n_units), "bias"
-        (g n_units,) with g gates, any others of the cell, and optionally a readout, "coef"
+        Initial weights: "W_in" (g n_units, n_features), "W" (g n_units, n_units) and "bias"
+        (g n_units,) for g gates, any other weights of the cell, and optionally a readout, "coef"
         (n_outputs, n_units [+ n_features]) and "intercept" (n_outputs,). A random reservoir is
-        sufficient. Not changed. Gates of LSTM and GRU are opened first: gate weights 0, biases +-6.
+        sufficient. Not changed. The gates of an LSTM or GRU are opened first, by setting their
+        weights to 0 and their biases to +-6.
     X : array of shape (n_samples, n_features), (n_sequences, n_steps, n_features), or list
-        Inputs: one sequence, several of equal length, or a list of 2-D arrays of any lengths.
+        Inputs: one sequence, several sequences of equal length, or a list of 2-D arrays of any
+        lengths.
     Y : arrays of shape (n_samples, n_outputs), in the same container
-        Targets, in the range of the output function; with ``target="last"`` one array of shape
-        (n_sequences, n_outputs).
+        Targets, which must be in the range of the output function. With ``target="last"``, a single
+        array of shape (n_sequences, n_outputs).
     output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
         Output function of the readout.
     n_iter : int, default=8
         Maximal number of iterations. 0 fits only the readout.
     tau : float, default=0.05
-        Each regression uses the largest penalty whose cross-validation score is within a factor
-        1 + tau of the smallest one. With a larger tau weights are smaller, less noise is fitted,
-        and the error is larger.
+        Tolerance of the choice of penalties: each regression uses the largest penalty whose
+        cross-validation score is within a factor 1 + tau of the smallest score. With a larger tau,
+        weights are smaller, less noise is fitted, and the error is larger.
     method : {"mixed", "bay2017"}, default="mixed"
-        "bay2017" is the printed recipe, for comparison: step .1, no penalties, and no check of the
+        "mixed" is the method described above. "bay2017" is the algorithm as printed in the thesis,
+        for comparison: its steps have length .1, and there are no penalties and no checks of the
         error. It starts from the given readout.
     washout : int, default=0
-        Rows at the start of each sequence that are excluded from the regressions and errors. From
-        zeros, one-dimensional tasks need about 50.
+        Number of rows at the start of each sequence that are excluded from the regressions and
+        errors. If runs start from zeros, one-dimensional tasks need about 50.
     cell : Cell, optional
-        ``SimpleCell(n_units)`` with tanh by default. The cell must declare a layer (`Cell.layer`).
-        Layer-wise steps support `SimpleCell` with an activation that has an inverse and is bounded
-        or linear ("tanh", "logistic", "identity"), with or without a leak, `GRUCell` and
-        `LSTMCell`; with other activations only credit steps are used.
+        The cell, by default ``SimpleCell(n_units)`` with tanh. It must declare a layer
+        (`Cell.layer`). Layer-wise steps are available for `GRUCell`, for `LSTMCell`, and for
+        `SimpleCell`, with or without a leak, if its activation has an inverse and is bounded or
+        linear ("tanh", "logistic", "identity"). With other activations, only credit steps are used.
     include_input : bool, default=False
-        Whether the readout uses [h, x].
+        Whether the readout uses [h, x] instead of only h.
     credit : bool, default=True
-        Whether credit steps may follow. False: only layer-wise steps, without a backward pass.
+        Whether credit steps follow. If False, there are only layer-wise steps, without a backward
+        pass.
     delta : float in [0, 1], default=0.3
-        Position of the target states between those nearest to the present states (0) and those of
-        least norm (1).
+        Position of the target states between the states nearest to the present ones (0) and the
+        states of least norm (1).
     target : {"step", "last"}, default="step"
-        Whether each step has a target, or only the last one.
+        Whether each step has a target, or only the last step.
     sample_weight : array or list, one number per row of Y, optional
-        Rows of weight 0, or False, drive the network, but are excluded from both regressions and
-        from the errors. Their targets may be any finite numbers.
+        Weights of the rows. Rows of weight 0 or False drive the network, but are excluded from both
+        regressions and from the errors. Their targets may be any finite numbers.
     holdout : float in [0, 1), default=0.0
-        Held-out share of the data, whose error determines which steps are kept: whole sequences
-        drawn at random if there are enough, or else the end of each. At the end the readout is
-        fitted to all rows.
+        Share of the data that is held out, and whose error determines which steps are kept. These
+        are whole sequences drawn at random if there are enough sequences, and otherwise the end of
+        each sequence. Finally, the readout is fitted to all rows.
     random_state : int, Generator or RandomState, default=0
-        Draws the initial states that must be forgotten, and the held-out sequences.
+        Source of the random initial states that must be forgotten, and of the random choice of
+        held-out sequences.
 
     Returns
     -------
     LeastSquaresResult
-        ``(params, history, n_accepted)``. On the scored rows the error is never above the error of
-        the given weights.
+        The weights, the history of the error, and the number of accepted iterations. On the scored
+        rows (the held-out rows, or all rows), the error is never above that with the given weights.
 
     Raises
     ------
     ValueError
-        If a name is unknown, shapes disagree, a value is NaN or infinite, targets are outside the
-        range of the output function, too few rows remain, or the given network diverges.
+        If a name is unknown, if shapes disagree, if a value is NaN or infinite, if targets are
+        outside the range of the output function, if too few rows remain, or if the given network
+        diverges.
     TypeError
-        If `params` is not a dict of arrays, or a number is of the wrong type.
+        If `params` is not a dict of arrays, or if a number is of the wrong type.
 
     References
     ----------
@@ -223,9 +231,9 @@ def ls_fit(
     layer = fitted_layer(task.cell)
     if layer is None and (method == "bay2017" or not credit):
         raise ValueError(
-            f"{task.cell} has no layer-wise step: it needs SimpleCell with activation 'tanh', "
-            "'logistic', 'identity' or another that is bounded and has an inverse, GRUCell or "
-            "LSTMCell. Use method='mixed' with credit=True."
+            f"{task.cell} has no layer-wise step. Layer-wise steps need a GRUCell, an LSTMCell, or "
+            "a SimpleCell with activation 'tanh', 'logistic', 'identity' or another one that is "
+            "bounded and has an inverse. Use method='mixed' with credit=True."
         )
     if method == "bay2017":
         assert layer is not None

@@ -1,4 +1,4 @@
-"""`ls_online_step`: one relaxed step on a window of recent rows, then the readout."""
+"""`ls_online_step`: one relaxed least-squares step on a window of recent rows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from reservoir.training.params import Params
 
 
 class OnlineStep(NamedTuple):
-    """Result of one step on a window.
+    """Result of one least-squares step on a window of rows.
 
     Attributes
     ----------
     params : dict of arrays
+        The weights after the step.
     state : array of shape (n_sequences, state_size)
         State at the end of the window, with these weights.
     mse : float
         Mean squared error on the window.
     kept : {"layer", "readout", "none"}
-        Whether all weights, only the readout, or nothing was changed.
+        Extent of the change: all weights, only the readout, or nothing.
 
     Examples
     --------
@@ -63,44 +64,48 @@ def ls_online_step(
     """Adapt a network to a window of recent rows by one relaxed least-squares step.
 
     The recurrent layer is moved a tenth of the way towards its regression on the window, then the
-    readout is refitted. Three models are compared on the window: this one, the given one with its
-    readout refitted, and the given one. The best is returned, so that the error on the window never
-    rises. If a step of full length does not improve on the refitted readout, a half and a quarter
-    are tried. (Repeating the printed recipe on short windows diverges.)
+    readout is refitted. The result is compared on the window with the given model, and with the
+    given model whose readout is refitted. The best of the three is returned, so that the error on
+    the window never rises. If a step of full length is not better than the refitted readout, steps
+    of half and a quarter of the length are tried. (If the algorithm printed in [1]_ is repeated on
+    short windows, it diverges.)
 
     Parameters
     ----------
     params, X, Y, output, tau, washout, cell, include_input, sample_weight, random_state
-        As in `ls_fit`; X and Y are the window. `params` needs a readout. Gates are not opened: for
-        LSTM and GRU with gates that are not open, the layer-wise step is skipped.
+        As in `ls_fit`; X and Y are the window. `params` must include a readout. Gates are not
+        opened: if the gates of an LSTM or GRU are not open, the layer-wise step is skipped.
     step : float in (0, 1], default=0.1
-        Share of the way towards the regression's weights.
+        Share of the way towards the weights of the regression.
     delta : float in [0, 1], default=0.05
-        As in `ls_fit`; smaller, because states should stay near the previous ones.
+        As in `ls_fit`. The default is smaller, because states should stay near the previous ones.
     credit : bool, default=False
-        Whether a step of `credit_fit` follows: more accurate, but takes more than twice as long.
+        Whether a step of `credit_fit` follows, which is more accurate, but takes more than twice as
+        long.
     shrink : float in [0, 1], default=0.0
-        The penalties of both regressions shrink weights towards this multiple of the given weights.
-        0 is ordinary ridge regression, which forgets dynamics that the window does not contain.
-        With 1 only the residuals of the given weights are fitted; if the residuals look like noise,
-        cross-validation, which then also compares larger penalties, leaves the weights almost
-        unchanged. Use 1 for few or noisy rows.
+        Multiple of the given weights towards which the penalties of both regressions shrink the
+        weights. 0 is ordinary ridge regression, which forgets dynamics that the window does not
+        contain. With 1, only the residuals of the given weights are fitted. If these look like
+        noise, cross-validation, which then also compares larger penalties, leaves the weights
+        almost unchanged. Use 1 if the rows are few or noisy.
     state : array of shape (state_size,) or (n_sequences, state_size), optional
-        State before the window's first row; zeros by default, in which case a washout helps.
+        State before the first row of the window. By default, it is zeros, in which case a washout
+        is useful.
 
     Returns
     -------
     OnlineStep
-        ``(params, state, mse, kept)``.
+        The weights, the final state, the error on the window, and the extent of the change.
 
     Raises
     ------
     ValueError, TypeError
-        As `ls_fit`, and if `state` has the wrong shape.
+        Under the same conditions as in `ls_fit`, and if `state` has the wrong shape.
 
     References
     ----------
-    A. Bay (thesis), Politecnico di Torino 2017, section 5.3, with added checks of the error.
+    .. [1] A. Bay (thesis), Politecnico di Torino 2017, section 5.3. The checks of the error are
+       added here.
 
     Examples
     --------
@@ -131,10 +136,10 @@ def ls_online_step(
         random_state=random_state,
         start=state,
     )
-    # the given weights, and the same with the readout refitted
+    # the given weights, and the same weights with the readout refitted
     given = measure(task, weights, simulate(task, weights))
     if given is None:
-        raise ValueError("The states that params produce on X diverge. Scale X or W down.")
+        raise ValueError("The states that params produce for X diverge. Scale X or W down.")
     prior = {name: shrink * array for name, array in weights.items()} if shrink else None
     refitted = with_readout(task, weights, tau, prior)
     best, kept = given, "none"

@@ -9,22 +9,25 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 
-# In units of the mean eigenvalue of the Gram matrix: half decades. For series without noise even
-# smaller penalties would be chosen, with readouts that amplify errors of the states by hundreds.
+# Penalties in units of the mean eigenvalue of the Gram matrix, half a decade apart. For series
+# without noise, even smaller penalties would be chosen, with readouts that amplify errors of the
+# states by factors of hundreds.
 PENALTIES = 10.0 ** np.arange(-9.0, 1.01, 0.5)
-# Used if the penalty shrinks towards given weights: large enough to keep these unchanged.
+# Additional penalties for shrinkage towards given weights, large enough to keep these unchanged.
 _FAR = 10.0 ** np.arange(1.5, 6.01, 0.5)
-_MOST_FREEDOM = 0.98  # times the number of rows: above it, cross-validation divides by almost 0
+# Maximal degrees of freedom per row: beyond it, cross-validation divides by almost 0.
+_MOST_FREEDOM = 0.98
 
 
 def choose_ridge(
     gram: GramAccumulator, tau: float, *, far: bool = False
 ) -> tuple[Array, Array, float]:
-    """Return coefficients, intercept and penalty: the largest penalty that is nearly the best.
+    """Return coefficients and intercept of a ridge regression, and the penalty that is chosen.
 
-    "Nearly" means a score of generalised cross-validation within a factor 1 + `tau` of the smallest
-    one. Smaller weights cost little accuracy, and keep iterations stable, since the regressions of
-    one iteration affect the next.
+    It is the largest penalty whose score in generalised cross-validation is within a factor
+    1 + `tau` of the smallest score. Smaller weights cost little accuracy, and keep the iterations
+    stable, since the regressions of one iteration affect the next. With `far`, larger penalties are
+    compared, too.
     """
     basis = gram.path()
     penalties = (np.append(PENALTIES, _FAR) if far else PENALTIES) * basis.values.mean()
@@ -41,13 +44,15 @@ def choose_ridge(
 def sum_rows(
     parts: Iterable[tuple[tuple[Array, ...], Array, Array | None]], n_features: int, n_outputs: int
 ) -> GramAccumulator:
-    """Sum the products of regressors, given in several arrays, block by block.
+    """Return the summed products of regressors and targets, computed block by block.
 
     Parameters
     ----------
     parts : iterable of (regressors, targets, weights)
-        Regressors: a tuple of arrays with the same rows, which are concatenated for each block.
+        Blocks of rows. The regressors of a block are a tuple of arrays, whose columns are
+        concatenated. Weights of None are 1.
     n_features, n_outputs : int
+        Total number of columns of the regressors, and number of columns of the targets.
     """
     gram = GramAccumulator(n_features, n_outputs)
     for regressors, targets, weights in parts:

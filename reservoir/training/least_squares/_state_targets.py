@@ -15,23 +15,23 @@ from reservoir.training.least_squares._regression import sum_rows
 from reservoir.training.least_squares._task import Task, blocks, take_of
 from reservoir.training.params import Params
 
-_GAUGE = 0.7  # share of the half width that 99 % of the targets may fill
-_CLIP = 0.1  # distance from the ends of the range, in half widths
+_GAUGE = 0.7  # 99 % of the targets must be within this share of the half width of f's range
+_CLIP = 0.1  # distance from the bounds of the range, in half widths
 _LITERAL_CLIP = 1e-3
 _INVERSE_PENALTY = 0.1  # in units of the mean squared singular value of the readout
-_SAMPLE = 2048  # rows from which the 99 % quantile is computed
+_SAMPLE = 2048  # number of rows from which the 99 % quantile is computed
 
-Targets = Callable[[Array], Array]  # indices of targets -> target pre-activations
+Targets = Callable[[Array], Array]  # maps indices of targets to target pre-activations
 
 
 def inverse_readout(C: Array, penalty: float) -> Array:
-    """Return ``C+ = C' (C C' + m I)^-1``, m in units of the mean eigenvalue; (width, n_outputs).
+    """Return the regularised inverse ``C+ = C' (C C' + m I)^-1`` of shape (width, n_outputs).
 
-    With penalty 0 this is the pseudo-inverse.
+    m is `penalty` times the mean eigenvalue. With penalty 0, this is the pseudo-inverse.
     """
     n_outputs, width = C.shape
     size = float((C**2).sum())
-    if size < 1e-200:  # the squares have lost their digits to underflow
+    if size < 1e-200:  # the squares have lost precision by underflow
         return np.zeros((width, n_outputs))
     if penalty == 0.0:
         return np.linalg.pinv(C)
@@ -43,7 +43,7 @@ def inverse_readout(C: Array, penalty: float) -> Array:
 
 
 class _StateTargets:
-    """Targets ``H* = H S + (Z - c - D x) C+'``, clipped to the range of f, then f^-1."""
+    """Target pre-activations f^-1(H*), for ``H* = H S + (Z - c - D x) C+'``, which is clipped."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class _StateTargets:
         self.shrink = 1.0
 
     def values(self, places: Array) -> Array:
-        """Return targets for f(z), relative to the middle of its range."""
+        """Return targets for f(z), relative to the midpoint of its range."""
         task, layer = self.task, self.layer
         take = take_of(task.steps(places))
         after = as_rows(self.trace.states[1:])[take] - layer.centre
@@ -76,8 +76,8 @@ class _StateTargets:
         target += wanted @ self.back
         if layer.leak is None:
             return target
-        # a lasting change of f(z) changes the state by the same amount; dividing by the leak, to
-        # reach the target state in one step, gained nothing (measured at .1, .3 and .7)
+        # a lasting change of f(z) changes the state by the same amount; to divide by the leak, so
+        # that one step reaches the target state, did not help (measured at .1, .3 and .7)
         before = as_rows(self.trace.states[:-1])[take] - layer.centre
         target += layer.values(after, before)
         target -= after
@@ -94,12 +94,13 @@ class _StateTargets:
 
 
 def mixed_targets(task: Task, layer: Layer, iterate: Iterate, delta: float) -> Targets:
-    """Return targets between minimum change and minimum norm.
+    """Return target pre-activations for states between minimum change and minimum norm.
 
-    ``H* = (1 - d) H + (Z - c - (1 - d) H C') C+'``: with d = 0 states change as little as the
-    outputs allow, with d = 1 they have least norm; in between, components without effect on the
-    readout shrink by d. If the 99 % quantile of the targets exceeds .7 of the half width of f's
-    range, all are scaled down, so that f^-1 stays far from its poles; values beyond .9 are clipped.
+    The target states are ``H* = (1 - d) H + (Z - c - (1 - d) H C') C+'``. With d = 0, states change
+    as little as the outputs allow; with d = 1, they have least norm; in between, components without
+    effect on the readout shrink by the share d. If the 99 % quantile of the targets exceeds .7 of
+    the half width of f's range, all targets are scaled down, so that f^-1 stays far from its poles.
+    Values beyond .9 of the half width are clipped.
     """
     targets = _StateTargets(task, layer, iterate, penalty=_INVERSE_PENALTY, delta=delta, clip=_CLIP)
     if np.isfinite(layer.radius):
@@ -110,7 +111,7 @@ def mixed_targets(task: Task, layer: Layer, iterate: Iterate, delta: float) -> T
 
 
 def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
-    """Return targets of least norm, ``C+ (Z - c)``: Bay 2017, eq. (5.1)."""
+    """Return target pre-activations for the states of least norm, ``C+ (Z - c)`` (Bay, eq. 5.1)."""
     return _StateTargets(task, layer, iterate, penalty=0.0, delta=1.0, clip=_LITERAL_CLIP)
 
 
@@ -120,9 +121,10 @@ def recurrent_gram(
     targets: Targets,
     prior: tuple[Array, Array] | None = None,
 ) -> GramAccumulator:
-    """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets.
+    """Return the summed products of the regressors [x(t), h(t-1)] and the targets.
 
-    With `prior`, coefficients and intercept, the residuals of these are used as targets.
+    The inputs are divided by their standard deviations. With `prior`, a pair of coefficients and
+    intercept, the targets are replaced by the residuals of the prior regression.
     """
     width, n_channels = task.cell.width, task.network.n_channels
 
@@ -139,7 +141,7 @@ def recurrent_gram(
 
 
 def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Params:
-    """Return regression coefficients as W_in, W and bias of the layer."""
+    """Return the weights W_in, W and bias of the layer, given regression coefficients."""
     p = task.network.n_channels
     return {
         layer.inputs: coef[:, :p] / task.input_scale,
@@ -149,14 +151,14 @@ def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Pa
 
 
 def layer_coef(task: Task, layer: Layer, params: Params) -> tuple[Array, Array]:
-    """Return a layer's weights as coefficients and intercept: the inverse of `layer_weights`."""
+    """Return regression coefficients, given a layer's weights; the inverse of `layer_weights`."""
     W_in, W = params[layer.inputs][layer.rows], params[layer.recurrent][layer.rows]
     coef = np.hstack([W_in * task.input_scale, W * layer.gain]).astype(np.float64)
     return coef, params[layer.bias][layer.rows].astype(np.float64)
 
 
 def toward(params: Params, layer: Layer, goal: Params, step: float) -> Params:
-    """Move the layer's weights part of the way to a goal."""
+    """Return the weights with the layer's weights moved by the share `step` towards `goal`."""
     moved = {name: array.copy() for name, array in params.items()}
     for name, values in goal.items():
         block = moved[name][layer.rows]

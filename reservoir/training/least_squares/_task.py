@@ -1,4 +1,4 @@
-"""Data of the least-squares methods: one batch, rows to fit and to score, rows in blocks."""
+"""Data of the least-squares methods: a batch, and the rows to fit and to score."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ BLOCK_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A network, the batch to fit, and the rows used for the fit and for the error.
+    """A least-squares task: a network, a batch, and the rows used for the fit and for the error.
 
-    Scores and errors are divided by `scale`: for the identity the standard deviation of each
-    output, so that an output in large units does not count more than others, and otherwise 1.
+    Scores and errors are divided by `scale`. If the output function is the identity, this is the
+    standard deviation of each output, so that outputs in large units do not count more than others;
+    otherwise, it is 1.
 
     Parameters
     ----------
     network : Network
     batch : Batch
     fit, scored : arrays of int
-        Indices into `batch.targets`: rows used by the regressions, and rows whose error determines
-        whether a step is kept. They are the same unless some rows are held out.
+        Indices into `batch.targets` of the rows used by the regressions, and of the rows whose
+        error determines whether a step is kept. They are the same unless some rows are held out.
     washout : int
+        Number of rows at the start of each sequence that are excluded.
     rng_seed : int
         Seed of the random initial states that `echo_gap` compares.
     start : array of shape (n_sequences, state_size), optional
-        Zeros by default.
+        Initial state of each sequence; zeros by default.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class Task:
         if output == "identity":
             scale = _spread(latent[self.fit])
         object.__setattr__(self, "inputs", as_rows(self.cell.channels(self.batch.inputs)))
-        # padding is included as zeros: the scale need not be exact
+        # padding is included as zeros, since the scale of the inputs need not be exact
         object.__setattr__(self, "latent", latent / scale)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "input_scale", self._input_scale())
@@ -84,15 +86,15 @@ class Task:
 
     @property
     def cell(self) -> Cell:
-        """The recurrent layer."""
+        """The cell of the network."""
         return self.network.cell
 
     def steps(self, places: Array) -> Array:
-        """Return the rows of the flattened (n_steps * n_sequences) arrays for some targets."""
+        """Return the row indices in flattened (n_steps * n_sequences) arrays of some targets."""
         return places if self.batch.rows is None else self.batch.rows[places]
 
     def ran(self) -> Array:
-        """Return the rows of the flattened arrays without padding."""
+        """Return the row indices in flattened arrays of all steps that are not padding."""
         n_steps, n_sequences = self.batch.inputs.shape[:2]
         if (self.batch.lengths == n_steps).all():
             return np.arange(n_steps * n_sequences)
@@ -104,21 +106,21 @@ class Task:
 
 
 def _spread(A: Array) -> Array:
-    """Return the standard deviation of each column, 1 where it is constant or its square is 0."""
+    """Return the standard deviation of each column, or 1 if it is 0 or nearly 0."""
     spread = A.std(axis=0, dtype=np.float64)
     least = np.maximum(1e-12 * np.abs(A).max(axis=0, initial=0.0), 1e-150)
     return np.where(spread <= least, 1.0, spread)
 
 
 def blocks(rows: Array) -> Iterator[tuple[slice, Any]]:
-    """Cut a list of rows into blocks; yield a slice of the list, and an index for its rows."""
+    """Yield, for each block of an array of row indices, its slice and an index for its rows."""
     for first in range(0, len(rows), BLOCK_ROWS):
         where = slice(first, min(first + BLOCK_ROWS, len(rows)))
         yield where, take_of(rows[where])
 
 
 def take_of(rows: Array) -> Any:
-    """Return an index for rows: a slice, which copies nothing, if they are consecutive."""
+    """Return an index for rows: a slice, which needs no copy, if the rows are consecutive."""
     if rows[-1] - rows[0] == len(rows) - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
@@ -139,7 +141,7 @@ def make_task(
     random_state: RandomState = 0,
     start: Any = None,
 ) -> tuple[Task, Params]:
-    """Check the arguments of a public function; return a task, and a copy of the weights."""
+    """Check the arguments of a public function, and return a task and a copy of the weights."""
     check_choice("output", output, OUTPUTS)
     check_choice("target", target, ("step", "last"))
     check_count("washout", washout, minimum=0)
@@ -154,7 +156,7 @@ def make_task(
     targets = read_array_targets(Y, inputs, last=last)
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
     n_weights = weights[layer.inputs].shape[-1:] if layer.inputs in weights else ()
-    # one column of whole numbers, where W_in has several columns: codes of symbols
+    # a single column of integers, while W_in has several columns: codes of symbols
     coded = n_features == 1 and n_weights > (1,) and not include_input
     if coded and all(valid_codes(rows, n_weights[0]).all() for rows in inputs):
         n_features = n_weights[0]
@@ -167,7 +169,7 @@ def make_task(
         coded=are_codes(inputs[0], n_features),
     )
     _check_shapes(weights, network)
-    # the rows with targets, side by side
+    # the batch of all sequences, with their targets
     per_row = read_array_weights(sample_weight, inputs, last=last)
     skip = 0 if last else washout
     batch = make_batch(inputs, targets, weights=per_row, washout=skip, last=last, dtype=dtype)
@@ -175,7 +177,7 @@ def make_task(
         raise ValueError(
             f"A least-squares fit needs at least 2 rows with a target; {len(batch.targets)} remain "
             f"after washout={washout}, of at most n_samples={batch.lengths.max()} per sequence. "
-            'Give more rows or sequences, or start from random weights, such as "orthogonal".'
+            'Use more rows or sequences, or start from random weights, such as "orthogonal".'
         )
     check_targets(batch.targets, output, "mse")
     seed = int(as_generator(random_state).integers(2**31))
@@ -197,7 +199,7 @@ def _read_start(start: Any, cell: Cell, inputs: list[Array]) -> Array | None:
 
 
 def fitted_layer(cell: Cell) -> Layer | None:
-    """Return the layer that a regression can fit; None if the cell has none."""
+    """Return the cell's layer if a regression can fit it, and None otherwise."""
     layer = cell.layer()
     return None if layer is None or layer.inverse is None else layer
 
@@ -214,7 +216,7 @@ def _layer_of(cell: Cell) -> Layer:
 
 
 def _read_params(params: Any, W: str) -> Params:
-    """Copy weights in the float dtype of the recurrent ones; raise if any is not finite."""
+    """Return a copy of the weights, all in the recurrent weights' dtype; they must be finite."""
     if not isinstance(params, dict) or W not in params:
         raise TypeError(
             f'params must be a dict of arrays with the names "W_in", "{W}", "bias", ...'
@@ -229,7 +231,7 @@ def _read_params(params: Any, W: str) -> Params:
 
 
 def _check_shapes(weights: Params, network: Network) -> None:
-    """Check names and shapes of weights; add a readout of zeros if there is none."""
+    """Check the names and shapes of weights, and add a readout of zeros if there is none."""
     shapes = network.shapes()
     unknown = sorted(set(weights) - set(shapes))
     if unknown:
@@ -239,7 +241,7 @@ def _check_shapes(weights: Params, network: Network) -> None:
             dtype = next(iter(weights.values())).dtype
             weights.setdefault(name, np.zeros(shape, dtype))
         if name not in weights:
-            raise ValueError(f"params lacks {name!r}, of shape {shape}.")
+            raise ValueError(f"params lacks {name!r}, which must have shape {shape}.")
         if weights[name].shape != shape:
             raise ValueError(
                 f"params[{name!r}] must have shape {shape}; got {weights[name].shape}."
@@ -247,7 +249,10 @@ def _check_shapes(weights: Params, network: Network) -> None:
 
 
 def _hold_out(batch: Batch, share: float, seed: int) -> tuple[Array, Array]:
-    """Return the targets to fit and to score: some sequences are held out, or the end of each."""
+    """Return the indices of the targets to fit and to score.
+
+    Some sequences are held out, or the end of each sequence if there are few.
+    """
     every = np.arange(len(batch.targets))
     if share == 0.0:
         return every, every
@@ -261,7 +266,7 @@ def _hold_out(batch: Batch, share: float, seed: int) -> tuple[Array, Array]:
         held = step >= np.ceil(batch.lengths * (1 - share)).astype(int)[sequence]
     if held.sum() < 1 or (~held).sum() < 2:
         raise ValueError(
-            f"holdout={share:g} leaves {(~held).sum()} rows to fit and {held.sum()} to score; at "
-            "least 2 and 1 are needed."
+            f"holdout={share:g} leaves {(~held).sum()} rows to fit and {held.sum()} to score. At "
+            "least 2 rows to fit and 1 to score are needed."
         )
     return every[~held], every[held]

@@ -1,7 +1,7 @@
-"""Online learning: truncated BPTT, real-time recurrent learning, least squares.
+"""Online learning by truncated BPTT, real-time recurrent learning, or least squares.
 
 Each method is a class in a separate file, `_by_*.py`, and an entry of `LEARNERS`. `OnlineLearner`
-selects one, cuts the rows into pieces and passes them to it.
+selects one of these learners, cuts the rows into chunks, and passes them to the learner.
 """
 
 from __future__ import annotations
@@ -36,39 +36,49 @@ METHODS = tuple(LEARNERS)
 class OnlineLearner:
     """A network that is trained online, while it runs.
 
-    - "bptt": after every `truncation` rows a step down the gradient of their loss, which covers
-      `truncation` rows; if fewer are passed at a time, it also covers earlier rows.
-    - "rtrl": after every row a step down its exact gradient, from `reservoir.training.rtrl`.
-    - "least_squares": after every `truncation` rows one relaxed step of least squares over the last
-      `window` rows, `reservoir.training.least_squares.ls_online_step` with ``shrink=1``. The steps
-      change trial weights. If `look_back` provided earlier rows, the initial weights are kept as
-      reference weights, and `params` are the reference weights until the trial weights have
-      predicted new rows better by four standard errors, in a paired comparison in which the weight
-      of a row decays over `window` rows. From then on `params` are the trial weights; once their
-      lead is large enough they become the reference weights. If the trial weights fall behind, they
-      are reset to the reference weights.
+    - "bptt": after every `truncation` rows, a step is taken down the gradient of their loss. The
+      gradient is back-propagated over `truncation` rows, including earlier rows if fewer rows are
+      passed at a time.
+    - "rtrl": after every row, a step is taken down the exact gradient of its loss, from
+      `reservoir.training.rtrl`.
+    - "least_squares": after every `truncation` rows, one relaxed least-squares step is taken over
+      the last `window` rows, by `reservoir.training.least_squares.ls_online_step` with
+      ``shrink=1``. The steps change the trial weights. If `look_back` has provided earlier rows,
+      the initial weights are kept as reference weights. In this case, `params` are the reference
+      weights until the trial weights predict new rows better by four standard errors, in a paired
+      comparison in which the weight of a row decays over `window` rows. From then on, `params` are
+      the trial weights; once their lead is large enough, they become the reference weights. If the
+      predictions of the trial weights become worse, they are reset to the reference weights.
 
     Parameters
     ----------
     network : Network
+        The network to train.
     params : dict of arrays
-        Copied.
+        Initial weights, which are copied.
     method : {"bptt", "rtrl", "least_squares"}, default="bptt"
+        The learning method.
     solver : str, default="adam"
-        A name in `reservoir.training.optimizers.OPTIMIZERS`.
+        Optimizer of the gradient steps, a name in `reservoir.training.optimizers.OPTIMIZERS`.
     learning_rate : float, default=1e-3
+        Learning rate of the optimizer.
     truncation : int, default=50
+        Number of rows between two updates, except with "rtrl".
     window : int, default=300
-        Rows used by least squares.
+        Number of recent rows that "least_squares" uses.
     clip_norm : float or None, default=1.0
+        Maximal norm of the gradient. None: the gradient is not clipped.
     l1, l2 : float, default=0
+        Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
     control : Control, optional
+        A method against vanishing gradients, such as `GradientControl`.
     seed : int, default=0
-        Draws the steps to which gradient control is applied.
+        Seed of the random steps to which gradient control is applied.
 
     Attributes
     ----------
     params : dict of arrays
+        Current weights of the network.
     state : array of shape (state_size,)
         Current state of the network.
 
@@ -126,8 +136,8 @@ class OnlineLearner:
         Parameters
         ----------
         state : array of shape (state_size,), optional
-            Initial state, zeros by default. The last entry of the state of a `TimedLeakyCell` is
-            the time of the previous row.
+            Initial state; zeros by default. For a `TimedLeakyCell`, its last entry is the time of
+            the previous row.
         """
         dtype = self.network.cell.held_in(self.params["coef"].dtype)
         size = self.network.cell.state_size
@@ -136,39 +146,40 @@ class OnlineLearner:
         self.learner.restart(start)
 
     def look_back(self, X: Array, Y: Array, start: Array, skip: int = 0) -> None:
-        """Store earlier rows, which the weights were trained on before, in the window.
+        """Store earlier rows, which the weights have already been trained on, in the window.
 
-        The state of the network does not change. Only "least_squares" uses the rows.
+        The state of the network does not change. Only "least_squares" uses these rows.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            The last of these rows directly precedes the next row of `learn`.
+            The input rows, of which the last one directly precedes the next row of `learn`.
         Y : array of shape (n_samples, n_outputs)
-            NaN in rows without a target.
+            The targets; NaN in rows without a target.
         start : array of shape (state_size,)
             The state before the first row.
         skip : int, default=0
-            Washout rows at the start.
+            Number of washout rows at the start, which are not trained on.
         """
         self.learner.past.fill(X, Y, start, skip)
 
     def learn(self, X: Array, Y: Array, skip: int = 0) -> float:
-        """Run over the next rows of the sequence, and train on them.
+        """Run the network over the next rows of the sequence, and train it on them.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+            The input rows.
         Y : array of shape (n_samples, n_outputs)
-            Rows with NaN drive the network, but are not trained on.
+            The targets. Rows with NaN drive the network, but are not trained on.
         skip : int, default=0
-            Washout: rows at the start that drive the network, but are not trained on.
+            Number of washout rows at the start, which drive the network, but are not trained on.
 
         Returns
         -------
         float
-            The mean loss of predictions made before training on their targets; NaN if all rows
-            were skipped or have no target.
+            The mean loss of the predictions, which are made before training on their targets; NaN
+            if all rows are skipped or have no target.
         """
         losses: list[float] = []
         weights: list[int] = []
@@ -180,7 +191,7 @@ class OnlineLearner:
                 loss, self.params, self.state = self.learner.learn(
                     self.params, self.state, rows, targets, n_skipped
                 )
-                if not np.isfinite(self.state).all():  # cannot continue from this state
+                if not np.isfinite(self.state).all():  # the run cannot continue from this state
                     nothing = np.zeros_like(self.state)
                     self.restart(self.network.cell.before(rows[-1], nothing))
                 n_known = int(np.count_nonzero(~np.isnan(targets[n_skipped:]).any(axis=1)))

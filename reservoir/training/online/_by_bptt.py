@@ -1,4 +1,4 @@
-"""Truncated back-propagation through time, piece by piece of the sequence."""
+"""Online learning by truncated back-propagation through time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class TruncatedBPTT(Learner):
     def learn(
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
-        # the gradient covers `rows_at_once` rows: earlier ones too, if fewer are passed
+        # the gradient covers `rows_at_once` rows, including earlier ones if fewer are passed
         self.past.forget(params, state, self.rows_at_once - len(rows))
         batch = self.past.add(rows, targets, n_skipped)
         loss, state = self.past.loss(params, batch)
         if len(batch.targets):
-            self.seed += 1  # so that each update draws other steps for gradient control
+            self.seed += 1  # so that each update draws different steps for gradient control
             value, grads, _ = self.descent.objective.loss_and_gradient(
                 params, batch, self.past.start[None], np.random.default_rng(self.seed)
             )

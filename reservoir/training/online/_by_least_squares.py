@@ -1,4 +1,4 @@
-"""Least squares over a window of recent rows, adopted if it predicts better."""
+"""Online least squares over a window of recent rows, used only if it improves predictions."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from reservoir.training.online._learner import Learner
 from reservoir.training.online._paired_errors import PairedErrors
 from reservoir.training.params import Params
 
-# Thresholds of the trial's lead, in standard errors. They were chosen on systems with and without
-# drift, with noise of 0 to 50 %: the systems of examples/benchmarks/trained_online.py with other
-# seeds, and the slow sweep of the tests. With 3 instead of 4 the trial is used sooner, but one
-# constant system in twenty loses 4 %.
+# Thresholds of the trial weights' lead, in standard errors. They were chosen on systems with and
+# without drift, with noise of 0 to 50 %: the systems of examples/benchmarks/trained_online.py with
+# other seeds, and the slow sweep of the tests. With a threshold of 3 instead of 4, the trial
+# weights are used sooner, but one constant system in twenty loses 4 %.
 _FOLLOW = 4.0  # at or above: use the trial weights
-_RETURN = 0.0  # below: use the held weights
-_RENEW = 5.0  # at or above: the trial weights replace the held ones
-_DROP = -2.0  # at or below: reset the trial weights to the held ones
+_RETURN = 0.0  # below: use the reference weights
+_RENEW = 5.0  # at or above: the trial weights replace the reference weights
+_DROP = -2.0  # at or below: reset the trial weights to the reference weights
 
 
 @saved
 class WindowedLeastSquares(Learner):
-    """Learner by least squares over the last `window` rows, one step after each `truncation` rows.
+    """Learner that takes a least-squares step over a window of rows after each `truncation` rows.
 
     A step also fits the noise of its window, and these errors accumulate over many steps. Therefore
-    there are two sets of weights: trial weights, which take all steps, and held weights, which stay
-    fixed. Both predict each row before the trial is trained on it. The trial weights are used if
-    their errors are significantly smaller, and with a larger lead they replace the held weights.
-    Without earlier rows, that is without a `fit`, the trial weights are used from the start.
+    there are two sets of weights: trial weights, which all steps change, and reference weights
+    (`held`), which stay fixed. Both predict each row before the trial weights are trained on it.
+    The trial weights are used if their errors are significantly smaller, and they replace the
+    reference weights if their lead is even larger. Without earlier rows (that is, without a
+    previous `fit`), the trial weights are used from the start.
     """
 
-    held: Params | None = None  # until the first rows come
+    held: Params | None = None  # None until the first rows are learnt
     trial: Params
 
     def __init__(self, *settings: Any) -> None:
@@ -58,7 +59,7 @@ class WindowedLeastSquares(Learner):
             self.follows = not len(past.inputs)
         past.forget(self.trial, self.trial_state, max(self.window_length - len(rows), 0))
         new = past.add(rows, targets, n_skipped)
-        # both predict the new rows, then the trial is trained on them
+        # both sets of weights predict the new rows, then the trial weights are trained on them
         before, held_loss, self.held_state = self._run_over(self.held, self.held_state, len(rows))
         after, loss, self.trial_state = self._run_over(self.trial, self.trial_state, len(rows))
         loss = loss if self.follows else held_loss
@@ -71,7 +72,7 @@ class WindowedLeastSquares(Learner):
         return loss, self.held, self.held_state
 
     def _run_over(self, params: Params, state: Array, n_rows: int) -> tuple[Array, float, Array]:
-        """Return squared errors and mean loss on the window's last rows, and the state after."""
+        """Return squared errors and mean loss on the window's last rows, and the final state."""
         past, network = self.past, self.network
         known, targets = past.known(), past.filled()
         rows, new = [past.inputs[-n_rows:]], [targets[-n_rows:]]
@@ -87,9 +88,9 @@ class WindowedLeastSquares(Learner):
         return np.mean(residual**2, axis=1), loss, trace.end[0]
 
     def _compare(self, differences: Array) -> None:
-        """Determine which weights are used, from the differences between the squared errors."""
+        """Choose the weights to use, given the differences between the squared errors."""
         if not np.isfinite(differences).all():
-            lead = -np.inf  # the trial has overflowed
+            lead = -np.inf  # the predictions of the trial weights overflowed
         else:
             self.errors.add(differences)
             lead = self.errors.lead()
@@ -106,10 +107,10 @@ class WindowedLeastSquares(Learner):
             self.errors.clear()
 
     def _step(self) -> None:
-        """Update the trial weights."""
+        """Update the trial weights by one step over the window."""
         network, past = self.network, self.past
         known = past.known()
-        known[: past.n_skipped] = True  # excluded by `washout` already
+        known[: past.n_skipped] = True  # these rows are already excluded by `washout`
         done = ls_online_step(
             self.trial,
             past.inputs,

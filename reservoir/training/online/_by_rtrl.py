@@ -1,4 +1,4 @@
-"""Real-time recurrent learning: the exact gradient after every row."""
+"""Online learning by real-time recurrent learning, with the exact gradient after every row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reservoir.training.rtrl import Sensitivities, rtrl_start, rtrl_step
 
 @saved
 class RealTimeRecurrentLearning(Learner):
-    """Learner that takes a step down the exact gradient after each row."""
+    """Learner that takes a step down the exact gradient of the loss after each row."""
 
     def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
         self.rows_at_once = 1
-        rtrl_start(self.network)  # raises for cells with gates
+        rtrl_start(self.network)  # raises an error for cells with gates
 
     def restart(self, state: Array) -> None:
         self.derivatives = rtrl_start(self.network, state).derivatives
@@ -35,7 +35,7 @@ class RealTimeRecurrentLearning(Learner):
         state, self.derivatives = after
         if not missing:
             moved = self.descent.step(params, loss, grads)
-            if moved is None:  # the derivatives may have overflowed: start from zero derivatives
+            if moved is None:  # the derivatives may have overflowed: reset them to zero
                 self.restart(state)
             params = moved or params
         return loss, params, state

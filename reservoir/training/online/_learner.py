@@ -1,4 +1,4 @@
-"""Base class of online learners, and gradient steps that they share."""
+"""Base class of online learners, and the gradient steps that they share."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from reservoir.training.params import Params, all_finite
 
 
 class Learner(ABC):
-    """Base class of online learners, which update the weights from the next rows.
+    """Base class of online learners, which update the weights after each chunk of rows.
 
-    All state is in attributes that can be saved: arrays, numbers, and objects of classes decorated
-    with `reservoir._saving.saved`.
+    All state must be stored in attributes that can be saved: arrays, numbers, and objects of
+    classes decorated with `reservoir._saving.saved`.
 
     Parameters
     ----------
     descent : Descent
-        Takes gradient steps, for learners that compute a gradient.
+        Object that takes the gradient steps, for learners that compute a gradient.
     truncation, window, seed : int
         As in `OnlineLearner`.
 
     Attributes
     ----------
     rows_at_once : int
-        Rows between two updates of the weights: `learn` receives this many rows, or fewer at the
-        end.
+        Number of rows between two updates of the weights. `learn` receives this many rows, or fewer
+        at the end.
     past : Window
         The last rows of the sequence.
     """
@@ -44,32 +44,36 @@ class Learner(ABC):
         self.rows_at_once, self.window_length, self.seed = truncation, window, seed
 
     def restart(self, state: Array) -> None:
-        """Start a new sequence from a state of shape (state_size,); drop the earlier rows."""
+        """Start a new sequence from a state of shape (state_size,), and discard earlier rows."""
         self.past = Window(self.network, state)
 
     @abstractmethod
     def learn(
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
-        """Run over the next rows of the sequence, and train on them.
+        """Run the network over the next rows of the sequence, and train it on them.
 
         Parameters
         ----------
         params : dict of arrays
-            Must not be changed in place.
+            Current weights, which must not be changed in place.
         state : array of shape (state_size,)
             The state before the rows.
         rows : array of shape (n_rows, n_features)
+            The input rows.
         targets : array of shape (n_rows, n_outputs)
+            The targets; NaN in rows without a target.
         n_skipped : int
-            Rows at the start that drive the network, but are not trained on; at most n_rows.
+            Number of rows at the start, at most n_rows, that drive the network but are not trained
+            on.
 
         Returns
         -------
         loss : float
-            The mean loss of the predictions of the other rows, made before training on them; any
-            number if there are no such rows.
+            The mean loss of the predictions for the rows that are trained on, made before training
+            on them; any number if there are no such rows.
         params : dict of arrays
+            The new weights.
         state : array of shape (state_size,)
             The state after the rows.
         """
@@ -77,7 +81,7 @@ class Learner(ABC):
 
 @saved
 class Descent:
-    """Successive steps of an optimizer down given gradients."""
+    """Optimizer steps down successive gradients, with the state of the optimizer."""
 
     def __init__(
         self, objective: Objective, params: Params, solver: str, learning_rate: float
@@ -86,7 +90,7 @@ class Descent:
         self.slots: tuple[Any, ...] = tuple(get_optimizer(solver, learning_rate).init(params))
 
     def step(self, params: Params, loss: float, grads: Params) -> Params | None:
-        """Return the weights after a step; warn and return None if something overflowed."""
+        """Return the weights after a step, or warn and return None if there was an overflow."""
         # create the optimizer from its name each time, because optimizers cannot be saved
         optimizer, state = get_optimizer(self.solver, self.learning_rate), self.slots
         done = self.objective.step(optimizer, OptimizerState(*state), params, loss, grads)
@@ -94,7 +98,7 @@ class Descent:
             self.slots = tuple(done[1])
             return done[0]
         warnings.warn(
-            "The loss, its gradient or the step overflowed: the weights are unchanged. Lower "
+            "The loss, its gradient or the step overflowed. The weights are unchanged. Lower "
             f"learning_rate={self.learning_rate:g}.",
             ConvergenceWarning,
             stacklevel=caller_level(),

@@ -7,7 +7,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_FEWEST = 20  # rows before there is a lead
+_FEWEST = 20  # with fewer rows, the lead is 0
 
 
 @saved
@@ -25,11 +25,11 @@ class PairedErrors:
         self.clear()
 
     def clear(self) -> None:
-        """Drop all rows."""
+        """Discard all differences."""
         self.n, self.total, self.squares = 0.0, 0.0, 0.0
 
     def add(self, differences: Array) -> None:
-        """Add rows, oldest first."""
+        """Add the differences of new rows, from the oldest to the newest."""
         weights = np.exp(-np.arange(len(differences))[::-1] / self.memory)
         fade = float(np.exp(-len(differences) / self.memory))
         self.n = fade * self.n + float(weights.sum())

@@ -13,7 +13,7 @@ from reservoir.training.params import Params
 
 @saved
 class Window:
-    """The last rows of a sequence, their targets, and the state before the first row.
+    """The last rows of a sequence, their targets, and the state before the first of them.
 
     Rows without a target (NaN) drive the network, but are not trained on.
 
@@ -31,7 +31,7 @@ class Window:
         self.n_skipped = 0  # rows at the start of the window that are not trained on
 
     def forget(self, params: Params, state: Array, n_kept: int) -> None:
-        """Drop all but the last `n_kept` rows; `state` is the state after the last row."""
+        """Discard all but the last `n_kept` rows; `state` is the state after the last row."""
         n_dropped = max(len(self.inputs) - n_kept, 0)
         if n_dropped == len(self.inputs):
             self.start = state
@@ -42,12 +42,12 @@ class Window:
         self.n_skipped = max(self.n_skipped - n_dropped, 0)
 
     def fill(self, rows: Array, targets: Array, start: Array, n_skipped: int) -> None:
-        """Replace the rows of the window; `start` is the state before them."""
+        """Replace the rows of the window; `start` is the state before the first new row."""
         self.inputs, self.targets = rows, targets
         self.start, self.n_skipped = start, n_skipped
 
     def add(self, rows: Array, targets: Array, n_skipped: int) -> Batch:
-        """Append rows; return the window as a batch with the targets of the new rows only."""
+        """Append rows, and return the window as a batch with targets for the new rows only."""
         before = len(self.inputs)
         self.inputs = np.concatenate([self.inputs, rows])
         self.targets = np.concatenate([self.targets, targets])
@@ -64,11 +64,11 @@ class Window:
         return known
 
     def filled(self) -> Array:
-        """Return the targets, with zeros for missing ones."""
+        """Return the targets, with zeros in place of missing values."""
         return np.nan_to_num(self.targets, nan=0.0)
 
     def loss(self, params: Params, batch: Batch) -> tuple[float, Array]:
-        """Return the mean loss over the batch's targets, NaN if none, and the end state."""
+        """Return the mean loss over the batch's targets (NaN without any), and the final state."""
         trace, _, scores = forward(self.network, params, batch, self.start[None])
         if len(scores) == 0:
             return np.nan, trace.end[0]

@@ -1,9 +1,9 @@
 """First-order optimizers, which turn gradients into updates of the weights.
 
-An `Optimizer` consists of a short rule for one flat vector, the initial slots of the rule, its
-options, and a learning rate. To add one, write a rule and a constructor in `_plain.py`,
-`_adaptive.py` or another file of the package, and add a line to `OPTIMIZERS`. Where torch has the
-same optimizer, the defaults and the updates are the same.
+An `Optimizer` consists of a short rule for one flat vector, the initial slots (state arrays) of the
+rule, its options, and a learning rate. To add an optimizer, write a rule and a constructor in
+`_plain.py`, `_adaptive.py` or another file of the package, and add an entry to `OPTIMIZERS`. If
+torch has the same optimizer, its defaults and updates are the same.
 
 Examples
 --------
@@ -53,15 +53,15 @@ OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 def get_optimizer(
     name: str, learning_rate: LearningRate | None = None, *, warmup: int = 0
 ) -> Optimizer:
-    """Return an optimizer by its name in `OPTIMIZERS`.
+    """Return the optimizer of the given name in `OPTIMIZERS`.
 
     Parameters
     ----------
     name : str
     learning_rate : float, above 0, or callable of the number of updates done, optional
-        The optimizer's default if omitted.
+        The learning rate, or a schedule. By default, the optimizer's default rate is used.
     warmup : int, default=0
-        Updates over which the step grows to its full length; see `Optimizer`.
+        Number of updates over which the steps grow to their full length; see `Optimizer`.
 
     Returns
     -------

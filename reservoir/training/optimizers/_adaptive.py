@@ -1,7 +1,8 @@
 """Optimizers whose steps adapt to previous gradients, separately for each weight.
 
-A rule takes the gradient g, the learning rate eta, the number n of the update, from 1, and its
-slots; it returns the decrease of the weights, and the slots for the next update.
+The arguments of a rule are the gradient g, the learning rate eta, the index n of the update
+(counted from 1), and its slots. It returns the decrease of the weights, and the slots for the next
+update.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def adagrad(learning_rate: LearningRate = 1e-2, epsilon: float = 1e-10) -> Optim
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-2
     epsilon : float, above 0, default=1e-10
-        Keeps the first steps finite where the gradient is 0.
+        Term that avoids a division by zero as long as all gradients are 0.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def _adadelta(
 def adadelta(
     learning_rate: LearningRate = 1.0, rho: float = 0.9, epsilon: float = 1e-6
 ) -> Optimizer:
-    """Return the Adadelta optimizer, whose steps are scaled by the running size of earlier steps.
+    """Return the Adadelta optimizer, which scales steps by the mean square of previous steps.
 
     ``s = rho s + (1 - rho) g^2; c = g sqrt((d + epsilon) / (s + epsilon));
     d = rho d + (1 - rho) c^2; w -= eta c``
@@ -88,11 +89,11 @@ def adadelta(
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1.0
-        The original method has no learning rate, which corresponds to 1.
+        Factor of the steps. The original method has no learning rate, which corresponds to 1.
     rho : float in [0, 1), default=0.9
-        Decay of the mean squares.
+        Decay of the running mean squares.
     epsilon : float, above 0, default=1e-6
-        Its root is the size of the first step.
+        Initial mean square of the steps: the size of the first steps is proportional to its root.
 
     Returns
     -------
@@ -136,8 +137,9 @@ def rmsprop(
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-2
     rho : float in [0, 1), default=0.99
-        Decay of the mean square.
+        Decay of the running mean square.
     epsilon : float, above 0, default=1e-8
+        Term that avoids a division by zero.
 
     Returns
     -------
@@ -183,20 +185,21 @@ def adam(
     *,
     warmup: int = 0,
 ) -> Optimizer:
-    """Return the Adam optimizer: a mean of the gradients over the root of their mean square.
+    """Return the Adam optimizer: steps are the mean gradient divided by its root mean square.
 
-    Both are running means that start from 0. They are divided by ``1 - beta^n``, which makes them
-    weighted means of the gradients so far.
+    The mean and the mean square are running means that start from 0. In update n, they are divided
+    by ``1 - beta^n``, so that they are weighted means over the gradients so far.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
-        The length of the first step in every weight.
+        The learning rate. Without a warm-up, it is the change of every weight in the first update.
     beta1, beta2 : float in [0, 1), default=0.9 and 0.999
         Decay of the mean and of the mean square.
     epsilon : float, above 0, default=1e-8
+        Term that avoids a division by zero.
     warmup : int, default=0
-        Updates over which the step grows to its full length; see `Optimizer`.
+        Number of updates over which the steps grow to their full length; see `Optimizer`.
 
     Returns
     -------
@@ -263,9 +266,9 @@ def nadam(
     *,
     warmup: int = 0,
 ) -> Optimizer:
-    """Return the Nadam optimizer: Adam with Nesterov momentum, one step ahead.
+    """Return the Nadam optimizer: Adam with Nesterov momentum.
 
-    The weight of the mean grows with the number n of the update, from about beta1 / 2 to beta1:
+    The momentum grows with the index n of the update, from about beta1 / 2 to beta1:
     ``mu_n = beta1 (1 - 0.96^(n momentum_decay) / 2)``.
 
     Parameters
@@ -274,10 +277,11 @@ def nadam(
     beta1, beta2 : float in [0, 1), default=0.9 and 0.999
         Decay of the mean and of the mean square.
     epsilon : float, above 0, default=1e-8
+        Term that avoids a division by zero.
     momentum_decay : float, at least 0, default=4e-3
-        Rate at which mu_n grows.
+        Rate at which the momentum mu_n grows.
     warmup : int, default=0
-        Updates over which the step grows to its full length; see `Optimizer`.
+        Number of updates over which the steps grow to their full length; see `Optimizer`.
 
     Returns
     -------

@@ -1,7 +1,8 @@
 """Plain gradient descent, with and without momentum.
 
-A rule takes the gradient g, the learning rate eta, the number n of the update, from 1, and its
-slots; it returns the decrease of the weights, and the slots for the next update.
+The arguments of a rule are the gradient g, the learning rate eta, the index n of the update
+(counted from 1), and its slots. It returns the decrease of the weights, and the slots for the next
+update.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _sgd(g: Array, eta: float, n: int) -> Step:
 
 
 def sgd(learning_rate: LearningRate = 1e-3) -> Optimizer:
-    """Return the optimizer of gradient descent: ``w -= eta g``.
+    """Return the optimizer for gradient descent: ``w -= eta g``.
 
     Parameters
     ----------
@@ -59,14 +60,15 @@ def _momentum(g: Array, eta: float, n: int, v: Array, *, momentum: float) -> Ste
 
 
 def momentum(learning_rate: LearningRate = 1e-3, momentum: float = 0.9) -> Optimizer:
-    """Return the optimizer of gradient descent with momentum: ``v = mu v + g; w -= eta v``.
+    """Return the optimizer for gradient descent with momentum: ``v = mu v + g; w -= eta v``.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
-        Multiplies the velocity, so that a schedule takes effect immediately.
+        The learning rate, which multiplies the velocity, so that a schedule takes effect
+        immediately.
     momentum : float in [0, 1), default=0.9
-        Decay of the velocity.
+        Decay mu of the velocity v.
 
     Returns
     -------
@@ -104,17 +106,17 @@ def _nesterov(g: Array, eta: float, n: int, v: Array, *, momentum: float) -> Ste
 
 
 def nesterov(learning_rate: LearningRate = 1e-3, momentum: float = 0.9) -> Optimizer:
-    """Return Nesterov's accelerated gradient: ``v = mu v + g; w -= eta (g + mu v)``.
+    """Return the optimizer for Nesterov momentum: ``v = mu v + g; w -= eta (g + mu v)``.
 
-    In the original method the gradient is evaluated at a point ahead, along the velocity. Here w is
-    that point, so that gradients are evaluated at the weights themselves. This is the same method
-    in other coordinates.
+    In the original method, the gradient is evaluated at a point ahead of the weights, along the
+    velocity. Here, w is that point, so that gradients are evaluated at w itself. This is the same
+    method in other coordinates.
 
     Parameters
     ----------
     learning_rate : float, above 0, or callable of the number of updates done, default=1e-3
     momentum : float in [0, 1), default=0.9
-        Decay of the velocity.
+        Decay mu of the velocity v.
 
     Returns
     -------

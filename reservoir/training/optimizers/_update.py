@@ -1,4 +1,4 @@
-"""Class of all optimizers: an `Optimizer` is a rule with its options, and applies it."""
+"""The class of all optimizers: an `Optimizer` stores an update rule with its options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training.params import Params, flatten, unflatten
 
-_PART = 2**14  # weights per call of a rule
+_PART = 2**14  # number of weights per call of a rule
 
 LearningRate: TypeAlias = "float | Callable[[int], float]"
 Step: TypeAlias = tuple[Array, tuple[Any, ...]]  # result of a rule
@@ -26,7 +26,8 @@ class OptimizerState(NamedTuple):
     n_updates : int
         Number of updates so far.
     slots : tuple
-        Velocities, mean squares and similar: flat vectors in the order of the weights, or numbers.
+        Velocities, mean squares and similar quantities of the optimizer's rule: flat vectors in the
+        order of the weights, or scalars.
     """
 
     n_updates: int
@@ -40,19 +41,21 @@ class Optimizer:
     Parameters
     ----------
     name : str
+        Name of the optimizer.
     rule : callable, ``rule(gradient, rate, n, *slots, **options) -> (decrease, slots)``
-        `gradient`, `decrease` and the slots that are arrays are vectors over the weights. The rule
-        may be called with any part of these vectors, and must therefore treat each weight
-        independently. n counts updates from 1. The rule must not change its arguments in place.
+        Function that computes an update. `gradient`, `decrease`, and those slots that are arrays
+        are vectors with one entry per weight. The rule may be called with any part of these
+        vectors, and must therefore treat each weight independently. n is the index of the update,
+        counted from 1. The rule must not change its arguments in place.
     start : callable, ``start(weights) -> slots``
-        Returns the slots for the first update.
+        Function that returns the slots for the first update.
     learning_rate : float, above 0, or callable
-        A callable receives the number of updates so far, 0 at first, and returns the rate.
+        The rate, or a function that returns it for the number of updates so far (initially 0).
     options : mapping, optional
         Keyword arguments of the rule.
     warmup : int, default=0
-        The k-th of the first `warmup` updates is scaled by ``k / (warmup + 1)``, while moments are
-        accumulated as usual. See Notes.
+        Number of updates with shortened steps: update k, counted from 1, is scaled by
+        ``k / (warmup + 1)``, while moments are accumulated as usual. See Notes.
 
     Raises
     ------
@@ -61,20 +64,21 @@ class Optimizer:
 
     Notes
     -----
-    The first steps of Adam change every weight by the learning rate, however small the gradient,
-    because the mean square is estimated from only a few gradients. Near a minimum, such as after a
-    least-squares start, these steps lead away from it. A linear ramp [1]_ keeps the steps short
-    until the moments are well estimated. Accumulating moments at fixed weights is not sufficient:
-    if each gradient is of the whole series, all gradients at fixed weights are equal, and the next
-    step again changes every weight by the learning rate. Measured near the minimum of a quadratic
-    (300 weights, curvatures 0.01 to 30, rate 1e-3, exact gradients; medians of 5 seeds), the loss
-    rises to 2.7 times its initial value without a warm-up, to 5.9 times after 50 updates at fixed
-    weights, and not at all with a ramp of 50.
+    The first steps of Adam change every weight by the learning rate, no matter how small the
+    gradient is, because the mean square is estimated from only a few gradients. Near a minimum,
+    such as after a least-squares start, these steps lead away from the minimum. A linear ramp [1]_
+    keeps the steps short until the moments are well estimated. It is not sufficient to accumulate
+    moments at fixed weights: if each gradient is computed from the whole series, all gradients at
+    fixed weights are equal, and the next step again changes every weight by the learning rate. In
+    measurements near the minimum of a quadratic (300 weights, curvatures 0.01 to 30, rate 1e-3,
+    exact gradients; medians of 5 seeds), the loss rises to 2.7 times its initial value without a
+    warm-up, to 5.9 times its initial value after 50 updates at fixed weights, and not at all with a
+    ramp over 50 updates.
 
     References
     ----------
     .. [1] J. Ma and D. Yarats, "On the adequacy of untuned warmup for adaptive optimization",
-       AAAI 2021, with a ramp over 2 / (1 - beta2) updates.
+       AAAI 2021, where the ramp is over 2 / (1 - beta2) updates.
 
     Examples
     --------
@@ -107,12 +111,12 @@ class Optimizer:
         Parameters
         ----------
         params : dict of arrays
-            All float64, or all float32.
+            The weights, either all float64 or all float32.
         """
         return OptimizerState(0, self.start(flatten(params)[0]))
 
     def rate(self, n_updates: int) -> float:
-        """Return the learning rate of the update after `n_updates` others."""
+        """Return the learning rate of the next update, after `n_updates` previous updates."""
         rate = self.learning_rate
         if callable(rate):
             rate = check_number(f"learning_rate({n_updates})", rate(n_updates), low=0.0)
@@ -121,24 +125,27 @@ class Optimizer:
     def update(
         self, params: Params, grads: Params, state: OptimizerState
     ) -> tuple[Params, OptimizerState]:
-        """Return weights and state after one update; the arguments are not changed.
+        """Return the weights and the state after one update; the arguments are not changed.
 
-        NaN or infinity in a gradient would remain in the state permanently. The caller should check
-        gradients first (`all_finite`), and clip them: in float32, squares overflow from 1.8e19.
+        NaN or infinity in a gradient would remain in the state permanently. Therefore, the caller
+        should first check gradients (`all_finite`) and clip them: in float32, the squares of
+        numbers above 1.8e19 overflow.
 
         Parameters
         ----------
         params : dict of arrays
+            The weights.
         grads : dict of arrays
-            With the same names and shapes.
+            The gradient, with the same names and shapes.
         state : OptimizerState
-            From `init`, or from the previous update.
+            The result of `init`, or of the previous update.
 
         Returns
         -------
         params : dict of arrays
-            Views into one vector.
+            The new weights, which are views into one vector.
         state : OptimizerState
+            The state for the next update.
 
         Raises
         ------
@@ -148,7 +155,7 @@ class Optimizer:
         for name in params.keys() & grads.keys():
             if params[name].shape != grads[name].shape:
                 raise ValueError(
-                    f"the gradient of {name!r} must have shape {params[name].shape}; got "
+                    f"The gradient of {name!r} must have shape {params[name].shape}; got "
                     f"{grads[name].shape}."
                 )
         weights, _ = flatten(params)
@@ -191,10 +198,10 @@ def two_slots(weights: Array) -> tuple[Array, ...]:
 
 
 def fractions(**numbers: Any) -> dict[str, float]:
-    """Return numbers; raise if one is not in [0, 1)."""
+    """Return the keyword arguments as a dict, after checking that all are in [0, 1)."""
     return {k: check_number(k, v, low=0.0, high=1.0, high_open=True) for k, v in numbers.items()}
 
 
 def positives(**numbers: Any) -> dict[str, float]:
-    """Return numbers; raise if one is not above 0."""
+    """Return the keyword arguments as a dict, after checking that all are above 0."""
     return {k: check_number(k, v, low=0.0, low_open=True) for k, v in numbers.items()}
