@@ -75,7 +75,7 @@ class SeriesContainer:
         )
 
     def check_same(self, name: str, table: Any) -> None:
-        """Check that a later table has the same number of columns, and the same names if any.
+        """Check that a later table has the same number of columns, and the same column names.
 
         Names are compared only if both tables have column names.
         """

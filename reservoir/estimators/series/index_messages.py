@@ -216,17 +216,21 @@ def _as_periods(name: str, index: Any) -> str | None:
 
 
 def _usual(index: Any) -> tuple[str, str]:
-    """Return the longest period up to the median step, and the arguments of `resample` for it."""
+    """Return the longest period that does not exceed the median step of an index.
+
+    The arguments of `resample` for this period are returned as well.
+    """
     unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
     step = np.median(np.diff(numbers_of(index))) / unit
     return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
 
 
 def dates_in_labels(index: Any) -> str | None:
-    """Return the expression of `index` that converts labels to dates; None if it is ambiguous.
+    """Return the Python expression that converts the labels of `index` to dates.
 
-    Strings must begin with the year, or there must be exactly one format with which their dates
-    increase: in other strings pandas guesses which number is the day and which the month.
+    It is None if the labels are not dates, or could be different dates: strings must begin with the
+    year, or exactly one format must give increasing dates. In other strings pandas guesses which
+    number is the day and which the month.
     """
     labels = index.tolist()
     if all(hasattr(label, "strftime") and hasattr(label, "year") for label in labels):
@@ -242,7 +246,10 @@ def dates_in_labels(index: Any) -> str | None:
 
 
 def _reading(index: Any, function: str, options: dict[str, Any]) -> str | None:
-    """Return the call of a pandas function if it converts an index to increasing dates, or None."""
+    """Return the call of a pandas function that converts an index to dates.
+
+    It is None if the function fails, or the dates do not increase.
+    """
     import pandas as pd
 
     try:

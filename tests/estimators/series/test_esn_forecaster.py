@@ -391,7 +391,7 @@ BAD_PARAMETERS = {
         ("automatic", 'must be "auto", "dynamics", "series", or a list of dicts'),
         ([], 'must be "auto", "dynamics", "series", or a list of dicts'),
         ({"n_units": 9}, 'must be "auto", "dynamics", "series", or a list of dicts'),
-        ([{"n_unit": 9}], r"search\[0\] has the key 'n_unit', which is none of n_units"),
+        ([{"n_unit": 9}], r"search\[0\] has the key 'n_unit', which is not one of n_units"),
         ([{"n_units": 9}, {"skip": 1}], r"search\[1\] has no n_units"),
         ([{"n_units": 0}], r"search\[0\]: n_units=0 must be at least 1"),
         ([{"n_units": 9.5}], r"search\[0\]: n_units must be an integer"),
