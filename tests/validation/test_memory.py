@@ -187,7 +187,7 @@ REFUSED = {
     "forecaster": (
         lambda: ESNForecaster(search=[{"n_units": N}], random_state=0).fit(Y.cumsum()),
         HALF,
-        r"Lower n_units in search=",
+        r"Lower n_networks, n_jobs or the n_units of search",
     ),
 }
 

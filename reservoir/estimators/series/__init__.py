@@ -1,6 +1,6 @@
-"""Forecasts of series in any container: reading, the search for models, and ESNForecaster.
+"""ESNForecaster, with the reading of series from any container and the search for models.
 
-Candidates and their scores are in `reservoir.loops` and `reservoir.series_models`.
+The candidate models and their scores are in `reservoir.loops` and `reservoir.series_models`.
 """
 
 from reservoir.estimators.series.esn_forecaster import ESNForecaster

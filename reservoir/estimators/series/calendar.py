@@ -1,4 +1,4 @@
-"""Calendar of a series: its index, continued and compared, and its seasons."""
+"""Calendar of a series: checks and continuation of its index, and the seasons it implies."""
 
 from __future__ import annotations
 
@@ -42,36 +42,39 @@ from reservoir.estimators.series.tables import (
 )
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
-_FEW = 40  # from this many rows on a frequency is certain
+_FEW = 40  # with this many rows or more, the inferred frequency is certain
 _ROWS = "rows"
 _PERIODS = "period["
-# frequencies that three dates or more always show
+# frequencies that can be inferred without ambiguity from any three consecutive dates
 _UNAMBIGUOUS = re.compile(r"D|MS|ME|W-[A-Z]{3}|[QY][SE]-[A-Z]{3}")
-_MOST_DUE = 4  # times as many stamps as there are rows, at most
+_MOST_DUE = 4  # largest ratio of the number of due stamps to the number of rows
 
 
 @saved
 @dataclass(frozen=True)
 class Calendar:
-    """Index of one series as numbers and text, so that it can be saved and continued.
+    """Index of one series, stored as numbers and strings so that it can be saved and continued.
+
+    The entries of the index are called stamps.
 
     Attributes
     ----------
     kind : str
-        Kind of the stamps: "rows" for data without an index, else "datetime", "datetime with a
-        zone", the dtype of periods ("period[M]", say), or "number".
+        Kind of the stamps: "rows" for data without an index, "datetime", "datetime with a zone"
+        for dates with a time zone, the dtype of periods (such as "period[M]"), or "number".
     n_rows : int
+        Number of rows.
     first, last : number
-        The first and the last stamp: datetimes in units of the index since 1970, ordinals of
-        periods, or numbers.
+        The first and the last stamp: for datetimes the time since 1970 in the unit of the index,
+        for periods their ordinals, otherwise the numbers themselves.
     step : number or str
-        Step from one stamp to the next; for datetimes their frequency as text.
+        Step from one stamp to the next; for datetimes the frequency as a string.
     plain : bool
-        Whether rows are merely numbered from 0.
+        Whether the index merely numbers the rows from 0.
     dtype : str
         Dtype of the index; "range" for a RangeIndex.
     zone : str or None
-        Time zone of datetimes that have one.
+        Name of the time zone of datetimes that have one.
     name : str, number, tuple or None
         Name of the index.
     """
@@ -95,24 +98,27 @@ class Calendar:
         *,
         handling: Handling | None = None,
     ) -> Calendar:
-        """Return the calendar of a table, checked; `name` is the name of the table in messages.
+        """Return the calendar of a table after checking its index.
 
         Parameters
         ----------
         name : str
+            Name of the table in messages.
         table : Series, DataFrame, array, or any other table
-            With one index: of a MultiIndex, the rows of one series at a time.
+            Rows of one series, with an index of one level.
         like : Calendar, optional
-            Calendar of other rows of the same series: one or two rows have its frequency, if they
-            fit it.
+            Calendar of other rows of the same series. If the table has only one or two rows, from
+            which no frequency can be inferred, they take the frequency of this calendar, provided
+            that they fit it.
         handling : Handling, optional
-            How users change the container of the table; by default `name` is a variable.
+            How users change the container of the table, for the code in messages. By default the
+            last word of `name` is the variable that contains the table.
 
         Raises
         ------
         ValueError, TypeError
             If stamps are missing, not in order, duplicated, irregular, labels, or too few to infer
-            the frequency.
+            their frequency.
         """
         index = stamps_of(name, table)
         if index is None:
@@ -128,14 +134,14 @@ class Calendar:
     def _of_stamps(
         cls, name: str, index: Any, like: Calendar | None, handling: Handling | None
     ) -> Calendar:
-        """Return the calendar of stamps, checked."""
+        """Return the calendar of stamps after checking them."""
         check_ordered(name, index, handling)
         check_no_written_dates(name, index, partial(changed_index, name))
         return cls._of_index(name, index, like)
 
     @classmethod
     def _of_index(cls, name: str, index: Any, like: Calendar | None = None) -> Calendar:
-        """Return the calendar of stamps in increasing order."""
+        """Return the calendar of stamps that are known to increase."""
         numbers, kind = numbers_of(index), kind_of(index) or ""
         zoned = kind == "datetime with a zone"
         made = cls(
@@ -151,6 +157,7 @@ class Calendar:
         )
         if made.step is not None:
             return made
+        # the stamps have no frequency themselves: try the frequency of other rows of the series
         if like is not None and like.kind == kind and len(index) < 3:
             trial = replace(made, step=like.step)
             if _first_difference(index, trial.index) is None:
@@ -168,7 +175,7 @@ class Calendar:
 
     @property
     def index(self) -> Any:
-        """The stamps of all rows as a pandas index; None if there are none."""
+        """The stamps of all rows as a pandas index; None if the data have no index."""
         if self.kind == _ROWS:
             return None
         if self.kind.startswith("datetime"):
@@ -178,15 +185,15 @@ class Calendar:
         return self._counted(self.first, self.n_rows)
 
     def following(self, n_steps: int) -> Any:
-        """Return the index of the rows that follow, None if there is no index.
+        """Return the index of the next `n_steps` rows; None if the data have no index.
 
-        Dates continue by the calendar: month ends, working days, days by wall-clock time, and hours
-        by elapsed time where clocks are set forward or back.
+        Dates respect month ends and business days. Days have the same wall-clock time, but hours
+        continue by elapsed time where clocks are set forward or back.
 
         Raises
         ------
         OverflowError
-            If the unit of the dates cannot represent them.
+            If a date is out of the range of the index's time unit.
         """
         if self.kind == _ROWS:
             return None
@@ -195,7 +202,7 @@ class Calendar:
         return self._counted(self.last + self.step, n_steps)
 
     def extended(self, n_rows: int) -> Calendar:
-        """Return the calendar after further rows."""
+        """Return the calendar with `n_rows` rows appended."""
         if n_rows == 0:
             return self
         later = self.following(n_rows)
@@ -203,21 +210,22 @@ class Calendar:
         return replace(self, n_rows=self.n_rows + n_rows, last=last)
 
     def seasons(self, n_rows: int | None = None) -> tuple[float, ...]:
-        """Return the rows in each cycle of the calendar by the frequency, shortest first.
+        """Return the number of rows in each season that the frequency implies, shortest first.
 
-        Of the cycles of `seasons_of` only those that the rows contain: two periods of the shortest,
-        and three of a longer one, which must be distinguished from a trend as well, also by a
-        model whose last rows are held out.
+        The seasons are the cycles of `seasons_of` that the rows contain often enough: at least two
+        periods of the shortest cycle and three of each longer one. A longer cycle must also be
+        distinguished from a trend, even if the last rows are held out.
 
         Parameters
         ----------
         n_rows : int, optional
-            Default: all rows.
+            Number of rows; by default all rows of the calendar.
         """
         if self.kind in (_ROWS, "number"):
             return ()
         if self.kind.startswith(_PERIODS):
-            # the ordinals of period[2h] differ by 2
+            # ordinals count the base period, so those of period[2h] differ by 2: drop the multiple
+            # from the name
             name = self.kind.removeprefix(_PERIODS)[:-1].lstrip("0123456789")
             found = seasons_of(name, self.step)
         else:
@@ -226,15 +234,15 @@ class Calendar:
         return tuple(cycle for i, cycle in enumerate(found) if rows >= (3 if i else 2) * cycle)
 
     def check_follows(self, name: str, table: Any, *, handling: Handling | None = None) -> Calendar:
-        """Return the calendar after the rows of a later table, which must begin right after.
+        """Return the calendar extended by a later table, which must begin right after its last row.
 
-        Rows without an index, or merely numbered from 0, are assumed to follow. Parameters as in
-        `of`.
+        Rows without an index, or merely numbered from 0, are assumed to follow. The parameters are
+        those of `of`.
 
         Raises
         ------
         ValueError
-            If the table begins at another time, or its stamps are rejected.
+            If the table begins at another time, or its stamps are invalid.
         """
         index = stamps_of(name, table)
         n_rows = len(table)
@@ -248,20 +256,21 @@ class Calendar:
         stray = _first_difference(index, due)
         if stray is None:
             return self.extended(n_rows)
+        # before an error: the frequency inferred from few rows may have been wrong
         joined = self._joined(index)
         if joined is not None:
             return joined
         if stray:
             raise ValueError(
                 f"The index of {name} has {show(index[stray])} in row {stray}, where "
-                f"{show(due[stray])} is due by the frequency of the rows before it. Give all rows "
+                f"{show(due[stray])} is due by the frequency of the earlier rows. Give all rows "
                 "in between, with NaN for unknown values."
             )
         remedy = "Give the rows in between as well, with NaN for unknown values."
         if index[0] <= self._last:
             known = int((index <= self._last).sum())
             remedy = f"Its first {known} rows are known already."
-            if known < n_rows and without_index(name):  # the series has a table of its own
+            if known < n_rows and without_index(name):  # the table contains only this series
                 later = code(changed(name, f"rows.iloc[{known}:]"))
                 remedy = f"Drop the rows that are known already, {later}."
         raise ValueError(
@@ -270,19 +279,23 @@ class Calendar:
         )
 
     def check_matches(self, name: str, table: Any, what: str, *, following: bool = False) -> None:
-        """Check that a table is at the times of this calendar, row by row.
+        """Check row by row that the stamps of a table are those of this calendar.
 
-        Where lengths differ the common rows are compared; rows beyond the end with the following
-        stamps.
-        Rows that are merely numbered from 0, or have no index, are taken in their order.
+        If the lengths differ, the common rows are compared, and rows beyond the end of the calendar
+        are compared with the stamps that continue it. Rows without an index, or merely numbered
+        from 0, are not checked: they are matched by position.
 
         Parameters
         ----------
-        name, what : str
-            Names of the table, and of the rows of this calendar, in messages.
+        name : str
+            Name of the table in messages.
         table : Series, DataFrame or array
+            Rows to be compared.
+        what : str
+            Name of the rows of this calendar in messages.
         following : bool, default=False
-            Whether the table must be at the times of the rows that follow.
+            Whether the table must have the stamps of the rows after the calendar's last row instead
+            of those of its rows.
 
         Raises
         ------
@@ -303,10 +316,10 @@ class Calendar:
         if row is not None:
             align = ""
             if what == "y" and index.is_unique and self.index.isin(index).all():
-                align = f" Take the rows of y, {code(changed(name, 'rows.loc[y.index]'))}."
+                align = f" Select the rows of y, {code(changed(name, 'rows.loc[y.index]'))}."
             raise ValueError(
-                f"The index of {name} does not go with {what}: row {row} is {show(index[row])}, "
-                f"and {show(due[row])} is due.{align}{in_order_advice(name)}"
+                f"The index of {name} does not match {what}: row {row} is {show(index[row])}, "
+                f"but {show(due[row])} is due.{align}{in_order_advice(name)}"
             )
 
     @property
@@ -317,18 +330,19 @@ class Calendar:
         return self._counted(self.last, 1)[0]
 
     def _date(self, number: float) -> Any:
-        """Return a DatetimeIndex of length 1."""
+        """Return a DatetimeIndex of length 1 with the date that a number stands for."""
         unit = self.dtype.removeprefix("M8[").removesuffix("]")
         return one_date(int(number), unit, self.zone).rename(self.name)
 
     def _counted(self, first: float, n_rows: int) -> Any:
-        """Return periods or numbers at equal steps."""
+        """Return an index of `n_rows` periods or numbers at equal steps."""
         return counted(self.kind, first, self.step, n_rows, self.dtype).rename(self.name)
 
     def _joined(self, later: Any) -> Calendar | None:
-        """Return the calendar of few rows and later ones together, if that has a frequency.
+        """Return the calendar of few dates joined with later ones; None if it has no frequency.
 
-        Working days look daily up to the first weekend.
+        The frequency of few dates may have been inferred wrongly: business days look daily up to
+        the first weekend.
         """
         if self.n_rows >= _FEW or not self.kind.startswith("datetime"):
             return None
@@ -338,9 +352,9 @@ class Calendar:
 
 
 def stamps_of(name: str, table: Any) -> Any:
-    """Return the index of a table, None if it has none.
+    """Return the index of a table; None if it has no index.
 
-    `name` is the name of the table in messages; its last word is taken for the variable.
+    `name` is the name of the table in messages; its last word is taken as the variable's name.
 
     Raises
     ------
@@ -358,10 +372,10 @@ def stamps_of(name: str, table: Any) -> Any:
 
 
 def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
-    """Return the number of rows after the earliest series at which each one begins.
+    """Return by how many rows each series begins after the earliest one.
 
-    Zeros where series have no index, or not all the same frequency; 0 for one that begins between
-    the rows of the earliest.
+    All are 0 if the series have no index, or if their frequencies differ. A series that begins
+    between two rows of the earliest one has 0 as well.
     """
     earliest = min(calendars, key=lambda calendar: calendar.first)
     alike = {(each.kind, each.dtype, each.step) for each in calendars}
@@ -383,8 +397,11 @@ def calendars_of(
     names : sequence of str
         Names of the series in messages.
     division : Division
+    division : Division
+        The series.
     like : Calendar
-        Of the longest series, whose frequency shorter ones have if they fit it.
+        Calendar of the longest series. Series of one or two rows take its frequency, provided that
+        they fit it.
     handling : Handling
         As in `Calendar.of`.
 
@@ -401,6 +418,8 @@ def calendars_of(
     if division.numbered or like.kind == _ROWS:
         return tuple(like.part(0, len(rows) - 1, len(rows)) for rows in division.rows)
     stamps = stamps_of(names[0], division.whole)
+    # fast path for many series: a series whose stamps are consecutive due stamps is regular, and
+    # its calendar needs no checks or inference
     every, due = numbers_of(stamps), _stamps_due(like, stamps)
     found: list[Calendar] = []
     for name, rows in zip(names, division.rows, strict=True):
@@ -414,9 +433,10 @@ def calendars_of(
 
 
 def _stamps_due(like: Calendar, stamps: Any) -> Array:
-    """Return all stamps from the earliest to the latest that the frequency of a calendar has.
+    """Return the numbers of all stamps from the earliest to the latest, at a calendar's frequency.
 
-    Empty where part of them could have another frequency: five work days look daily.
+    The array is empty if some of them could also have another frequency: five business days look
+    daily.
     """
     none: Array = np.zeros(0, dtype=np.int64)
     if like.kind != "datetime" or stamps.hasnans:
@@ -433,13 +453,13 @@ def _stamps_due(like: Calendar, stamps: Any) -> Array:
 
 
 def check_ordered(name: str, index: Any, handling: Handling | None) -> None:
-    """Check that stamps are there and increase; `handling` as in `Calendar.of`."""
+    """Check that no stamp is missing, and that stamps increase; `handling` as in `Calendar.of`."""
     handled = Handling(name.split()[-1]) if handling is None else handling
     check_order(name, index, np.zeros(1, dtype=int), lambda: handled, continues=True)
 
 
 def _step(index: Any) -> Any:
-    """Return the step between stamps, for dates as text; None if it is unknown."""
+    """Return the step between stamps, for dates the frequency; None if there is no single step."""
     if index.dtype.kind == "M":
         return frequency_text(index)
     numbers = numbers_of(index)
@@ -462,22 +482,25 @@ def _dtype(index: Any) -> str:
 
 
 def _zone(name: str, index: Any) -> str:
-    """Return the time zone of an index as text."""
+    """Return the name of the time zone of an index."""
     import pandas as pd
 
     text, utc = str(index.tz), 'index.tz_convert("UTC")'
     try:
         pd.DatetimeTZDtype(tz=text)
-    except Exception as error:  # zones are from several libraries with different errors
+    except Exception as error:  # time zones come from several libraries, with different errors
         raise ValueError(
-            f"The time zone {text} of the index of {name} has no name. Use one that has, "
-            f"{code(changed_index(name, utc))}."
+            f"The time zone {text} of the index of {name} has no name. Convert the index to one "
+            f"that has a name, {code(changed_index(name, utc))}."
         ) from error
     return text
 
 
 def _first_difference(index: Any, due: Any) -> int | None:
-    """Return the first row in which two indexes of one kind and length differ, or None."""
+    """Return the first row in which two indexes differ; None if they are equal.
+
+    Both have the same kind and length; floats are compared up to rounding.
+    """
     if index.dtype.kind == "f" or due.dtype.kind == "f":
         a, b = np.asarray(index, dtype=float), np.asarray(due, dtype=float)
         step = np.abs(np.diff(b)).min() if len(b) > 1 else max(1.0, abs(b[0]))

@@ -16,35 +16,35 @@ from reservoir.estimators.series.fits import Fit, StatisticalFit
 from reservoir.estimators.series.panel import Panel
 from reservoir.estimators.series.tables import SeriesName, changed_index, is_collection
 
-_MIN_VALUES = 5  # observed rows of a series
-_MIN_ROWS = 30  # of the longest trajectory that networks are fitted to
-_SEEN = 0.55  # part of the rows after which forecasts are compared with the data
+_MIN_VALUES = 5  # least number of observed rows of a series
+_MIN_ROWS = 30  # least number of rows of the longest trajectory that networks are fitted to
+_SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 
 
 def check_together(search: Any, panel: Any, sequence_column: Any, y: Any) -> None:
-    """Check that parameters go with each other, and with y."""
+    """Check that parameters are compatible with each other and with y."""
     networks = not isinstance(search, str) or search == "dynamics"
     if panel is not None and networks:
         raise ValueError(
-            f"search={search!r} fits networks to one system, and panel={panel!r} means that y "
-            "contains several series. Give panel=None for trajectories or variables of one system, "
-            'or search="series".'
+            f"search={search!r} fits networks to one system, but panel={panel!r} means that y "
+            "contains several series. Set panel=None if y contains trajectories or variables of "
+            'one system, otherwise search="series".'
         )
     if panel is None and sequence_column is not None:
         raise ValueError(
-            f"sequence_column={sequence_column!r} distinguishes the series of a panel, and "
-            'panel=None. Give panel="each" or panel="shared".'
+            f"sequence_column={sequence_column!r} distinguishes the series of a panel, but "
+            'panel=None. Set panel="each" or panel="shared".'
         )
     if panel is None and isinstance(search, str) and search == "series" and is_collection(y):
         raise ValueError(
-            'search="series" forecasts one series, and y contains several, which without `panel` '
-            'are trajectories of one system. Give panel="each" or panel="shared".'
+            'search="series" forecasts one series, but y contains several tables, which are taken '
+            'as trajectories of one system if panel=None. Set panel="each" or panel="shared".'
         )
 
 
 def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
-    """Check that each series has values, also in the rows that models are compared in."""
+    """Check that each series has values, also in the rows over which models are compared."""
     for values, each in zip(rows, panel.ids, strict=True):
         which = "y" if len(rows) == 1 else f"series {each!r} of y"
         there = np.isfinite(values)
@@ -52,10 +52,10 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         if n_known < _MIN_VALUES:
             remedy = "Give a longer series, or omit it."
             if there.sum(axis=0).min() >= _MIN_VALUES:
-                remedy = 'Let panel="each" forecast columns one by one.'
+                remedy = 'Set panel="each" to forecast each column separately.'
             raise ValueError(
                 f"{which} has {n_known} rows without missing values (n_samples={len(values)}), "
-                f"and at least {_MIN_VALUES} are needed. {remedy}"
+                f"but at least {_MIN_VALUES} are needed. {remedy}"
             )
         end = int(np.flatnonzero(there.any(axis=1))[-1]) + 1
         begin = int(np.argmax(there.any(axis=1)))
@@ -63,27 +63,27 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         if not there[late:end].any(axis=0).all():
             column = int(np.argmin(there[late:end].any(axis=0)))
             raise ValueError(
-                f"Column {column} of {which} has no value in rows {late} to {end - 1}, so its "
-                'forecasts cannot be compared with data. Omit it, or let panel="each" forecast '
-                "columns one by one, each from its own end on."
+                f"Column {column} of {which} has no value in rows {late} to {end - 1}, so that "
+                'its forecasts cannot be compared with data. Omit it, or set panel="each" to '
+                "forecast each column separately, starting after its last value."
             )
 
 
 def check_long_enough(trajectories: Sequence[Array]) -> None:
-    """Check that trajectories have the rows that networks need."""
+    """Check that trajectories have as many rows as networks need."""
     longest, shortest = max(map(len, trajectories)), min(map(len, trajectories))
     if longest < _MIN_ROWS:
         which = "y" if len(trajectories) == 1 else "The longest trajectory of y"
         raise ValueError(
-            f"{which} has {longest} rows (n_samples={longest}), and ESNForecaster needs at least "
-            f"{_MIN_ROWS} in a row: it fits networks on them and tries these in closed loop. "
-            'Give a longer series, search="series", or panel="each" if these are several series.'
+            f"{which} has {longest} rows (n_samples={longest}), but ESNForecaster needs at least "
+            f"{_MIN_ROWS} consecutive rows to fit networks and to test them in closed loop. Give a "
+            'longer series, or set search="series", or panel="each" if y contains several series.'
         )
     if shortest < 2:
         which_one = [len(table) for table in trajectories].index(shortest)
         raise ValueError(
-            f"Trajectory {which_one} of y has {shortest} row, and networks learn from one row to "
-            "the next. Give it 2 rows or more, or omit it."
+            f"Trajectory {which_one} of y has {shortest} row, but networks learn the step from one "
+            "row to the next. Give it 2 rows or more, or omit it."
         )
 
 
@@ -102,15 +102,15 @@ def check_varies(trajectories: Sequence[Array]) -> None:
     else:
         what = f"Column {column} of y is constant"
     if low[column] != high[column]:
-        what += f" to {_ROUNDING:g} of their size"
+        what += f" up to a relative difference of {_ROUNDING:g}"
     raise ValueError(
-        f"{what} (value {rows[0, column]:.6g}, n_samples={len(rows)}): there is nothing to "
-        "forecast in it. Omit it, or give rows in which it varies."
+        f"{what} (value {rows[0, column]:.6g}, n_samples={len(rows)}), which leaves nothing to "
+        "forecast. Omit constant columns, or give rows in which they vary."
     )
 
 
 def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> None:
-    """Check that later rows have logarithms where models need them."""
+    """Check that later rows are positive in the columns whose logarithms the models use."""
     for fit, values, each in zip(fits, rows, panel.ids, strict=True):
         if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
             continue
@@ -119,14 +119,14 @@ def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> No
             row, column = (int(k) for k in np.argwhere(wrong)[0])
             which = f"series {each!r} of y" if len(panel) > 1 else "y"
             raise ValueError(
-                f"{which} has the value {values[row, column]:g} in row {row}, and in fit all "
-                "values were positive: models have learned their logarithms. Fit again with all "
-                "rows."
+                f"{which} has the value {values[row, column]:g} in row {row}, but in fit all "
+                "values were positive, and models were fitted to their logarithms. Fit again with "
+                "all rows."
             )
 
 
 def read_coverages(coverage: Any) -> list[float]:
-    """Return the requested coverages in their order; an empty list for None."""
+    """Return the requested coverages in the given order; an empty list for None."""
     if coverage is None:
         return []
     given = np.atleast_1d(np.asarray(coverage, dtype=object))
@@ -135,27 +135,32 @@ def read_coverages(coverage: Any) -> list[float]:
         number = isinstance(each, (int, float, np.number)) and not isinstance(each, bool)
         if not number or not 0 < float(each) < 1:
             raise ValueError(
-                f"coverage={coverage!r} must be a share between 0 and 1, such as 0.9, or a list "
-                "of them."
+                f"coverage={coverage!r} must be a probability between 0 and 1, such as 0.9, or a "
+                "list of such probabilities."
             )
         found.append(float(each))
     if not found or len(set(found)) < len(found):
-        raise ValueError(f"coverage={coverage!r} must name each share once, and at least one.")
+        raise ValueError(
+            f"coverage={coverage!r} must contain at least one probability, and none of them twice."
+        )
     return found
 
 
 def warn_of_bounds(n_free: Sequence[int], n_steps: int, panel: Panel) -> None:
-    """Warn if forecasts of series were clipped at their bounds."""
+    """Warn if the forecasts of one or more series were clipped at their bounds.
+
+    `n_free` contains the number of steps before each forecast was clipped.
+    """
     clipped = [i for i, each in enumerate(n_free) if each < n_steps]
     if not clipped:
         return
     which = f" of series {panel.ids[clipped[0]]!r}" if len(panel) > 1 else ""
     more = f" (and {len(clipped) - 1} more)" if len(clipped) > 1 else ""
     warnings.warn(
-        f"The forecast{which}{more} was clipped at its bounds (clip), first in step "
-        f"{n_free[clipped[0]]} of {n_steps}, counted "
-        "from 0: it left the range of the training data. The rows from there on are unreliable. "
-        "More rows in fit, or fewer steps, help.",
+        f"The forecast{which}{more} was clipped at its bounds, first in step "
+        f"{n_free[clipped[0]]} of {n_steps} (counted from 0): it left the range of the training "
+        "data by more than the parameter clip allows. The rows from that step on are unreliable. "
+        "Fit more rows, or forecast fewer steps.",
         RuntimeWarning,
         stacklevel=caller_level(),
     )
@@ -179,7 +184,7 @@ def warn_of_constants(fits: Sequence[StatisticalFit], panel: Panel) -> None:
         which = "y" if len(fits) == 1 else f"series {each!r} of y"
         warnings.warn(
             f"All values of {which} are equal ({values[0, 0]:.6g}, n_samples="
-            f"{len(values)}): the forecast is that value, and its intervals have no width.",
+            f"{len(values)}): the forecast is that value, and its intervals have zero width.",
             UserWarning,
             stacklevel=caller_level(),
         )

@@ -30,18 +30,21 @@ class SeriesContainer:
     Attributes
     ----------
     kind : {"array", "pandas", "polars"}
+        Library of the container.
     flat : bool
-        Whether rows have no column axis: a Series, or an array of one dimension.
+        Whether there is no column axis, as in a Series or an array of one dimension.
     n_outputs : int
-        Number of columns; 1 if there is no such axis.
+        Number of columns; 1 if there is no column axis.
     names : tuple
-        Names of the columns, or of a Series; empty for arrays. Text, numbers, None, or tuples.
+        Names of the columns, or the name of a Series: strings, numbers, None, or tuples of these.
+        Empty for arrays.
     levels : tuple
-        The names of the levels of the columns of a DataFrame.
+        Names of the levels of the columns of a pandas DataFrame.
     dtype : str
-        "float32" if all data are, else "float64".
+        Dtype of forecasts: "float32" if all columns have this dtype, else "float64".
     spelled : bool
-        Whether columns of intervals are named by one text, as in polars, rather than by two levels.
+        Whether columns of intervals are named by a single string, as in polars, rather than by two
+        levels.
     """
 
     kind: str
@@ -54,7 +57,7 @@ class SeriesContainer:
 
     @classmethod
     def of(cls, table: Any, *, spelled: bool = False) -> SeriesContainer:
-        """Return the container of a table; its values are checked elsewhere."""
+        """Return the container of a table, whose values are not checked."""
         flat = n_dimensions(table) == 1
         kind = "pandas" if is_pandas(table) else "polars" if is_polars(table) else "array"
         names: Sequence[Any] = ()
@@ -72,11 +75,14 @@ class SeriesContainer:
         )
 
     def check_same(self, name: str, table: Any) -> None:
-        """Check that a later table has as many columns, and the same names if both have names."""
+        """Check that a later table has the same number of columns, and the same column names.
+
+        Names are compared only if both tables have column names.
+        """
         other = SeriesContainer.of(table)
         if other.n_outputs != self.n_outputs:
             raise ValueError(
-                f"{name} has {other.n_outputs} column{'s' * (other.n_outputs != 1)}, and in fit it "
+                f"{name} has {other.n_outputs} column{'s' * (other.n_outputs != 1)}, but in fit it "
                 f"had {self.n_outputs}. Give the same columns, in the same order."
             )
         named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
@@ -84,7 +90,7 @@ class SeriesContainer:
             column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
             order = f", {code(changed(name, f'rows[{list(self.names)!r}]'))}"
             raise ValueError(
-                f"Column {column} of {name} is {other.names[column]!r}, and in fit it was "
+                f"Column {column} of {name} is {other.names[column]!r}, but in fit it was "
                 f"{self.names[column]!r}. Give the same columns, in the same order"
                 f"{order if set(other.names) == set(self.names) else ''}."
             )
@@ -92,7 +98,7 @@ class SeriesContainer:
     def wrap(self, rows: Array, calendar: Calendar) -> Any:
         """Return forecasts of shape (n_steps, n_outputs) in the container of the series.
 
-        Their index continues `calendar`, the calendar of the rows before them.
+        Their index continues `calendar`, the calendar of the rows before the forecasts.
         """
         if self.flat:
             return self._vector(rows[:, 0], calendar)
@@ -101,23 +107,26 @@ class SeriesContainer:
     def wrap_bands(
         self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar
     ) -> Any:
-        """Return forecasts with the lower and upper ends of intervals.
+        """Return forecasts with the lower and upper bounds of intervals.
 
         Parameters
         ----------
         point : array of shape (n_steps, n_outputs)
+            Forecasts.
         bands : array of shape (n_coverages, 2, n_steps, n_outputs)
-            Lower and upper ends.
+            Lower and upper bounds of the intervals.
         coverages : sequence of floats
+            Coverage of each interval.
         calendar : Calendar
-            Calendar of the rows before.
+            Calendar of the rows before the forecasts.
 
         Returns
         -------
         DataFrame or array
-            For a Series a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so
-            on; for a DataFrame one whose columns have these as their last level; for polars one
-            with "name forecast", "name lower 90%". For arrays an array with them along a last axis,
+            For a Series, a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so
+            on. For a DataFrame, a DataFrame with these names as the last level of its columns; for
+            a polars DataFrame, one with the columns "name forecast", "name lower 90%" and so on.
+            For arrays, an array with these along its last axis, of shape
             (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
         """
         n_steps, n_outputs = point.shape
@@ -138,9 +147,10 @@ class SeriesContainer:
         Returns
         -------
         DataFrame or array
-            For a Series a DataFrame with a column for each path, 0 and up; for a DataFrame one
-            whose columns have the path as their first level; for polars "0", "0 name" and so on.
-            For arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
+            For a Series, a DataFrame with a column for each path, numbered from 0. For a DataFrame,
+            a DataFrame with the number of the path as the first level of its columns. In polars
+            the columns are "0", "1" and so on for a Series, "0 name" and so on for a DataFrame.
+            For arrays, an array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
         """
         if self.kind == "array":
             return (paths[:, :, 0] if self.flat else paths).astype(self.dtype)
@@ -168,7 +178,7 @@ class SeriesContainer:
     def _table(
         self, rows: Array, names: Sequence[Any], levels: Sequence[Any], calendar: Calendar
     ) -> Any:
-        """Return a table with columns of these names."""
+        """Return rows as a table with the given column names, whose index continues a calendar."""
         rows = rows.astype(self.dtype)
         if self.kind == "array":
             return rows
@@ -185,7 +195,7 @@ class SeriesContainer:
         return pd.DataFrame(rows, calendar.following(len(rows)), columns)
 
     def _both(self, first: Any, second: Any) -> Any:
-        """Return the name of a column from two names, each of one level or several."""
+        """Return the name of a column composed of two names, each of one level or several."""
         if self.spelled:
             return f"{first} {second}"
         if len(self.levels) > 1:
@@ -195,6 +205,6 @@ class SeriesContainer:
 
 
 def band_labels(coverages: Sequence[float]) -> list[str]:
-    """Return the names of the columns of a forecast with intervals, in order."""
+    """Return the names of the columns of a forecast with intervals, in their order."""
     shares = [f"{100 * coverage:.10g}%" for coverage in coverages]
     return ["forecast", *(f"{end} {share}" for share in shares for end in ("lower", "upper"))]

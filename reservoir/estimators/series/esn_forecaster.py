@@ -51,7 +51,10 @@ def _check_clip(name: str, value: Any) -> None:
     if isinstance(value, str) and value == "auto":
         return
     if isinstance(value, str) or np.ndim(value) > 0:
-        raise ValueError(f'clip={value!r} must be "auto" or a number of widths, at least 0.')
+        raise ValueError(
+            f'clip={value!r} must be "auto" or a number, at least 0: by how many widths of the '
+            "range of the training data a forecast may leave that range."
+        )
     check_number(name, value, low=0.0)
 
 
@@ -65,7 +68,8 @@ def _check_season(name: str, value: Any) -> None:
         return
     if np.ndim(value) > 1 or np.size(value) == 0:
         raise ValueError(
-            f"{name}={value!r} must be a number of rows per period, several, 1 for none, or None."
+            f"{name}={value!r} must be a number of rows per period, a list of such numbers, 1 for "
+            "no season, or None."
         )
     for each in np.atleast_1d(np.asarray(value, dtype=object)).tolist():
         check_number(name, each, low=1.0)
@@ -84,16 +88,17 @@ def _check_missing(name: str, value: Any) -> None:
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
 class ESNForecaster(Described, BaseEstimator):
-    """Forecasts of a series, or of several variables together, with models that it chooses.
+    """Forecaster of one or several time series that chooses its models from the data.
 
-    `fit` chooses by the data. For series that follow a deterministic rule, flows and maps, chaotic
-    or not, networks learn the rule: candidate echo state networks and ridge penalties are compared
-    by closed loops within the data [1]_, and the best is fitted with several seeds. All other
-    series, with trends, seasons and noise, are forecast by an average of models that are compared
-    on held-out rows: networks in closed loop and for all horizons at once, linear autoregression,
-    Theta [2]_, and the last season with drift, of logarithms and of the values. `summary` shows
-    the choice. `forecast` returns the type of y: a Series or DataFrame with its dates continued, or
-    an array.
+    `fit` chooses between two kinds of models. If the series follows a deterministic rule (a flow or
+    a map, chaotic or not), networks learn the rule: candidate echo state networks and ridge
+    penalties are compared by closed loops within the data [1]_, and the best combination is fitted
+    with several seeds. All other series, with trends, seasons and noise, are forecast by an average
+    of models that are compared on held-out rows: networks in closed loop, networks that forecast
+    all horizons at once, linear autoregression, Theta [2]_, and the last season with drift. Most of
+    them are fitted to the values and, if these are positive, to their logarithms as well. `summary`
+    describes the choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
+    index continues the index of y.
 
     Parameters
     ----------
@@ -102,50 +107,54 @@ class ESNForecaster(Described, BaseEstimator):
     Attributes
     ----------
     kind_ : {"dynamics", "series"}
-        Which of the two kinds of models was chosen.
+        The kind of models that was chosen.
     seasons_ : tuple of float
-        Rows per period, ascending; empty for none.
-    search_results_ : dict of arrays, for pandas.DataFrame
-        For "series" a row for each model and series: `series` (its id; "all" for a panel that is
-        "shared", with one row for each model), `model`, `scale` ("log" or
-        "plain"), `error` (mean absolute error of forecasts of held-out rows, relative
-        to the best model's) and `share` (in the average).
-        For "dynamics" a row for each network and penalty: the network's parameters, `alpha` (per
-        row), `score` (minus the mean decimal logarithm of the error of loops within the data, in
-        standard deviations; greater is better), `score_left_out` (the score of loops in held-out
-        blocks of the data), either NaN where such loops were not run, and `rank`. Radial
-        units [3]_ have `n_units` (at most), `width` (of their bells, in standard
-        deviations), `memory` (steps after which the weight of a row is 1 / e), `n_lags` and
-        `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row determines
-        the next one, else "some", and `noise` is the error of one step in held-out rows, in
+        Rows per period of each season, ascending; empty if there are no seasons.
+    search_results_ : dict of arrays
+        Results of the search, which can be passed to pandas.DataFrame.
+        For "series" there is a row for each model and series, with the columns `series` (the id of
+        the series; with ``panel="shared"`` there is one row for each model, and the id is "all"),
+        `model`, `scale` ("log" or "plain"), `error` (the mean absolute error of forecasts of
+        held-out rows, relative to the error of the best model) and `share` (the model's weight in
+        the average).
+        For "dynamics" there is a row for each combination of network and penalty, with the
+        network's parameters, `alpha` (the penalty per row), `score` (minus the mean decimal
+        logarithm of the error of loops within the data, in standard deviations; greater is
+        better), `score_left_out` (the same score for loops in held-out blocks of the data) and
+        `rank`. Either score is NaN where such loops were not run. Radial units [3]_ have the
+        parameters `n_units` (their largest number), `width` (of their bells, in standard
+        deviations), `memory` (the number of steps after which the weight of a row is 1 / e),
+        `n_lags` and `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row
+        determines the next one, else "some", and `noise` is the one-step error in held-out rows, in
         standard deviations.
     best_params_ : dict
         For "dynamics" the parameters of the best network at its final size (parameters of radial
-        units cannot be given in `search`); for "series" name and scale of the best model.
+        units cannot be used in `search`); for "series" the name and scale of the best model.
     best_score_ : float
-        For "dynamics" the score of the best network; for "series" minus the error of the average
-        relative to the error of the best naive forecast, the mean over series.
+        For "dynamics" the score of the best network; for "series" minus the ratio of the error of
+        the average to the error of the best naive forecast, averaged over series.
     n_features_in_ : int
-        Variables that are forecast; series of a panel.
+        Number of variables that are forecast, or of series if these are the columns of y.
     feature_names_in_ : array of shape (n_features_in_,)
-        Their names, if y had names that are all strings.
+        Names of these variables or series; defined only if y has names that are all strings.
 
     See Also
     --------
-    ESNRegressor : One network with given parameters.
+    ESNRegressor : One network whose parameters the user sets.
     reservoir.model_selection.backtest : Errors of forecasts from many origins in a series.
-    reservoir.model_selection.ClosedLoopSearchCV : The choice among given networks.
+    reservoir.model_selection.ClosedLoopSearchCV : Search among networks that the user defines.
     NVARRegressor : Polynomials of lagged values instead of a network.
     reservoir.plotting.forecast : Draws history, forecast and intervals.
     reservoir.plotting.closed_loop_search : Draws `search_results_` of "dynamics".
 
     Notes
     -----
-    Networks and penalties were chosen by resampling: those for "dynamics" over the systems of
-    Gilpin (2021 [4]_), those for "series" over real and generated series. The choice
-    between the two is made by one-step errors: where networks are much better than a linear
-    autoregression of differences, there is a rule. In between, both forecast the end of the series.
-    Forecasts are clipped to the range of the training data, widened by `clip` times its width.
+    The candidate networks and penalties were selected by resampling: for "dynamics" over the
+    systems of Gilpin (2021 [4]_), for "series" over real and generated series. The choice between
+    the two kinds is made by one-step errors: the series follows a rule if networks are much better
+    than a linear autoregression of differences. If the comparison is not clear, both kinds forecast
+    the end of the series, and the better one is chosen. Forecasts are clipped to the range of the
+    training data, widened on either side by `clip` times its width.
 
     References
     ----------
@@ -171,97 +180,106 @@ class ESNForecaster(Described, BaseEstimator):
     search: Any = parameter(
         "auto",
         '"auto", "dynamics", "series" or list of dicts',
-        """Candidates: those that suit the data; networks for series that follow a rule; models for
-        series with trends and seasons; or given networks, each a dict with
-        `n_units` and optionally `spectral_radius` (default 0.05), `input_scaling` (0.3, of
-        standardised rows), `bias_scaling` (1), `leak_rate` (1), `augment` (None, "square" or
-        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Given
-        networks keep their size, also on long series.""",
+        """Candidate models. "dynamics" tries networks for series that follow a rule, "series" tries
+        models for series with trends and seasons, and "auto" chooses between the two by the data. A
+        list defines networks, each by a dict with `n_units` and optionally `spectral_radius`
+        (default 0.05), `input_scaling` (0.3, for standardised rows), `bias_scaling` (1),
+        `leak_rate` (1), `augment` (None, "square" or "even_square"; default None), `n_lags` (1) and
+        `skip` (1), as in ESNRegressor and NVARRegressor. These networks keep their size, also on
+        long series.""",
         check_search,
     )
     season: Any = parameter(
         None,
         "float or list of floats",
-        """Rows per period, of one season or of several: 12, or [24, 168]. 1 means none. None uses
-        the frequency of the index: months have 12, hours 24 and 168, and so on, if the rows
-        contain two whole periods of the shortest, three of the others. "dynamics" uses no
-        seasons.""",
+        """Number of rows per period of one season or of several, such as 12 or [24, 168]; 1 means
+        no season. None infers seasons from the frequency of the index: 12 rows for months, 24 and
+        168 for hours, and so on, provided that the series contains at least two periods of the
+        shortest season and three of each longer one. "dynamics" does not use seasons.""",
         _check_season,
     )
     panel: Any = parameter(
         None,
         '"each" or "shared"',
-        """None: columns are variables of one system. Otherwise columns are series that are forecast
-        one by one, as are the series of a list, of a MultiIndex, or of a column of ids. "each"
-        finds models for each series alone. "shared" learns from all series together: networks in
-        closed loop and autoregressions have one readout for all series, each of which is
-        standardised separately, and models are compared by the forecasts of all, so that they have
-        the same shares in each average (other models have more where a series is too short for
-        one). The last season, Theta, the direct network and the intervals are fitted to each
-        series. All series have the seasons of the longest. This helps where series are short and
-        similar. Both are of the kind "series".""",
+        """Whether y contains several separate series. With None, columns are variables of one
+        system. Otherwise, each column is a series of a panel and is forecast separately; the series
+        may also be the items of a list, or be identified by a MultiIndex or a column of ids.
+        "each" finds models for each series separately. "shared" learns from all series together,
+        which helps if they are short and similar: networks in closed loop and autoregressions have
+        one readout for all series, each of which is standardised separately, and models are
+        compared by their forecasts of all series, so that their weights in the average are the same
+        for each series (if a series is too short for a model, the other models' weights are
+        greater). The last season, Theta, the direct network and the intervals are fitted to each
+        series separately. With either option, all series have the seasons of the longest one, and
+        `kind_` is "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """With `panel`: the column of y, and of exog, that contains the ids of series.""",
+        """The column of y and of exog that contains the ids of series, by number or name. It can
+        only be used with `panel`.""",
     )
     n_networks: int = parameter(
         3,
         "int",
-        """Number of networks whose median is the forecast, and is fed back in closed loop.""",
+        """Number of networks in closed loop. The median of their forecasts is the joint forecast,
+        which is also fed back to them.""",
         check_count,
     )
     clip: Any = parameter(
         "auto",
         '"auto" or float',
-        """By how many widths of the range of the training data a forecast may leave it; "auto" is
-        1. For "series" forecasts of nonnegative data are nonnegative, too.""",
+        """Distance by which a forecast may leave the range of the training data, in widths of that
+        range; "auto" is 1. For "series", forecasts of nonnegative data are always nonnegative.""",
         _check_clip,
     )
     horizon: Any = parameter(
         "auto",
         'int or "auto"',
-        """Steps of the forecasts by which models are chosen. "auto" is, for "dynamics", a fifth of
-        the series, at most 100, from 1500 rows on 150; for "series" a season, 8 to 60, and at most
-        a fifth of the rows.""",
+        """Number of steps of the forecasts by which models are compared. With "auto" it is, for
+        "dynamics", a fifth of the rows and at most 100, or 150 if there are 1500 rows or more; for
+        "series" it is the length of a season, at least 8 and at most 60, but no more than a fifth
+        of the rows.""",
         _check_horizon,
     )
     missing_values: str = parameter(
         "raise",
         '{"raise", "hold", "interpolate"}',
-        """How missing values in `exog` are treated: an error, the value before them, or a straight
-        line. Missing values in y need no treatment: models do not learn them.""",
+        """How missing values in `exog` are treated: "raise" raises an error, "hold" repeats the
+        value before them, and "interpolate" interpolates linearly. Missing values in y are always
+        accepted for "series": they are not used for training.""",
         _check_missing,
     )
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Workers for the candidate networks, or for the series of a panel (joblib). The result
-        is the same to the bit: each network is fitted on one BLAS thread.""",
+        """Number of joblib workers, which share the candidate networks or the series of a panel. It
+        does not change a bit of the result, since each network is fitted with one BLAS thread.""",
         lambda name, value: check_n_jobs(value),
     )
     verbose: int = parameter(
         0,
         "int",
-        """Whether progress is shown.""",
+        """Whether progress is reported.""",
         natural_or_switch,
     )
     random_state: Any = parameter(None, "int, Generator, RandomState or None")
 
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
-        """Find models of the series.
+        """Choose models of the series and fit them.
 
         Parameters
         ----------
         y : array of shape (n_samples,) or (n_samples, n_outputs), Series, DataFrame, or a list
-            Rows at equal steps of time, 5 or more, for "dynamics" 30; missing values are NaN, and
-            exclude "dynamics". Columns are variables of one system that are forecast together, and
-            a list contains trajectories of it, the last of which is forecast; with `panel` columns
-            and the items of a list are separate series.
+            Rows at equal time steps, at least 5, or at least 30 for "dynamics". Missing values are
+            NaN; "dynamics" does not accept any. Without `panel`, columns are variables of one
+            system that are forecast together, and a list contains trajectories of that system, the
+            last of which is continued by `forecast`. With `panel`, columns and the items of a list
+            are separate series.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
-            Known inputs of each row of y: a force, a price, a holiday.
+            Inputs that are known for each row of y and for the rows to be forecast, such as a
+            force, a price or a holiday.
 
         Returns
         -------
@@ -271,17 +289,17 @@ class ESNForecaster(Described, BaseEstimator):
         ------
         ValueError, TypeError
             If the series is too short, the index has gaps or no frequency, a value is infinite, y
-            and exog differ in rows, or a parameter is invalid.
+            and exog differ in their number of rows, or a parameter is invalid.
 
         Warns
         -----
         UserWarning
-            If all values are equal, no network does better in closed loop than the mean, or
-            numbers in the index may be dates.
+            If all values are equal, if no network forecasts better in closed loop than the mean of
+            the data, or if numbers in the index may be dates.
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column, y)
-        # small matrices: more BLAS threads cost time, and would change the last bits
+        # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
             rows = Panel.read(y, exog, panel=self.panel, **self._reading())
             search = self._new_search()
@@ -289,7 +307,7 @@ class ESNForecaster(Described, BaseEstimator):
         return self
 
     def _new_search(self) -> ModelSearch:
-        """Return the search for models that the parameters define."""
+        """Return the search for models that is defined by the parameters."""
         way = self.search if isinstance(self.search, str) else "dynamics"
         way = way if self.panel is None else "series"
         seed = int(as_generator(self.random_state).integers(2**31))
@@ -318,15 +336,15 @@ class ESNForecaster(Described, BaseEstimator):
         )
 
     def _reading(self) -> dict[str, Any]:
-        """Return the parameters of reading, by name."""
+        """Return the parameters that define how containers are read, by name."""
         return {
             "sequence_column": self.sequence_column,
             "missing_values": self.missing_values,
         }
 
     def _memory_advice(self) -> str:
-        """Return which parameters to change where memory fails."""
-        return "Lower n_units in search=, n_networks or n_jobs, or give fewer rows or series."
+        """Return the advice for a failed memory check: which parameters to lower."""
+        return "Lower n_networks, n_jobs or the n_units of search, or give fewer rows or series."
 
     def _report(
         self, results: Iterable[Any], total: int, what: str, unit: str = "network"
@@ -336,48 +354,51 @@ class ESNForecaster(Described, BaseEstimator):
     def forecast(
         self, n_steps: int, exog: Any = None, context: Any = None, coverage: Any = None
     ) -> Any:
-        """Forecast the rows that follow the training data, or a context.
+        """Forecast the rows that follow the training data or a context.
 
         Parameters
         ----------
         n_steps : int
+            Number of rows to forecast.
         exog : array of shape (n_steps, n_exog), DataFrame, or one for each series, optional
-            Known inputs of the forecast rows; with a context (n_context + n_steps, n_exog), rows of
-            the context first.
+            Known inputs of the forecast rows. With a context, they have shape
+            (n_context + n_steps, n_exog) and begin with the inputs of the context.
         context : array of shape (n_context, n_outputs), Series or DataFrame, optional
-            For "dynamics": rows of the same system, after which to forecast. In the first of them
-            networks forget their initial states.
+            Other rows of the same system, which the forecast continues; for "dynamics" only. The
+            networks need its first rows to forget their initial states.
         coverage : float or list of floats, optional
-            Probabilities, such as 0.9, with which intervals are to contain the value of each step.
+            Probabilities, such as 0.9, with which intervals should contain the value at each step.
 
         Returns
         -------
         array, Series, DataFrame, or list
-            In the container of y, with its index continued, within the range of the training data,
-            widened by `clip`; its first rows do not depend on `n_steps`. With `coverage` a
-            DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on (for a
-            DataFrame as the last level of its columns); for arrays an array with these along its
-            last axis, (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+            Forecasts in the container of y, whose index they continue. They are within the range of
+            the training data, widened as `clip` allows, and the first rows do not depend on
+            `n_steps`. With `coverage` a Series becomes a DataFrame with the columns "forecast",
+            "lower 90%", "upper 90%" and so on; in a DataFrame these are the last level of the
+            columns. For arrays these are along the last axis of an array of shape
+            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
 
         Raises
         ------
         ValueError
-            If n_steps < 1, a coverage is not between 0 and 1, the context is shorter than the
-            past that a network uses, or shapes, names or dates do not fit.
+            If n_steps < 1, if a coverage is not between 0 and 1, if the context has fewer rows than
+            a network needs as inputs, or if shapes, names or dates do not match the training data.
 
         Warns
         -----
         RuntimeWarning
-            If the forecast, or most models of its average, reach the bounds of `clip`. The message
-            names the step; the forecast is unreliable from there on.
+            If the forecast, or models with most of the weight in its average, reach the bounds that
+            `clip` defines. The message names the step; the forecast is unreliable from that step
+            on.
         UserWarning
-            If the context is shorter than the washout.
+            If the context is too short for networks to forget their initial states (the washout).
         """
         check_is_fitted(self)
         n_steps = check_count("n_steps", n_steps)
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
-        # files of earlier versions have no seed of fit
+        # forecasters saved by earlier versions do not contain the seed of fit
         settings = self._settings(getattr(self, "_seed", 0))
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
@@ -394,28 +415,31 @@ class ESNForecaster(Described, BaseEstimator):
     ) -> Any:
         """Draw sample paths of the series around its forecast.
 
-        Errors of forecasts within the data are mixed and added, so that each path varies as these
-        errors do, and all paths together spread as the intervals of `forecast`.
+        Random errors are added to the forecast. They have the distribution and the correlations of
+        the errors of forecasts within the data, so that the paths together have the spread of the
+        intervals of `forecast`.
 
         Parameters
         ----------
         n_steps : int
+            Number of rows in each path.
         n_paths : int, default=100
+            Number of paths.
         exog : as in `forecast`
         random_state : int, Generator, RandomState or None
-            None: the `random_state` of the estimator.
+            Seed of the paths. With None, the `random_state` of the estimator is used.
 
         Returns
         -------
         array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs), DataFrame, or list
-            For a Series a DataFrame with a column for each path; for a DataFrame one whose columns
-            have the path as their first level. With the same seed the first steps do not depend on
-            `n_steps`.
+            For a Series the paths are the columns of a DataFrame; for a DataFrame the number of the
+            path is the first level of the columns. With the same seed, the first steps of the paths
+            do not depend on `n_steps`.
 
         Raises
         ------
         ValueError
-            As `forecast`.
+            As in `forecast`, or if n_paths < 1.
         """
         check_is_fitted(self)
         n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
@@ -424,7 +448,7 @@ class ESNForecaster(Described, BaseEstimator):
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
-            # a generator for each series: its paths do not depend on the length of others
+            # one generator per series, so that its paths do not depend on the length of the others
             generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))
             paths = [
                 fit.intervals(settings).paths(point, n_paths, own)
@@ -433,15 +457,15 @@ class ESNForecaster(Described, BaseEstimator):
         return panel.wrap_paths(paths)
 
     def update(self, y: Any, exog: Any = None) -> ESNForecaster:
-        """Continue after later rows, without learning from them.
+        """Append later rows, so that forecasts start after them, without learning from them.
 
         Parameters
         ----------
         y : as in `fit`
-            The rows that follow the rows of `fit` and of earlier updates. Missing values are
-            replaced by their forecasts.
+            The rows that follow those passed to `fit` and to earlier calls of `update`. Missing
+            values are replaced by their forecasts.
         exog : as in `fit`
-            Known inputs of the same rows.
+            Known inputs of these rows.
 
         Returns
         -------
@@ -450,7 +474,8 @@ class ESNForecaster(Described, BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows do not follow, columns differ, or a value has no logarithm that models need.
+            If the rows do not begin right after the last known row, if the columns differ from
+            those in `fit`, or if a value is not positive although models use its logarithm.
         """
         check_is_fitted(self)
         with restored_on_error(self):
@@ -464,11 +489,12 @@ class ESNForecaster(Described, BaseEstimator):
         return self
 
     def summary(self) -> str:
-        """Return the kind of the data, and the chosen models with their scores, as text.
+        """Return a summary of the kind of data and of the chosen models with their scores.
 
         Returns
         -------
         str
+            Several lines of text.
         """
         check_is_fitted(self)
         return summary_of(self)
@@ -476,7 +502,7 @@ class ESNForecaster(Described, BaseEstimator):
     # ------------------------------------------------------------------ steps of a forecast
 
     def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Fit], list[Array]]:
-        """Return the panel and the fits at the forecast origin, and known inputs of the steps."""
+        """Return the panel and the fits at the forecast origin, and the known inputs after it."""
         missing = self.missing_values
         if context is None:
             known = self._panel.read_known(
@@ -495,7 +521,7 @@ class ESNForecaster(Described, BaseEstimator):
     def _points(
         self, panel: Panel, fits: list[Fit], known: list[Array], n_steps: int
     ) -> list[Array]:
-        """Return forecasts, (n_steps, n_outputs) each; warn where they were clipped."""
+        """Return the forecast of each series, (n_steps, n_outputs); warn if one was clipped."""
         found = [fit.forecast(n_steps, rows) for fit, rows in zip(fits, known, strict=True)]
         warn_of_bounds([n_free for _, n_free in found], n_steps, panel)
         return [levels for levels, _ in found]

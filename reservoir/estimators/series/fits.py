@@ -1,6 +1,7 @@
-"""Fitted models of one series: networks in a closed loop, or an average of models of series.
+"""Fitted models of one series: networks in closed loop, or an average of models of series.
 
-Both kinds have the methods of `Fit`, and forecast from the end of the rows that they contain.
+Both kinds have the methods of `Fit`. They contain the rows of the series, and forecast the rows
+after the last of these.
 """
 
 from __future__ import annotations
@@ -26,25 +27,30 @@ from reservoir.series_models.series_data import SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
-_LEARNED = 0.7  # part of the rows that networks are fitted to where their errors are measured
-_N_ORIGINS = 40
-_LONGEST_BANDS = 1000  # steps of the closed loops whose errors make the intervals, at most
+_LEARNED = 0.7  # fraction of the rows for the fit of networks whose errors are then measured
+_N_ORIGINS = 40  # largest number of forecasts whose errors are measured
+_LONGEST_BANDS = 1000  # largest number of steps of closed loops whose errors define intervals
 
 
 class Settings(NamedTuple):
-    """Parameters of ESNForecaster, read.
+    """Parameters of ESNForecaster in the form that the search uses.
 
     Attributes
     ----------
     plans : list of NetworkPlan or None
-        Networks of the user.
+        Candidate networks that the user defined; None for the default candidates.
     n_networks : int
+        Number of networks whose median is the forecast.
     widths : float
-        Widths of the range of the data by which a forecast may leave it.
+        Distance by which a forecast may leave the range of the data, in widths of that range.
     horizon : int or None
+        Number of steps of the forecasts by which models are compared; None for the default.
     seed : int
+        Seed of all networks.
     n_jobs : int or None
+        Number of workers.
     report : callable
+        Function that passes results on as they arrive, and reports progress.
     """
 
     plans: list[NetworkPlan] | None
@@ -58,14 +64,25 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Errors of forecasts, and the bounds (n_outputs,) of the values to come."""
+    """Distribution of forecast errors, and the bounds of future values.
+
+    Attributes
+    ----------
+    bands : Bands
+        Distribution of the errors.
+    low, high : arrays of shape (n_outputs,)
+        Bounds to which intervals and sample paths are clipped.
+    """
 
     bands: Bands
     low: Array
     high: Array
 
     def ends(self, point: Array, coverages: Sequence[float]) -> Array:
-        """Return the ends of intervals around forecasts, (n_coverages, 2, n_steps, n_outputs)."""
+        """Return the bounds of intervals around forecasts.
+
+        They have shape (n_coverages, 2, n_steps, n_outputs), lower bounds first.
+        """
         return np.clip(self.bands.around(point, coverages), self.low, self.high)
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
@@ -74,25 +91,33 @@ class Intervals:
 
 
 class Fit(Protocol):
-    """Fitted models of one series, and its rows."""
+    """Protocol of the fitted models of one series, which contain its rows."""
 
     def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
-        """Forecast the rows after the last one, (n_steps, n_outputs), in units of the data.
+        """Forecast the next `n_steps` rows from their known inputs.
 
-        Returns the number of steps before the forecast is clipped as well.
+        Returns
+        -------
+        forecast : array of shape (n_steps, n_outputs)
+            Forecast in units of the data.
+        n_free : int
+            Number of steps before the forecast was first clipped; `n_steps` if it never was.
         """
 
     def extended(self, values: Array, known: Array) -> Fit:
-        """Return the fit after further rows, in units of the data; nothing is learned.
+        """Return the fit with later rows appended, without learning from them.
 
-        Missing values are filled with their forecasts.
+        The rows are in units of the data. Missing values are replaced by their forecasts.
         """
 
     def after(self, values: Array, known: Array) -> Fit:
-        """Return the fit at the end of other rows of the same system, in units of the data."""
+        """Return the fit with the rows replaced by others of the same system, in units of the data.
+
+        Forecasts then start after these rows.
+        """
 
     def intervals(self, settings: Settings) -> Intervals:
-        """Return the errors of forecasts in the data."""
+        """Return the distribution of the errors of forecasts within the data."""
 
 
 @saved
@@ -105,9 +130,9 @@ class Scale:
 
     @classmethod
     def of(cls, tables: Sequence[Array]) -> Scale:
-        """Return the scale of all rows; a constant column keeps its units."""
+        """Return the scale of all rows of some tables; constant columns have the spread 1."""
         rows = np.concatenate(tables)
-        # a power of two as the unit: squares neither overflow nor vanish, and no bit changes
+        # dividing by a power of two is exact, and prevents overflow and underflow of squares
         size = 2.0 ** np.frexp(np.abs(rows).max(axis=0))[1].clip(-1000, 1000)
         rows /= size
         spread = rows.std(axis=0)
@@ -115,25 +140,29 @@ class Scale:
         return cls(rows.mean(axis=0) * size, np.where(varies, spread * size, 1.0))
 
     def standardise(self, rows: Array) -> Array:
-        """Return rows without units."""
+        """Return standardised rows."""
         return (rows - self.mean) / self.spread
 
     def restore(self, rows: Array) -> Array:
-        """Return rows in units of the data."""
+        """Return standardised rows in units of the data."""
         return self.mean + self.spread * rows
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class StatisticalFit:
-    """An average of models, and the rows after which it forecasts.
+    """An average of models of series, and the rows after which it forecasts.
 
     Attributes
     ----------
     ensemble : Ensemble
+        The fitted models with their weights in the average.
     data : SeriesData
+        The rows of the series.
     scale_of_exog : Scale or None
+        Scale of known inputs.
     bands : Bands
+        Distribution of the errors of forecasts of held-out rows.
     """
 
     ensemble: Ensemble
@@ -143,7 +172,7 @@ class StatisticalFit:
 
     @property
     def uses_logarithms(self) -> bool:
-        """Whether a model of the average uses logarithms."""
+        """Whether any model of the average uses logarithms."""
         return any(member.log for member in self.ensemble.members)
 
     def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
@@ -155,23 +184,24 @@ class StatisticalFit:
         return self.extended_by(values, _standard(self.scale_of_exog, known))
 
     def extended_by(self, values: Array, known: Array) -> StatisticalFit:
-        """Return the fit after further rows, with known inputs without units."""
+        """Return the fit with later rows appended; `known` contains standardised inputs."""
         data = self._with_known(known)
 
         def forecast(before: Array, n_steps: int) -> Array:
             seen = _joined(data, before)
             return self.ensemble.forecast(seen, np.array([seen.n_rows]), n_steps)[0]
 
+        # `_joined` marks all later rows as observed: restore which values were missing
         filled = _joined(data, fill_later(values, forecast))
         observed = np.concatenate([data.observed, np.isfinite(values)])
         positive = data.positive & (filled.values > 0).all(axis=0)
         return replace(self, data=replace(filled, observed=observed, positive=positive))
 
     def after(self, values: Array, known: Array) -> StatisticalFit:
-        """Raise: models of trends and seasons have no state to continue from."""
+        """Raise an error: models of trends and seasons cannot continue other rows."""
         raise ValueError(
-            'context goes with kind_="dynamics", series that follow a rule; this one has '
-            "kind_='series'. Use update for rows that follow, or fit again."
+            'context can be used only if kind_ is "dynamics", for series that follow a rule; here '
+            'kind_ is "series". Use update for rows that follow, or fit again.'
         )
 
     def intervals(self, settings: Settings) -> Intervals:
@@ -186,21 +216,24 @@ class StatisticalFit:
 @saved
 @dataclass(frozen=True, eq=False)
 class DynamicalFit:
-    """Networks, the scales of rows, and the end of the data.
+    """Networks in closed loop, and the rows after which they forecast.
 
     Attributes
     ----------
     members : list of Member
+        The fitted networks.
     scale : Scale
+        Scale of the rows.
     scale_of_exog : Scale or None
+        Scale of the exogenous rows; None if there are none.
     limits : array of shape (2, n_outputs)
-        Range that closed loops are clipped to, without units.
+        Lower and upper bounds to which standardised rows are clipped in closed loop.
     washout : int
-        Rows after which networks have forgotten their initial states.
+        Number of rows after which networks have forgotten their initial states.
     levels, known : arrays of shape (n_rows, n_outputs) and (n_rows, n_exog)
-        The last trajectory, without units.
+        Standardised rows and exogenous rows of the last trajectory, which forecasts continue.
     earlier : list of pairs of arrays
-        Levels and exogenous rows of the trajectories before it.
+        Standardised rows and exogenous rows of the other trajectories.
     """
 
     members: list[Member]
@@ -214,7 +247,7 @@ class DynamicalFit:
 
     @property
     def min_rows(self) -> int:
-        """Rows of a context that networks need."""
+        """Least number of rows of a context: as many as networks receive at once, at least 2."""
         past = max(getattr(member.source, "n_past", 0) for member in self.members)
         return max(past + 1, 2)
 
@@ -236,7 +269,7 @@ class DynamicalFit:
         return self._extended_by(fill_later(later, forecast), known)
 
     def _extended_by(self, levels: Array, known: Array) -> DynamicalFit:
-        """Return the fit after further rows without units."""
+        """Return the fit with later rows appended, which are standardised."""
         return replace(
             self,
             levels=np.concatenate([self.levels, levels]),
@@ -248,15 +281,15 @@ class DynamicalFit:
         n_rows = len(values)
         if n_rows < self.min_rows:
             raise ValueError(
-                f"context has {n_rows} row{'s' * (n_rows != 1)}, and the networks need at least "
-                f"{self.min_rows} to continue from. After {self.washout + 1} they have forgotten "
-                "their initial states: give that many or more."
+                f"context has {n_rows} row{'s' * (n_rows != 1)}, but the networks need at least "
+                f"{self.min_rows} rows to continue from. Give {self.washout + 1} rows or more, "
+                "after which the networks have forgotten their initial states."
             )
         if n_rows <= self.washout:
             warnings.warn(
-                f"context has {n_rows} rows, and networks need about {self.washout} before the "
-                "last one to forget their initial states. The forecast may be less exact than it "
-                f"could be. Give {self.washout + 1} or more.",
+                f"context has {n_rows} rows, but networks need about {self.washout} before the "
+                "last one to forget their initial states, so that the forecast may be less "
+                f"accurate. Give {self.washout + 1} rows or more.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -267,10 +300,11 @@ class DynamicalFit:
         return replace(self, levels=self.scale.standardise(values), known=known)
 
     def from_origins(self, values: Array, known: Array, origins: Array, n_steps: int) -> Array:
-        """Return forecasts in other rows of the system, (n_origins, n_steps, n_outputs).
+        """Return forecasts from several origins within other rows of the system.
 
-        `origins` are numbers of rows before each forecast, ascending. The last exogenous row is
-        repeated after the end of the rows.
+        They have shape (n_origins, n_steps, n_outputs). `origins` contains the number of rows
+        before each forecast, ascending. After the end of the rows, the last exogenous row is
+        repeated.
         """
         one = self._at(values, known)
         rows = np.minimum(np.add.outer(np.arange(n_steps), origins), len(one.known) - 1)
@@ -278,10 +312,10 @@ class DynamicalFit:
         return self.scale.restore(run.levels.swapaxes(0, 1))
 
     def intervals(self, settings: Settings) -> Intervals:
-        """As `Fit.intervals`: of networks fitted to the first rows, in the rows after them.
+        """As `Fit.intervals`, from errors in the last rows of networks fitted to the first rows.
 
-        The number of steps of a forecast makes no difference: its first steps have the same
-        intervals as a shorter one.
+        The errors do not depend on the number of steps to be forecast, so that the first steps of a
+        forecast have the same intervals as a shorter forecast.
         """
         levels, known = self.levels, self.known
         first = first_rows(len(levels))
@@ -290,7 +324,10 @@ class DynamicalFit:
         exogenous = [each for _, each in self.earlier] + [known[:first]]
         earlier, _ = fit_networks(trajectories, exogenous if known.shape[1] else [], settings)
         origins = origins_after(first, len(levels), 1)
+        # for `earlier` the standardised rows are the data, so that its forecasts are standardised
+        # rows as well: they are restored to the units of the data below
         predicted = earlier.from_origins(levels, known, origins, n_steps)
+        # the last forecasts extend beyond the data: pad the values to be compared with NaN
         beyond = np.full((n_steps, levels.shape[1]), np.nan)
         followed = np.concatenate([levels, beyond])[np.add.outer(origins, np.arange(n_steps))]
         restore = self.scale.restore
@@ -299,17 +336,18 @@ class DynamicalFit:
         return Intervals(bands, *restore(self.limits))
 
     def _run(self, origins: list[int], known: Array) -> EnsembleRun:
-        """Run closed loops from origins in the data, without units.
+        """Run closed loops of standardised rows from origins within the data.
 
         Parameters
         ----------
         origins : list of int
-            Numbers of rows before each loop, ascending.
+            Number of rows before each loop, ascending.
         known : array of shape (n_steps, n_origins, n_exog)
-            Exogenous rows of the steps.
+            Standardised exogenous rows of each step.
         """
         one = Trajectories([self.levels], [self.known])
-        # a row enters together with the exogenous row of the next one
+        # a row is an input together with the exogenous row of the next step, so that the last row
+        # before each loop enters in the loop's first step
         last = [(0, origin - 1) for origin in origins]
         states = [states_at(member.source, one, last) for member in self.members]
         rows = self.levels[np.array(origins) - 1]
@@ -321,7 +359,10 @@ class DynamicalFit:
 def fit_networks(
     levels: list[Array], known: list[Array], settings: Settings
 ) -> tuple[DynamicalFit, Choice]:
-    """Find networks that continue trajectories, in units of the data; `known` may be empty."""
+    """Find and fit networks for trajectories in units of the data.
+
+    `known` is an empty list if there are no exogenous rows.
+    """
     scale = Scale.of(levels)
     scale_of_exog = Scale.of(known) if known else None
     exog = [_standard(scale_of_exog, rows) for rows in known] if known else []
@@ -354,32 +395,36 @@ def fit_networks(
 
 
 def limits_of(rows: Array, widths: float) -> Array:
-    """Return the range of rows, widened by so many widths, (2, n_outputs)."""
+    """Return the range of rows, extended on either side by `widths` widths, (2, n_outputs)."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     return np.array([low - widths * (high - low), high + widths * (high - low)])
 
 
 def first_rows(n_rows: int) -> int:
-    """Return the number of rows that networks are fitted to where their errors are measured."""
+    """Return the number of first rows to which networks are fitted to measure errors after them."""
     return int(_LEARNED * n_rows)
 
 
 def origins_after(first: int, n_rows: int, n_steps: int) -> Array:
-    """Return forecast origins from row `first` on, ascending."""
+    """Return up to 40 forecast origins from row `first` on, ascending.
+
+    At least a quarter of the `n_steps` rows of each forecast are within the data, if there are
+    enough rows after `first`.
+    """
     last = max(first, n_rows - max(1, n_steps // 4))
     return np.unique(np.linspace(first, last, _N_ORIGINS).astype(int))
 
 
 def fill_later(rows: Array, forecast: Callable[[Array, int], Array]) -> Array:
-    """Return later rows whose gaps are filled with forecasts.
+    """Return later rows of a series with missing values replaced by forecasts.
 
     Parameters
     ----------
     rows : array of shape (n_rows, n_outputs)
-        NaN where a value is missing.
+        Later rows, NaN where a value is missing.
     forecast : callable
-        Given the rows before a gap, (n_before, n_outputs), and a number of steps, returns the
-        following rows, (n_steps, n_outputs).
+        Function of the later rows before a gap, of shape (n_before, n_outputs), and a number of
+        steps. It returns the forecast of the next rows, of shape (n_steps, n_outputs).
     """
     filled = rows.copy()
     empty = np.asarray(np.isnan(rows).all(axis=1))
@@ -387,6 +432,8 @@ def fill_later(rows: Array, forecast: Callable[[Array, int], Array]) -> Array:
         gap = np.isnan(filled[begin])
         if not gap.any():
             continue
+        # forecast a run of empty rows at once, but a row with some values separately: its values
+        # are used for the forecasts after it
         seen = np.flatnonzero(~empty[begin:])
         n_steps = max(1, int(seen[0]) if len(seen) else len(rows) - begin)
         end = begin + n_steps
@@ -396,12 +443,12 @@ def fill_later(rows: Array, forecast: Callable[[Array, int], Array]) -> Array:
 
 
 def _standard(scale: Scale | None, known: Array) -> Array:
-    """Return exogenous rows without units."""
+    """Return standardised exogenous rows; unchanged without a scale."""
     return known if scale is None else scale.standardise(known)
 
 
 def _joined(data: SeriesData, later: Array) -> SeriesData:
-    """Return a series with later rows, all of them observed."""
+    """Return a series with later rows appended, all of whose values count as observed."""
     return replace(
         data,
         values=np.concatenate([data.values, later]),

@@ -1,4 +1,4 @@
-"""Errors for an index that forecasts cannot continue, and the Python that mends it.
+"""Errors for an index that forecasts cannot continue, with the Python code that corrects it.
 
 The entries of an index are called stamps: dates, periods or numbers.
 """
@@ -28,8 +28,9 @@ _READINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     (_ISO + r"(Z|[+-]\d{2}:?\d{2})", "to_datetime", {"utc": True}),
     (r"\d{4}-?Q[1-4]", "PeriodIndex", {"freq": "Q"}),
 )
-_MOST_MISSING = 100_000  # rows; a longer gap is an irregular step
-# seconds, the period, and the bins with which `resample` dates it by its start
+_MOST_MISSING = 100_000  # number of rows; a longer gap counts as an irregular step
+# least step in seconds, the period, and the arguments with which `resample` dates each period by
+# its start
 _PERIODS = (
     (31e6, "Y", '"YS"'),
     (7.7e6, "Q", '"QS"'),
@@ -45,37 +46,37 @@ _PERIODS = (
 def raise_several_levels(name: str, index: Any) -> NoReturn:
     """Raise the error for a MultiIndex where one series is expected."""
     several = (
-        "Several series distinguished by the first level are a panel: "
-        'panel="each" or panel="shared".'
+        'If its first levels are the ids of several series, set panel="each" or panel="shared".'
     )
     one = index.droplevel(-1).nunique() == 1
     drop = code(changed(name, f"rows.droplevel({list(range(index.nlevels - 1))})"))
     raise ValueError(
-        f"{name} has an index of {index.nlevels} levels, and a single series has one. "
+        f"{name} has an index of {index.nlevels} levels, but the index of one series has only one. "
         f"{f'Drop the levels that are constant, {drop}.' if one else several}"
     )
 
 
 def raise_not_continuable(name: str, index: Any) -> NoReturn:
-    """Raise the error for labels, durations and missing numbers, which cannot be continued."""
+    """Raise the error for an index of labels, durations or missing numbers."""
     if index.dtype.kind == "m":
         seconds = code(changed_index(name, "index.total_seconds()"))
         raise TypeError(
-            f"The index of {name} contains durations ({index.dtype}). Use numbers, {seconds}."
+            f"The index of {name} contains durations ({index.dtype}), which cannot be continued. "
+            f"Convert them to seconds, {seconds}."
         )
     if index.dtype.kind in "fc" and index.dtype.kind != "c":
         row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
         raise ValueError(
-            f"The index of {name} is {index[row]} in row {row}. {_numbering_advice(name)}, or drop "
-            "that row."
+            f"The index of {name} is {index[row]} in row {row}. {_numbering_advice(name)}; "
+            "otherwise drop that row."
         )
     dates = dates_in_labels(index)
     falling = dates_in_labels(index[::-1]) if dates is None else None
-    advice = "" if dates is None else f"Make dates of them, {code(changed_index(name, dates))}. "
+    advice = "" if dates is None else f"Convert them to dates, {code(changed_index(name, dates))}. "
     advice += f"{_numbering_advice(name)}."
-    if falling is not None:  # numbers would let time run backwards
+    if falling is not None:  # numbering these rows would reverse time
         made = f"rows.set_axis({put('index', 'rows.index', falling)}).sort_index()"
-        advice = f"Make dates of them, and sort the rows: {code(changed(name, made))}."
+        advice = f"Convert them to dates, and sort the rows: {code(changed(name, made))}."
     raise TypeError(
         f"The index of {name} contains labels ({index.dtype}, the first is {index[0]!r}), which "
         f"cannot be continued. {advice}"
@@ -83,24 +84,24 @@ def raise_not_continuable(name: str, index: Any) -> NoReturn:
 
 
 def _numbering_advice(name: str) -> str:
-    """Return the advice to number rows instead."""
-    return f"If each row is one step, number them, {code(numbered(name))}"
+    """Return the advice to number rows instead of dating them."""
+    return f"If the rows are at equal time steps, number them, {code(numbered(name))}"
 
 
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
-    """Return the message for stamps that cannot be compared."""
+    """Return the message for two indexes whose stamps are of different kinds."""
     return (
-        f"The index of {name} contains {_kind_in_words(kind)}, and the index of {what} "
-        f"contains {_kind_in_words(other)}. Give "
-        "both the same kind, as pandas' to_period, to_timestamp, tz_localize and tz_convert do."
+        f"The index of {name} contains {_kind_in_words(kind)}, but the index of {what} "
+        f"contains {_kind_in_words(other)}. Convert one of them, for "
+        "instance with to_period, to_timestamp, tz_localize or tz_convert of pandas."
         f"{in_order_advice(name)}"
     )
 
 
 def in_order_advice(name: str) -> str:
-    """Return the advice for rows that are in the right order, whatever their index."""
+    """Return the advice to drop an index if the rows are in order; "" if ids would be lost."""
     made = without_index(name)
-    return f" If its rows are in the right order, drop it: {code(made)}." if made else ""
+    return f" If the rows are in the right order, drop the index: {code(made)}." if made else ""
 
 
 def _kind_in_words(kind: str) -> str:
@@ -119,7 +120,7 @@ def raise_unknown_step(name: str, index: Any) -> NoReturn:
     if len(index) < (3 if dated else 2):
         raise ValueError(
             f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
-            f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows"
+            f"which cannot be inferred from fewer than {3 if dated else 2} rows. Give more rows"
             f"{_two_dates_advice(name, index) if dated else ', or a RangeIndex'}."
             f"{in_order_advice(name)}"
         )
@@ -138,19 +139,22 @@ def _numbers_message(name: str, index: Any) -> str:
     else:
         what = (
             f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
-            f"and the commonest one {usual:g}"
+            f"but the most frequent step is {usual:g}"
         )
         if index.dtype.kind == "f":
-            return f"The index of {name} is irregular: {what}. Interpolate it. {number}."
+            return (
+                f"The index of {name} is irregular: {what}. Interpolate the rows at equal steps. "
+                f"{number}."
+            )
         fill = f"range(rows.index[0], rows.index[-1] + 1, {usual})"
     return (
-        f"The index of {name} has a gap: {what}. Put NaN for the missing rows, "
+        f"The index of {name} has a gap: {what}. Insert the missing rows with NaN, "
         f"{code(changed(name, f'rows.reindex({fill})'))}. {number}."
     )
 
 
 def _dates_message(name: str, index: Any) -> str:
-    """Return the message for dates without a frequency: the first gap, or irregular step."""
+    """Return the message for dates without a frequency, with the first gap or irregular step."""
     row, text = first_misfit(index)
     before, after = show(index[row - 1]), show(index[row])
     number = _numbering_advice(name)
@@ -160,21 +164,22 @@ def _dates_message(name: str, index: Any) -> str:
     if text is not None and 0 < missing <= _MOST_MISSING:
         are = "rows are" if missing > 1 else "row is"
         return (
-            f"The index of {name} has a gap: between {before} (row {row - 1}) and {after} "
-            f"{missing} {are} missing by the frequency {_offset(text)} of the other rows. Put NaN "
-            f"in their place, {code(changed(name, f'rows.asfreq({_offset(text)})'))}. {number}."
+            f"The index of {name} has a gap: between {before} (row {row - 1}) and {after}, "
+            f"{missing} {are} missing, given the frequency {_offset(text)} of the other rows. "
+            "Insert the missing rows with NaN, "
+            f"{code(changed(name, f'rows.asfreq({_offset(text)})'))}. {number}."
         )
     steps = np.diff(numbers_of(index))
     return (
-        f"The index of {name} is irregular: no frequency has the step from {before} (row "
-        f"{row - 1}) to {after}, {index[row] - index[row - 1]}, and those before it"
-        f"{'' if row > 1 else ' or after it'}; {len(np.unique(steps))} different steps in total. "
-        f"{_regular_advice(name, index)} {number}."
+        f"The index of {name} is irregular: no frequency fits both the step from {before} (row "
+        f"{row - 1}) to {after}, {index[row] - index[row - 1]}, and the steps "
+        f"{'before' if row > 1 else 'after'} it; there are {len(np.unique(steps))} different steps "
+        f"in total. {_regular_advice(name, index)} {number}."
     )
 
 
 def _offset(text: str) -> str:
-    """Return the Python expression of a frequency."""
+    """Return the Python expression for a frequency that `frequency_text` returned."""
     if text.startswith("months="):
         return f"pd.DateOffset({text})"
     if "|" in text:
@@ -184,22 +189,25 @@ def _offset(text: str) -> str:
 
 
 def _two_dates_advice(name: str, index: Any) -> str:
-    """Return the advice to state the frequency of two dates, if they are in two periods."""
+    """Return the advice to state the frequency of two dates; "" if they do not suggest one."""
     made = _as_periods(name, index) if len(index) == 2 else None
     return f", or state the frequency, for instance by {made}" if made else ""
 
 
 def _regular_advice(name: str, index: Any) -> str:
-    """Return the advice for dates at no regular steps: periods if each has one, else means."""
+    """Return the advice for dates at irregular steps.
+
+    If each period contains one date, convert them to periods; else average over periods.
+    """
     made = _as_periods(name, index)
     if made is not None:
-        return f"There is one in each period: make periods of them, {made}."
+        return f"Each period contains one date: convert them to periods, {made}."
     made = code(changed(name, f"rows.resample({_usual(index)[1]}).mean()"))
-    return f"Make it regular by means of all rows in a period, dated by its start, {made}."
+    return f"Replace the rows in each period by their mean, dated by the period's start, {made}."
 
 
 def _as_periods(name: str, index: Any) -> str | None:
-    """Return the code that makes periods of dates; None if the periods are not consecutive."""
+    """Return the code that converts dates to consecutive periods; None if there are none."""
     wall = "index" if index.tz is None else "index.tz_localize(None)"
     for _, period, _ in _PERIODS:
         if (np.diff(index.tz_localize(None).to_period(period).asi8) == 1).all():
@@ -208,17 +216,21 @@ def _as_periods(name: str, index: Any) -> str | None:
 
 
 def _usual(index: Any) -> tuple[str, str]:
-    """Return the longest period up to the usual step, and the bins of `resample` for it."""
+    """Return the longest period that does not exceed the median step of an index.
+
+    The arguments of `resample` for this period are returned as well.
+    """
     unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
     step = np.median(np.diff(numbers_of(index))) / unit
     return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
 
 
 def dates_in_labels(index: Any) -> str | None:
-    """Return an expression of `index` that makes dates of labels; None without exactly one.
+    """Return the Python expression that converts the labels of `index` to dates.
 
-    Text must begin with the year, or have one format only in which dates increase: in other text
-    pandas guesses which number is the day and which the month.
+    It is None if the labels are not dates, or could be different dates: strings must begin with the
+    year, or exactly one format must give increasing dates. In other strings pandas guesses which
+    number is the day and which the month.
     """
     labels = index.tolist()
     if all(hasattr(label, "strftime") and hasattr(label, "year") for label in labels):
@@ -234,7 +246,10 @@ def dates_in_labels(index: Any) -> str | None:
 
 
 def _reading(index: Any, function: str, options: dict[str, Any]) -> str | None:
-    """Return the call of a function of pandas if it makes increasing dates of an index."""
+    """Return the call of a pandas function that converts an index to dates.
+
+    It is None if the function fails, or the dates do not increase.
+    """
     import pandas as pd
 
     try:

@@ -1,4 +1,4 @@
-"""The search for models: networks or models of series, whichever suit the data, and their fit."""
+"""The search of ESNForecaster for models of series or networks, whichever suit the data."""
 
 from __future__ import annotations
 
@@ -41,23 +41,27 @@ from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData
 from reservoir.series_models.shared_models import learn_shared
 
-_WORTH = 0.1  # by so much a score must be better than the score of the mean
-_DEFAULTS = {"spectral_radius": 0.05, "input_scaling": 0.3}  # of networks of the user
+_WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
+_DEFAULTS = {"spectral_radius": 0.05, "input_scaling": 0.3}  # of networks that the user defines
 _PLAN = tuple(each.name for each in fields(NetworkPlan))
 
 
 @dataclass(frozen=True)
 class Found:
-    """Models that a search has found.
+    """Result of a search: the fitted models and the attributes of ESNForecaster.
 
     Attributes
     ----------
     kind : {"dynamics", "series"}
+        Kind of the models.
     seasons : tuple of float
+        Rows per period of each season, ascending.
     fits : list of Fit
-        One for each series.
+        Fitted models of each series.
     results, best_params : dict
+        As `search_results_` and `best_params_` of ESNForecaster.
     best_score : float
+        As `best_score_` of ESNForecaster.
     """
 
     kind: str
@@ -70,16 +74,19 @@ class Found:
 
 @dataclass(frozen=True)
 class ModelSearch:
-    """The search for models of one series or several.
+    """The search for models of one or several series.
 
     Attributes
     ----------
     way : {"auto", "dynamics", "series"}
-        Networks, models of series, or whichever suit the data.
+        Kind of models to search for: networks for "dynamics", models of series for "series", and
+        whichever suit the data for "auto".
     season : float, list of floats or None
+        As `season` of ESNForecaster.
     shared : bool
         Whether models learn from all series together.
     settings : Settings
+        Parameters of the search.
     """
 
     way: str
@@ -88,7 +95,7 @@ class ModelSearch:
     settings: Settings
 
     def run(self, rows: PanelRows) -> Found:
-        """Find models for the series of a panel, or for trajectories of one system."""
+        """Find and fit models for the series of a panel, or for trajectories of one system."""
         if rows.are_trajectories:
             warn_of_numbers(rows.panel)
             return self._dynamics(rows)
@@ -96,6 +103,7 @@ class ModelSearch:
         check_enough_values(rows.values, panel)
         warn_of_numbers(panel)
         seasons = seasons_for(self.season, panel.calendars)
+        # prepared before the kind is chosen, since `chosen_way` needs data without gaps
         jobs = [
             (*series_data(values, known, seasons, seed), self.settings)
             for values, known in zip(rows.values, rows.known, strict=True)
@@ -106,10 +114,11 @@ class ModelSearch:
         return self._dynamics(rows) if way == "dynamics" else self._series(panel, jobs, seasons)
 
     def _dynamics(self, rows: PanelRows) -> Found:
-        """Find networks for trajectories of one system."""
+        """Find and fit networks for trajectories of one system."""
+        # networks do not accept missing values, which trajectories were already checked for
         if not rows.are_trajectories:
             names = rows.panel.containers[0].names or None
-            as_finite("y", rows.values[0], np.float64, names)  # networks take no gaps
+            as_finite("y", rows.values[0], np.float64, names)
         check_long_enough(rows.values)
         check_varies(rows.values)
         known = rows.known if rows.known[0].shape[1] else []
@@ -117,8 +126,8 @@ class ModelSearch:
         if choice.score <= choice.score_of_mean + _WORTH:
             warnings.warn(
                 "In closed loop no network does better on these data than their mean: best_score_"
-                f"={choice.score:.3f}, and the mean has {choice.score_of_mean:.3f}. The forecast "
-                "is unreliable beyond its first steps.",
+                f"={choice.score:.3f}, and the score of the mean is {choice.score_of_mean:.3f}. "
+                "The forecast is unreliable beyond its first steps.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -126,13 +135,14 @@ class ModelSearch:
         return Found("dynamics", (), [fit], choice.results, asdict(plan), choice.score)
 
     def _series(self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...]) -> Found:
-        """Find models for each series."""
+        """Find and fit models of series, separately for each series or for all together."""
         report: Any = self.settings.report
         if self.shared:
             found = fit_shared(jobs, panel.calendars, partial(report, unit="model"))
         else:
             found = fit_each(jobs, partial(report, unit="series"))
         fits = [fit for fit, _ in found]
+        # a shared search has the same comparison of models for all series: list it once
         learned = [each for _, each in (found[:1] if self.shared else found)]
         results = table_of(learned, ("all",) if self.shared else panel.ids)
         score = -float(np.mean([each.relative_error for _, each in found]))
@@ -145,7 +155,8 @@ def series_data(
 ) -> tuple[SeriesData, Scale]:
     """Return a series with its gaps filled, and the scale of its known inputs.
 
-    Rows before the first value and after the last are dropped; known inputs keep the latter.
+    Rows without any value at the beginning and the end of the series are dropped. Known inputs keep
+    the rows at the end, for which the values are forecast later.
     """
     scale = Scale.of([known])
     seen = np.flatnonzero(np.isfinite(values).any(axis=1))
@@ -155,7 +166,7 @@ def series_data(
 
 
 def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Learned]]:
-    """Find models for each series; jobs are the arguments of `fit_statistics`."""
+    """Find models for each series separately; each job is the arguments of `fit_statistics`."""
     results = run_jobs(fit_statistics, jobs, jobs[0][-1].n_jobs)
     return list(report(results, len(jobs), "models"))
 
@@ -163,8 +174,9 @@ def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Lea
 def fit_shared(
     jobs: Sequence[Any], calendars: Sequence[Calendar], report: Any
 ) -> list[tuple[StatisticalFit, Learned]]:
-    """Find models for all series together, whose seasons are counted from the earliest row."""
+    """Find models for all series together; jobs as in `fit_each`."""
     settings = jobs[0][-1]
+    # count the phase of seasons from the earliest row of all series, so that it is the same in each
     series = [
         replace(data, first=data.first + late)
         for (data, *_), late in zip(jobs, rows_after_first(calendars), strict=True)
@@ -188,7 +200,7 @@ def fit_shared(
 def fit_statistics(
     data: SeriesData, scale: Scale, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
-    """Find the models that forecast a series best."""
+    """Find and fit the average of models that forecasts a series best."""
     learned = _learn(data, settings)
     return _fit_of(learned, data, scale), learned
 
@@ -204,9 +216,9 @@ def _learn(data: SeriesData, settings: Settings) -> Learned:
 
 
 def _fit_of(learned: Learned, data: SeriesData, scale: Scale) -> StatisticalFit:
-    """Return the fit after the last row of the series.
+    """Return the fit at the last row of the series.
 
-    Rows after its last value, which only `known` has, are filled with forecasts.
+    Rows after the last value, for which there are known inputs only, are filled with forecasts.
     """
     rolling = learned.rolling
     point = rolling.combined(learned.shares)
@@ -218,6 +230,7 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale) -> StatisticalFit:
 
 def chosen_way(data: SeriesData, settings: Settings) -> str:
     """Return "dynamics" or "series", whichever suits the data; "series" if values are missing."""
+    # rows were dropped at the beginning or the end
     if data.first or len(data.known) > data.n_rows:
         return "series"
     rule = look_for_rule(data, settings.seed)
@@ -228,6 +241,7 @@ def chosen_way(data: SeriesData, settings: Settings) -> str:
 
 def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
     """Whether networks forecast the end of the series better than the average of models does."""
+    # both are fitted to the first rows only, and compared from the same origins after them
     first = first_rows(data.n_rows)
     n_steps = settings.horizon or default_steps(data)
     origins = origins_after(first, data.n_rows - n_steps, n_steps)
@@ -242,32 +256,36 @@ def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
 
 
 def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:
-    """Return seasons, ascending: the given ones, none for 1, or those of the calendar for None."""
+    """Return the rows per period of each season, ascending.
+
+    `season` is as in ESNForecaster: with None, the seasons are those of the longest calendar, and
+    values of 1 are omitted.
+    """
     if season is None:
         return max(calendars, key=lambda calendar: calendar.n_rows).seasons()
     given: list[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
     return tuple(sorted({each for each in given if each > 1}))
 
 
-# ---------------------------------------------------------------------- networks of the user
+# ---------------------------------------------------------------------- networks in `search`
 
 
 def plans_of_users(search: Any) -> list[NetworkPlan] | None:
-    """Return the networks in `search`; None for the default candidates."""
+    """Return the networks that `search` defines; None if it is a string."""
     if isinstance(search, str):
         return None
     return [NetworkPlan(**(_DEFAULTS | item)) for item in search]
 
 
 def check_search(name: str, value: Any) -> None:
-    """Check the parameter `search`: a word, or a list of networks."""
+    """Check the parameter `search`, which is a string or a list of dicts of network parameters."""
     if isinstance(value, str) and value in ("auto", "dynamics", "series"):
         return
     known = isinstance(value, (list, tuple)) and len(value) > 0
     if not known or not all(isinstance(item, dict) for item in value):
         raise ValueError(
             f'search={value!r} must be "auto", "dynamics", "series", or a list of '
-            f"dicts, one for each network to try, "
+            f"dicts, one for each candidate network, "
             f"with keys among {', '.join(_PLAN)}."
         )
     for i, item in enumerate(value):
@@ -278,7 +296,7 @@ def _check_network(place: str, item: dict[str, Any]) -> None:
     strange = [key for key in item if key not in _PLAN]
     if strange:
         raise ValueError(
-            f"{place} has the key {strange[0]!r}, which is none of {', '.join(_PLAN)}."
+            f"{place} has the key {strange[0]!r}, which is not one of {', '.join(_PLAN)}."
         )
     if "n_units" not in item:
         raise ValueError(f"{place} has no n_units: {item!r}. Add it.")
@@ -297,7 +315,8 @@ def _check_leak(name: str, value: Any) -> None:
 def _check_augment(name: str, value: Any) -> None:
     if callable(value):
         raise TypeError(
-            f"{name} is a function; ESNForecaster takes None or the name of a built-in."
+            f"{name} is a function, but ESNForecaster accepts only None or the name of a built-in "
+            "augmentation."
         )
     try:
         check_augment(value)

@@ -1,4 +1,4 @@
-"""Series as users give them: read once, and forecasts in the same containers."""
+"""Panels: series in the containers that users pass, and forecasts in the same containers."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _KINDS = {
 
 
 class PanelRows(NamedTuple):
-    """Rows of the series of a panel, read.
+    """The rows of each series of a panel as arrays.
 
     Attributes
     ----------
     panel : Panel
-        At the end of these rows.
+        The panel, whose calendars end with these rows.
     values : list of arrays of shape (n_samples_i, n_columns)
-        NaN where a value is missing.
+        Values of each series, NaN where one is missing.
     known : list of arrays of shape (n_samples_i, n_exog)
-        Known inputs; without columns if there are none.
+        Known inputs of each series; the arrays have no columns if there are no known inputs.
     are_trajectories : bool
-        Whether the rows are trajectories of one system, of which the panel is the last.
+        Whether the rows are trajectories of one system. The panel then describes the last one.
     """
 
     panel: Panel
@@ -63,24 +63,30 @@ class PanelRows(NamedTuple):
 @saved
 @dataclass(frozen=True)
 class Panel:
-    """The containers, calendars and ids of one series or several.
+    """The containers, calendars and ids of one or several series.
 
     Attributes
     ----------
     kind : {"one", "columns", "list", "objects", "stack", "levels", "long"}
-        One series; the columns of a table; a list, an object array or a 3-D array of tables; a
-        table whose MultiIndex has the ids as its first levels, or one with a column of ids.
+        Kind of the whole container. "one" is one series; "columns" a table whose columns are
+        series; "list", "objects" and "stack" a list, an object array and a 3-D array of tables;
+        "levels" a table with the ids in the first levels of its MultiIndex; "long" a table with a
+        column of ids.
     ids : tuple
-        Ids of the series: text, numbers, tuples of these.
+        Ids of the series: strings, numbers, or tuples of these.
     containers : tuple of SeriesContainer
+        Container of each series.
     calendars : tuple of Calendar
+        Calendar of each series.
     whole : SeriesContainer
-        Container of the table whose columns are the series.
+        For "columns", "levels" and "long" the container of the whole table, without ids; otherwise
+        the container of the first series.
     levels : tuple
-        The names of the levels of a MultiIndex.
+        For "levels" the names of the levels of the MultiIndex; otherwise empty.
     id_name : str, number or None
+        For "long" the name of the column of ids.
     id_place : int
-        Name and number of the column of ids.
+        For "long" the number of the column of ids.
     exog : SeriesContainer or None
         Container of known inputs; None if there are none.
     """
@@ -100,7 +106,10 @@ class Panel:
 
     @property
     def columns(self) -> tuple[int, tuple[Any, ...]]:
-        """Number and names of the variables, or of the series if these are columns of a panel."""
+        """Number and names of the variables, or of the series if each column is a series.
+
+        For other panels the number is 1, without names.
+        """
         if self.kind == "one":
             return self.containers[0].n_outputs, self.containers[0].names
         return (len(self), self.ids) if self.kind == "columns" else (1, ())
@@ -117,31 +126,33 @@ class Panel:
         sequence_column: Any = None,
         missing_values: str = "raise",
     ) -> PanelRows:
-        """Read series and their known inputs.
+        """Read series and their known inputs from the containers that users pass.
 
-        Series may differ in length, and end at different times; of the columns of a table each is
-        a series with all its rows, NaN included.
+        Series may differ in length, and end at different times. If the columns of a table are the
+        series, each of them has all rows of the table, including missing values.
 
         Parameters
         ----------
         y : Series, DataFrame (pandas or polars), array, list of these, object or 3-D array
-            Several tables are trajectories of one system, or the series of a panel.
+            One series, or several tables, which are trajectories of one system or the series of a
+            panel.
         exog : as y, optional
-            Known inputs, row by row.
+            Known inputs of each row of y.
         panel : str or None
-            None if y is one series, or trajectories of one system.
+            None if y is one series, or trajectories of one system; otherwise y is a panel.
         sequence_column : int or str, optional
             The column of a table that contains the ids of series, by number or name. Rows of one
             id must be adjacent, unless the table has an index of dates.
         missing_values : {"raise", "hold", "interpolate"}
-            How gaps of known inputs are filled.
+            How gaps in known inputs are filled.
 
         Raises
         ------
         ValueError, TypeError
-            If a value is infinite or no number, an index cannot be continued, or series and known
-            inputs do not go with each other.
+            If a value is infinite or not a number, if an index cannot be continued, or if the known
+            inputs do not match the series.
         """
+        # a list without `panel` contains trajectories of one system: only the last is continued
         if panel is None and is_collection(y):
             tables = list(y)
             values = _read_trajectories(tables)
@@ -152,6 +163,7 @@ class Panel:
         one = panel is None
         division = Division("one", (0,), [y]) if one else divide("y", y, sequence_column)
         made, values = cls._of(division, y, sequence_column)
+        # `read_known` compares exog with the container in the panel: set this first
         made = replace(made, exog=_container_of_known(exog))
         lengths = [len(rows) for rows in values]
         return PanelRows(
@@ -160,9 +172,10 @@ class Panel:
 
     @classmethod
     def _of(cls, division: Division, y: Any, sequence_column: Any) -> tuple[Panel, list[Array]]:
-        """Return the panel of a container, and the values of its series."""
+        """Return the panel of the series in a container, and the values of each series."""
         kind, ids = division.kind, division.ids
         names = _names("y", division)
+
         values = division.values(names)
         if division.by_id:
             whole = SeriesContainer.of(division.whole, spelled=kind == "long")
@@ -172,11 +185,11 @@ class Panel:
             _check_same_columns(names, values, containers)
             whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
         handling = _handling(kind, y, sequence_column)
-        # one or two rows have the frequency of the longest series
+        # the longest series determines the frequency: one or two rows do not have one themselves
         longest = int(np.argmax([len(rows) for rows in values]))
         which = "y" if kind == "columns" else names[longest]
         like = Calendar.of(which, division.table(longest), handling=handling)
-        calendars = (like,) * len(ids)
+        calendars = (like,) * len(ids)  # one series, or columns, which share the index of the table
         if kind not in ("one", "columns"):
             calendars = calendars_of(names, division, like, handling)
         panel = cls(
@@ -193,7 +206,7 @@ class Panel:
 
     @classmethod
     def _of_trajectories(cls, tables: list[Any]) -> Panel:
-        """Return the panel of the last of several trajectories."""
+        """Return the panel of the last of several trajectories of one system."""
         name = f"trajectory {len(tables) - 1} of y"
         container, calendar = SeriesContainer.of(tables[-1]), Calendar.of(name, tables[-1])
         if any(dtype_of(table) != container.dtype for table in tables):
@@ -208,18 +221,19 @@ class Panel:
         sequence_column: Any = None,
         missing_values: str = "raise",
     ) -> PanelRows:
-        """Read later rows of the series, in the order of `ids`, and their known inputs.
+        """Read later rows of each series and their known inputs, in the order of `ids`.
 
-        Each series must begin right after its end. Where ids distinguish them, a series may have no
-        new rows. Parameters as in `read`.
+        The new rows of a series must begin right after its last row. In a table with ids, a series
+        may have no new rows. The parameters are those of `read`.
 
         Raises
         ------
         ValueError
-            If an id is new, or rows do not follow.
+            If an id is new, or the rows of a series do not begin right after its last row.
         """
         division = divide("y", y, sequence_column)
-        if division.kind == "columns" and self.kind == "one":  # variables of the one series
+        # `divide` does not know about `panel`: the columns are variables of one series
+        if division.kind == "columns" and self.kind == "one":
             division = Division("one", self.ids, [y])
         self._check_same_series(division)
         found = {each: i for i, each in enumerate(division.ids if division.by_id else self.ids)}
@@ -227,6 +241,7 @@ class Panel:
             SeriesName.of("y", division.kind, each, self.id_name, alone=len(self) == 1)
             for each in found
         ]
+        # a table with ids has the same columns for all series: check it once, before its values
         for i, name in enumerate(names):
             if i == 0 or not division.by_id:
                 container = self.containers[0 if division.by_id else i]
@@ -235,7 +250,7 @@ class Panel:
         handling = _handling(division.kind, y, sequence_column)
         calendars, values = list(self.calendars), []
         for i, each in enumerate(self.ids):
-            if each not in found:
+            if each not in found:  # no new rows: the calendar of the series stays the same
                 values.append(np.zeros((0, self.containers[i].n_outputs)))
                 continue
             j = found[each]
@@ -248,29 +263,32 @@ class Panel:
         return PanelRows(replace(self, calendars=tuple(calendars)), values, known)
 
     def _check_same_series(self, division: Division) -> None:
-        """Check that later rows are of the same series, in a container of the same kind."""
+        """Check that later rows are those of the same series, in a container of the same kind."""
         ids, mine = division.ids, self.kind in ("levels", "long")
         if division.by_id != mine or (not mine and len(ids) != len(self)):
             raise ValueError(
-                f"y contains {len(ids)} series ({_KINDS[division.kind]}), and fit had {len(self)} "
-                f"({_KINDS[self.kind]}). Give the same series in the same way."
+                f"y contains {len(ids)} series ({_KINDS[division.kind]}), but fit had {len(self)} "
+                f"({_KINDS[self.kind]}). Give the same series in a container of the same kind."
             )
         known = set(self.ids)
         new = [each for each in ids if each not in known] if mine else []
         if new:
             raise ValueError(
-                f"y has the series {new[0]!r}, which is new; fit had {some(self.ids)}. Omit it, or "
-                "fit again."
+                f"y has the series {new[0]!r}, which is not among the series of fit: "
+                f"{some(self.ids)}. Omit it, or fit again."
             )
 
     def read_context(
         self, context: Any, exog: Any, n_steps: int, *, missing_values: str = "raise"
     ) -> PanelRows:
-        """Read other rows of the same system, and known inputs of these and of the steps after."""
+        """Read a context, which forecasts continue, and the known inputs of its rows and the steps.
+
+        The panel that is returned has the calendar of the context.
+        """
         if is_collection(context) and len(context) != 1:
             raise ValueError(
-                f"context contains {len(context)} trajectories, and a forecast continues one. "
-                "Call forecast for each."
+                f"context contains {len(context)} trajectories, but a forecast continues only one. "
+                "Call forecast for each of them."
             )
         table = context[0] if is_collection(context) else context
         container = self.whole if self.kind == "columns" else self.containers[0]
@@ -280,7 +298,7 @@ class Panel:
         named = len(names) > 1 and all(isinstance(each, str) for each in names)
         if named and not hasattr(table, "columns"):
             warnings.warn(
-                "context has no column names, and in fit it had. Its columns are taken to be "
+                "context has no column names, but y had names in fit. Its columns are taken to be "
                 f"{', '.join(names)}, in this order.",
                 UserWarning,
                 stacklevel=caller_level(),
@@ -306,26 +324,27 @@ class Panel:
         following: bool = False,
         partner: str = "y",
     ) -> list[Array]:
-        """Read known inputs of each series, without columns if there are none.
-
-        One table without ids serves all series.
+        """Return the known inputs of each series; arrays without columns if there are none.
 
         Parameters
         ----------
-        exog : table, or as many as there are series: a list, with a MultiIndex, with ids
+        exog : table, list of tables, or table with ids, or None
+            Known inputs. One table without ids is used for all series; otherwise each series has
+            its rows, in a list or in a table with a MultiIndex or a column of ids.
         lengths : list of int
-            Rows that each series needs.
+            Number of rows that each series needs.
         sequence_column, missing_values
             As in `read`.
         following : bool, default=False
-            Whether its rows are those after the series.
+            Whether the rows follow the series, instead of belonging to its rows.
         partner : str
-            Rows that known inputs go with, in messages.
+            Name, in messages, of the rows to which the known inputs belong.
 
         Raises
         ------
         ValueError
-            If they are missing, of another number of rows, at other times, or not known in fit.
+            If `exog` is missing although fit had known inputs, or is passed although fit had none;
+            if its columns differ from those in fit, or its rows have the wrong number or times.
         """
         if self._has_no_known(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
@@ -335,13 +354,15 @@ class Panel:
             series = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
             which = f"the rows after {series}" if following else series
             calendar.check_matches(names[i], table, which, following=following)
+        # `check_matches` also compares the times of additional rows, so that a wrong time is
+        # reported before a wrong number of rows
         check_lengths(values, lengths, partner)
         return fill_known(values, missing_values)
 
     def _divide_known(
         self, exog: Any, sequence_column: Any
     ) -> tuple[list[str], list[Any], list[Array]]:
-        """Return the names, the tables and the values of known inputs of each series."""
+        """Return the name, the table and the values of the known inputs of each series."""
         several = is_collection(exog) or n_levels(exog) > 1
         if sequence_column is not None and not several:
             several = self.kind == "long"
@@ -355,16 +376,16 @@ class Panel:
         if not division.by_id:
             if len(division.ids) != len(self):
                 raise ValueError(
-                    f"exog contains {len(division.ids)} tables, and there are {len(self)} series. "
-                    "Give one for each, or one for all."
+                    f"exog contains {len(division.ids)} tables, but there are {len(self)} series. "
+                    "Give one table for each series, or one for all of them."
                 )
             return names, division.tables, division.values(names)
         found = {each: i for i, each in enumerate(division.ids)}
         for each in self.ids:
             if each not in found:
                 raise ValueError(
-                    f"exog has no rows of series {each!r}; it has {some(division.ids)}. Give them, "
-                    "or one table without ids for all."
+                    f"exog has no rows of series {each!r}; it has those of {some(division.ids)}. "
+                    "Give the missing rows, or one table without ids for all series."
                 )
         values, order = division.values(names), [found[each] for each in self.ids]
         tables = [division.table(i) for i in order]
@@ -379,8 +400,8 @@ class Panel:
         if not is_collection(exog) or len(exog) != len(lengths):
             n_tables = len(exog) if is_collection(exog) else 1
             raise ValueError(
-                f"exog contains {n_tables} table{'s' * (n_tables != 1)}, and there are "
-                f"{len(lengths)} trajectories. Give one for each."
+                f"exog contains {n_tables} table{'s' * (n_tables != 1)}, but there are "
+                f"{len(lengths)} trajectories. Give one table for each of them."
             )
         self._check_columns_of_known(exog)
         tables = [read_values(f"table {i} of exog", table) for i, table in enumerate(exog)]
@@ -388,14 +409,14 @@ class Panel:
         return fill_known(tables, missing_values)
 
     def _has_no_known(self, exog: Any, lengths: Sequence[int]) -> bool:
-        """Whether there are no known inputs; raise if fit differs in that."""
+        """Whether there are no known inputs; raise if there were some in fit, or the reverse."""
         if exog is None and self.exog is not None:
             raise ValueError(
-                f"exog is missing: the series was fitted with {self.exog.n_outputs} column"
-                f"{'s' * (self.exog.n_outputs != 1)} of it. Give it with {lengths[0]} rows."
+                f"exog is missing, but fit had {self.exog.n_outputs} column"
+                f"{'s' * (self.exog.n_outputs != 1)} of exog. Give exog with {lengths[0]} rows."
             )
         if exog is not None and self.exog is None:
-            raise ValueError("exog was given, and the series was fitted without. Omit it.")
+            raise ValueError("exog was given, but the models were fitted without exog. Omit it.")
         return exog is None
 
     def _check_columns_of_known(self, tables: Any) -> None:
@@ -403,12 +424,13 @@ class Panel:
             _check_table(table)
             self.exog.check_same("exog", table)  # type: ignore[union-attr]
 
-    # ------------------------------------------------------------------ the way back
+    # ------------------------------------------------------------------ forecasts in containers
 
     def wrap(self, rows: Sequence[Array]) -> Any:
-        """Return forecasts, (n_steps, n_outputs) for each series, in the container of y.
+        """Return the forecasts of all series in the container of y.
 
-        Dates continue the calendar of each series; a MultiIndex and a column of ids are kept.
+        `rows` contains an array of shape (n_steps, n_outputs) for each series. Dates continue the
+        calendar of each series; a MultiIndex or a column of ids is restored.
         """
         if self.kind == "columns":
             return self.whole.wrap(np.hstack(rows), self.calendars[0])
@@ -418,9 +440,10 @@ class Panel:
     def wrap_bands(
         self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
     ) -> Any:
-        """Return forecasts with intervals, each series as in `SeriesContainer.wrap_bands`.
+        """Return the forecasts of all series with intervals, as `SeriesContainer.wrap_bands` does.
 
-        In arrays with a column of ids the columns of each output are side by side.
+        In an array with a column of ids, which has two dimensions, the forecast and the bounds of
+        one output are followed by those of the next.
         """
         if self.kind == "columns":
             every = np.concatenate(bands, axis=-1)
@@ -435,7 +458,10 @@ class Panel:
         return self._assembled(made)
 
     def wrap_paths(self, paths: Sequence[Array]) -> Any:
-        """Return sample paths, (n_paths, n_steps, n_outputs) per series, as `SeriesContainer`."""
+        """Return the sample paths of all series, as `SeriesContainer.wrap_paths` does.
+
+        `paths` contains an array of shape (n_paths, n_steps, n_outputs) for each series.
+        """
         if self.kind == "columns":
             return self.whole.wrap_paths(np.concatenate(paths, axis=-1), self.calendars[0])
         series = zip(self.containers, paths, self.calendars, strict=True)
@@ -458,7 +484,7 @@ class Panel:
         return self._with_ids(made) if self.kind == "long" else made
 
     def _with_ids(self, made: list[Any]) -> Any:
-        """Return one table with the column of ids where it was."""
+        """Return the results of all series as one table, with the column of ids in its place."""
         if self.whole.kind == "array":
             axis = made[0].ndim - 2
             lengths = [part.shape[axis] for part in made]
@@ -481,7 +507,7 @@ class Panel:
 
 
 def _read_trajectories(tables: list[Any]) -> list[Array]:
-    """Return the values of trajectories of one system, checked."""
+    """Return the values of trajectories of one system after checking values, columns and order."""
     several = len(tables) > 1
     names = [f"trajectory {i} of y" if several else "y" for i in range(len(tables))]
     values = [
@@ -496,7 +522,7 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
 
 
 def _names(variable: str, division: Division) -> list[str]:
-    """Return the name of each series of a container in messages."""
+    """Return the name of each series of a container for messages."""
     alone = len(division.ids) == 1
     return [
         SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
@@ -505,7 +531,7 @@ def _names(variable: str, division: Division) -> list[str]:
 
 
 def _handling(kind: str, y: Any, sequence_column: Any) -> Handling:
-    """Return how a user changes the rows of all series of a panel."""
+    """Return the handling with which messages show how to change the rows of all series."""
     if kind in ("list", "objects"):
         return Handling("y", kind="list")
     if kind == "long" and is_pandas(y):
@@ -516,23 +542,23 @@ def _handling(kind: str, y: Any, sequence_column: Any) -> Handling:
 def _check_same_columns(
     names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
 ) -> None:
-    """Check that all series have the columns of the first."""
+    """Check that all series have the same columns as the first one."""
     for name, rows, container in zip(names, values, containers, strict=True):
         if rows.shape[1] != values[0].shape[1]:
             raise ValueError(
-                f"{name} has {rows.shape[1]} columns, and {names[0]} has {values[0].shape[1]}. "
-                "Give all series the same."
+                f"{name} has {rows.shape[1]} columns, but {names[0]} has {values[0].shape[1]}. "
+                "Give all series the same columns."
             )
         both = container.names, containers[0].names
         if not container.flat and all(both) and both[0] != both[1]:
             raise ValueError(
-                f"{name} has the columns {some(both[0])}, and {names[0]} has {some(both[1])}. "
-                "Give all series the same, in the same order."
+                f"{name} has the columns {some(both[0])}, but {names[0]} has {some(both[1])}. "
+                "Give all series the same columns, in the same order."
             )
 
 
 def _container_of_known(exog: Any) -> SeriesContainer | None:
-    """Return the container of known inputs, of several the first; None if there are none."""
+    """Return the container of known inputs, or of their first table; None if there are none."""
     if exog is None:
         return None
     tables = list(exog) if is_collection(exog) else [exog]
@@ -542,26 +568,28 @@ def _container_of_known(exog: Any) -> SeriesContainer | None:
 
 
 def _check_table(table: Any) -> None:
-    """Check that known inputs are a table: no dict, number or text."""
+    """Check that known inputs are a table, rather than a dict, a number or a string."""
     if n_dimensions(table) not in (1, 2):
-        made = f" (of a dict {code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
+        made = f" ({code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
         raise TypeError(
-            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give an array "
+            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions. Give an array "
             f"of shape (n_samples, n_columns), a Series or a DataFrame{made}, or a list of these, "
             "one for each series."
         )
 
 
 def fill_known(tables: list[Array], how: str) -> list[Array]:
-    """Return known inputs without gaps: an error, the value before, or a straight line.
+    """Return known inputs whose missing values are filled as `missing_values` of ESNForecaster.
 
     Raises
     ------
     ValueError
-        If a value is missing and `how` is "raise", or no value is there to be repeated.
+        If a value is missing and `how` is "raise", if `how` is "hold" and there is no earlier value
+        to repeat, or if all values of a column are missing.
     """
     found: list[Array] = []
     for i, table in enumerate(tables):
+        # all series may share one table: fill it once, and keep it one object
         shared = i > 0 and table is tables[i - 1]
         missing = np.isnan(table)
         if shared or not missing.any():
@@ -571,16 +599,17 @@ def fill_known(tables: list[Array], how: str) -> list[Array]:
         which = f"table {i} of exog" if len(tables) > 1 else "exog"
         if how == "raise":
             raise ValueError(
-                f"Row {row} of {which} has no value in column {column} (NaN). Fill it, or let "
-                'missing_values="hold" (the value before it) or "interpolate" do so.'
+                f"Row {row} of {which} has no value in column {column} (NaN). Fill it, or set "
+                'missing_values="hold" to repeat the value before it, or "interpolate".'
             )
         if missing.all(axis=0).any() or (how == "hold" and missing[0].any()):
             column = int(
                 np.argmax(missing.all(axis=0) if missing.all(axis=0).any() else missing[0])
             )
             raise ValueError(
-                f"Column {column} of {which} begins with missing values (NaN), and there is none "
-                'before them to repeat. Fill them, or let missing_values="interpolate" do so.'
+                f"Column {column} of {which} begins with missing values (NaN), and there is no "
+                "earlier value to repeat. Fill them; if the column has later values, "
+                'missing_values="interpolate" can do so.'
             )
         found.append(np.column_stack([_filled(values, how) for values in table.T]))
     return found
@@ -594,11 +623,11 @@ def _filled(values: Array, how: str) -> Array:
 
 
 def check_lengths(tables: list[Array], lengths: Sequence[int], partner: str) -> None:
-    """Check that known inputs have one row for each row of the series."""
+    """Check that the known inputs of each series have the required number of rows."""
     for i, (table, length) in enumerate(zip(tables, lengths, strict=True)):
         if len(table) != length:
             which = f"Table {i} of exog" if len(tables) > 1 else "exog"
             raise ValueError(
-                f"{which} has {len(table)} rows, and {length} are needed: one for each row of "
+                f"{which} has {len(table)} rows, but {length} are needed: one for each row of "
                 f"{partner}."
             )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_MODELS = 8  # listed for each series
-_SERIES = 5  # listed of a panel
+_MODELS = 8  # number of models that are listed for each series, at most
+_SERIES = 5  # number of series of a panel that are listed, at most
 
 
 def summary_of(forecaster: Any) -> str:
@@ -36,25 +36,25 @@ def _head(forecaster: Any) -> str:
 
 def _networks(forecaster: Any) -> list[str]:
     results = forecaster.search_results_
-    seen = "a row determines the next" if results["observed"] == "all" else "past rows do"
+    seen = "each row determines the next" if results["observed"] == "all" else "it uses past rows"
     params = ", ".join(f"{key}={value}" for key, value in forecaster.best_params_.items())
     return [
         f'kind_ = "dynamics": the rows follow a rule that networks learn; {seen}',
-        f"error of one step: {float(results['noise']):.2g} standard deviations",
-        f"tried: {len(results['score'])} pairs of network and penalty, by closed loops",
+        f"one-step error: {float(results['noise']):.2g} standard deviations",
+        f"tried: {len(results['score'])} combinations of network and penalty, in closed loop",
         f"chosen: {params}",
         f"best_score_ = {forecaster.best_score_:.3f}: "
-        f"errors of loops of 10^-{forecaster.best_score_:.2f} standard deviations on average",
+        f"closed-loop errors of 10^-{forecaster.best_score_:.2f} standard deviations on average",
     ]
 
 
 def _models(forecaster: Any) -> list[str]:
     seasons = ", ".join(f"{season:g}" for season in forecaster.seasons_) or "none"
     lines = [
-        'kind_ = "series": an average of models, by forecasts of rows that were not fitted',
+        'kind_ = "series": an average of models, compared by forecasts of held-out rows',
         f"rows per season: {seasons}",
-        f"mean absolute error of the average: {-forecaster.best_score_:.3f} of the best naive "
-        "forecast's",
+        f"mean absolute error of the average: {-forecaster.best_score_:.3f} times the error of the "
+        "best naive forecast",
     ]
     results = forecaster.search_results_
     names = results["series"].tolist()

@@ -1,4 +1,4 @@
-"""Tables of any library: the series in a table, their names in messages, and their numbers."""
+"""Tables of any library: the series that they contain, names for messages, and values."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from reservoir._validation.kinds import check_dense
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.wording import index_replaced, put, replaced, variable_of
 
-_FEW_TEXTS = 3  # different texts that may mean a missing value, at most
+_FEW_TEXTS = 3  # largest number of different strings that are taken as marks of missing values
 
 
 class SeriesName(str):
-    """Name of one series of a panel in messages: text, with the container that the series is in.
+    """Name of one series of a panel in messages, with the container that the series is in.
 
     Attributes
     ----------
     variable : str
-        The variable that contains the panel.
+        Name of the variable that contains the panel.
     kind : str
-        As `Panel.kind`.
+        Kind of the container, as in `Panel.kind`.
     key : any
-        The id of the series.
+        Id of the series.
     id_name : any
-        The name of the column of ids, if there is one.
+        Name of the column of ids, if there is one.
     """
 
     variable: str
@@ -44,7 +44,7 @@ class SeriesName(str):
     def of(
         cls, variable: str, kind: str, key: Any, id_name: Any = None, *, alone: bool = False
     ) -> SeriesName:
-        """Return the name of the series with an id; the name of the panel if it is alone."""
+        """Return the name of the series with the id `key`; if `alone`, the name of the variable."""
         which = "column" if kind == "columns" else "series"
         made = cls(variable if alone else f"{which} {key!r} of {variable}")
         made.variable, made.kind, made.key, made.id_name = variable, kind, key, id_name
@@ -52,7 +52,7 @@ class SeriesName(str):
 
     @property
     def holder(self) -> str:
-        """The Python expression of the table that contains the series: "y", or "y[2]" of a list."""
+        """The Python expression of the table with the series, such as "y", or "y[2]" for a list."""
         in_list = self.kind in ("list", "objects", "stack")
         return f"{self.variable}[{self.key}]" if in_list else self.variable
 
@@ -63,9 +63,10 @@ def changed(name: str, made: str) -> str:
     Parameters
     ----------
     name : str
-        Name of the series in messages. Series that share a table are all changed, one by one.
+        Name of the series in messages. If several series are in one table, the statement changes
+        each of them.
     made : str
-        An expression in which `rows` is the series.
+        Python expression of the new rows, in which `rows` is the series.
     """
     if isinstance(name, SeriesName) and name.kind == "long":
         each = f"{made}.assign(**{{{name.id_name!r}: key}})"
@@ -82,7 +83,10 @@ def changed(name: str, made: str) -> str:
 
 
 def changed_index(name: str, made: str) -> str:
-    """Return the statement that replaces the index; `made` is an expression of `index`."""
+    """Return the statement that replaces the index of a series.
+
+    `made` is the Python expression of the new index, in which `index` is the present one.
+    """
     in_levels = isinstance(name, SeriesName) and name.kind == "levels"
     return index_replaced(variable_of(name), made, in_levels=in_levels)
 
@@ -95,7 +99,7 @@ def numbered(name: str) -> str:
 
 
 def without_index(name: str) -> str | None:
-    """Return the statement that drops the index; None where ids would be lost with it."""
+    """Return the statement that drops the index; None if ids would be lost with it."""
     if isinstance(name, SeriesName) and name.kind in ("levels", "long"):
         return None
     return f"{variable_of(name)} = {variable_of(name)}.to_numpy()"
@@ -103,18 +107,19 @@ def without_index(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Division:
-    """The series in a container, in order, not yet read.
+    """The series in a container, in their order, before their values are read.
 
     Attributes
     ----------
     kind : str
-        As `Panel.kind`.
+        Kind of the container, as in `Panel.kind`.
     ids : tuple
+        Ids of the series.
     whole : table or list of tables
-        Of "levels" and "long" one table with the rows of all series, its index without ids and its
-        columns without theirs; else a table for each series.
+        For "levels" and "long" one table with the rows of all series, without the levels or the
+        column of ids; otherwise a table for each series.
     rows : tuple of arrays of int
-        Of "levels" and "long": row numbers of each series in `whole`.
+        For "levels" and "long" the row numbers of each series in `whole`; otherwise empty.
     levels, id_name, id_place
         As in `Panel`.
     """
@@ -129,7 +134,7 @@ class Division:
 
     @property
     def by_id(self) -> bool:
-        """Whether ids in the rows of one table distinguish the series."""
+        """Whether the series are in one table, in which each row has the id of its series."""
         return self.kind in ("levels", "long")
 
     @property
@@ -148,14 +153,19 @@ class Division:
 
     @property
     def numbered(self) -> bool:
-        """Whether the rows of a table of pandas are merely numbered, across all series."""
+        """Whether a pandas table with a column of ids has an index that merely numbers its rows.
+
+        The numbering does not restart with each series, so that it is no index of time.
+        """
         is_table = self.kind == "long" and is_pandas(self.whole)
         return is_table and is_plain(self.whole.index, np.zeros(1, dtype=int))
 
     def values(self, names: Sequence[str]) -> list[Array]:
         """Return the values of each series, (n_samples_i, n_columns)."""
         if self.by_id:
-            try:  # all rows at once; an error is raised by the series that it is in
+            # read all rows at once, which is faster; after an error read each series separately, so
+            # that the message names the series that caused it
+            try:
                 every = read_values("y", self.whole)
             except (TypeError, ValueError):
                 pass
@@ -172,20 +182,22 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
     name : str
         Name of the container in messages.
     y : table, list of tables, object array or 3-D array
+        Container of the series.
     sequence_column : int or str, optional
-        The column of a table that contains the ids of series.
+        The column of the table that contains the ids of series, by number or name.
 
     Raises
     ------
     TypeError
-        If y is a mapping, or `sequence_column` neither an int nor a name.
+        If y is a mapping, or `sequence_column` is neither an int nor a name.
     ValueError
-        If ids are missing or return after others, or there is no such column.
+        If an id is missing, if the rows of an id are not adjacent in a table without dates, or if
+        there is no such column.
     """
     if isinstance(y, Mapping):
         raise TypeError(
-            f"{name} is a {type(y).__name__} of series. Give a list, "
-            f"{code(f'{name} = list({name}.values())')}, or a table with their names as ids, "
+            f"{name} is a {type(y).__name__} of series. Convert it to a list, "
+            f"{code(f'{name} = list({name}.values())')}, or to a table with its keys as ids, "
             f"{code(f'{name} = pd.concat({name})')}."
         )
     levels = n_levels(y)
@@ -195,7 +207,7 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
         if levels > 1 or is_collection(y) or n_dimensions(y) != 2:
             raise ValueError(
                 f"sequence_column={sequence_column!r} is a column of ids in one table, but {name} "
-                "is not one table, or has its ids in a MultiIndex. Give sequence_column=None."
+                "is not one table, or has its ids in a MultiIndex. Set sequence_column=None."
             )
         return _by_column(name, y, sequence_column)
     if levels > 1:
@@ -221,7 +233,8 @@ def _by_columns(name: str, y: Any) -> Division:
     twice = [each for each, n in Counter(ids).items() if n > 1]
     if twice:
         raise ValueError(
-            f"{name} has the column {twice[0]!r} twice, and each column is a series. Rename it."
+            f"{name} has the column {twice[0]!r} twice, but column names must be unique, since "
+            "they are the ids of series. Rename one of the two."
         )
     return Division("columns", tuple(ids), [y.iloc[:, i] for i in range(n_columns)])
 
@@ -232,7 +245,7 @@ def _by_levels(name: str, y: Any) -> Division:
     missing = (codes < 0).any(axis=0)
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"The index of {name} has no id in row {row} (NaN). Give it one.")
+        raise ValueError(f"The index of {name} has no id in row {row} (NaN). Give this row an id.")
     outer = y.index.droplevel(-1)
     begins = _begins((codes[:, 1:] != codes[:, :-1]).any(axis=0))
     ids, rows = _groups(name, outer[begins].tolist(), begins, len(y), dated=True)
@@ -244,7 +257,10 @@ def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
     """Divide a table by the ids in one of its columns."""
     place = _place(name, y, sequence_column)
     if np.shape(y)[1] < 2:
-        raise ValueError(f"{name} has no column besides that of the ids; at least 1 is needed.")
+        raise ValueError(
+            f"{name} has no column besides the column of ids, but at least 1 column of values is "
+            "needed."
+        )
     id_name, dated = None, False
     if is_polars(y):
         id_name = y.columns[place]
@@ -282,32 +298,35 @@ def _place(name: str, y: Any, column: Any) -> int:
         raise TypeError(f"sequence_column must be an int or a column name; got {column!r}.")
     if not -n_columns <= column < n_columns:
         raise ValueError(
-            f"sequence_column={column} is outside {name}, which has {n_columns} columns."
+            f"sequence_column={column} is out of range for {name}, which has {n_columns} columns."
         )
     return int(column) % n_columns
 
 
 def _begins(changes: Array) -> Array:
-    """Return the rows in which runs of equal ids begin, from whether each row but 0 is new."""
+    """Return the rows in which runs of equal ids begin.
+
+    `changes` states for each row but the first whether its id differs from the id before it.
+    """
     return np.append(0, np.flatnonzero(changes) + 1)
 
 
 def _groups(
     name: str, found: list[Any], begins: Array, n_rows: int, *, dated: bool
 ) -> tuple[tuple[Any, ...], tuple[Array, ...]]:
-    """Return ids in the order of their first rows, and the rows of each.
+    """Return the ids in the order of their first rows, and the row numbers of each id.
 
-    `found` are the ids of runs of rows that begin at `begins`. Without dates an id that returns
-    after others is rejected: rows may have been shuffled.
+    `found` contains the ids of runs of rows that begin at `begins`. Without dates (`dated` is
+    False), the rows of each id must be adjacent: otherwise they may have been shuffled.
     """
     groups: dict[Any, list[Array]] = {}
     for each, begin, end in zip(found, begins, [*begins[1:], n_rows], strict=True):
         runs = groups.setdefault(plain_name(each), [])
         if runs and not dated:
             raise ValueError(
-                f"The id {each!r} returns in row {begin} of {name} after other series: without "
-                "dates the rows of one series must be adjacent, in order of time. Sort by id and "
-                "time, or set an index of dates."
+                f"The id {each!r} occurs again in row {begin} of {name}, after rows of other "
+                "series. Without dates, the rows of each series must be adjacent and in order of "
+                "time. Sort the rows by id and time, or set an index of dates."
             )
         runs.append(np.arange(begin, end))
     rows = (runs[0] if len(runs) == 1 else np.concatenate(runs) for runs in groups.values())
@@ -315,7 +334,7 @@ def _groups(
 
 
 def plain_name(name: Any) -> Any:
-    """Return the name of an index or a column so that it can be saved: text, numbers, tuples."""
+    """Return a name of an index or column as a string, number or tuple, which can be saved."""
     if isinstance(name, tuple):
         return tuple(plain_name(part) for part in name)
     if isinstance(name, np.generic):
@@ -324,12 +343,12 @@ def plain_name(name: Any) -> Any:
 
 
 def some(names: Sequence[Any]) -> str:
-    """Return the first few names as text."""
+    """Return the first five names as a string."""
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def is_collection(values: Any) -> bool:
-    """Whether values are several tables; a list of lists of numbers is one table."""
+    """Whether `values` contains several tables; a list of lists of numbers is one table."""
     if isinstance(values, np.ndarray):
         return values.ndim == 3 or (
             values.dtype == object and values.ndim == 1 and len(values) > 0 and _has_rows(values[0])
@@ -347,7 +366,7 @@ def _has_rows(item: Any) -> bool:
 
 
 def dtype_of(table: Any) -> str:
-    """Return "float32" if all columns are, else "float64": the dtype of forecasts."""
+    """Return the dtype of forecasts: "float32" if all columns have this dtype, else "float64"."""
     dtypes = getattr(table, "dtypes", None)
     if dtypes is None or np.ndim(dtypes) == 0:
         dtypes = [getattr(table, "dtype", "float64")]
@@ -360,25 +379,26 @@ def n_levels(table: Any) -> int:
 
 
 def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
-    """Return a series as an array of shape (n_samples, n_columns), float64, a copy.
+    """Return the values of a series as a new float64 array of shape (n_samples, n_columns).
 
-    Missing values (NaN, NA, None, null) are NaN.
+    Missing values (NaN, NA, None, null) become NaN.
 
     Parameters
     ----------
     name : str
-        Name of the table in messages; its last word is taken for the variable.
+        Name of the table in messages; its last word is taken as the variable's name.
     table : array of shape (n_samples,) or (n_samples, n_columns), Series, DataFrame, polars
-        Without a column of ids.
+        Rows of the series, without a column of ids.
     allow_nan : bool, default=True
         Whether values may be missing.
 
     Raises
     ------
     ValueError
-        If the shape is none of these, empty, or a value is infinite.
+        If the table has another shape or is empty, if a value is infinite, or if a value is missing
+        although `allow_nan` is False.
     TypeError
-        If values are dates, durations, text, complex or masked.
+        If values are dates, durations, strings, complex or masked.
     """
     _check_shape(name, table)
     check_real_numbers(name, table)
@@ -396,17 +416,17 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
 
 
 def is_pandas(table: Any) -> bool:
-    """Whether a table is a Series or a DataFrame of pandas."""
+    """Whether a table is a pandas Series or DataFrame."""
     return hasattr(table, "iloc")
 
 
 def is_polars(table: Any) -> bool:
-    """Whether a table is a Series or a DataFrame of polars."""
+    """Whether a table is a polars Series or DataFrame."""
     return type(table).__module__.partition(".")[0] == "polars"
 
 
 def n_dimensions(table: Any) -> int | None:
-    """Return the number of axes of a table; None for rows of different lengths."""
+    """Return the number of axes of a table; None if its rows differ in length."""
     shape = getattr(table, "shape", None)
     if shape is not None:
         return len(shape)
@@ -421,8 +441,8 @@ def _check_shape(name: str, table: Any) -> None:
     n_axes = n_dimensions(table)
     if n_axes is None:
         raise ValueError(
-            f"{name} has rows of different lengths. Give each row the same columns; several series "
-            "of different lengths are a list of arrays."
+            f"{name} has rows of different lengths. Give each row the same number of columns; pass "
+            "several series of different lengths as a list of arrays."
         )
     shape = tuple(getattr(table, "shape", None) or np.shape(table))
     if n_axes not in (1, 2) or isinstance(table, (str, bytes, dict)):
@@ -439,7 +459,7 @@ def check_real_numbers(name: str, table: Any) -> None:
     """Check that values are real numbers."""
     if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
         raise TypeError(
-            f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
+            f"{name} is a masked array, but masks are not supported. Replace masked values by NaN, "
             f"{code(changed(name, 'rows.astype(float).filled(np.nan)'))}."
         )
     if is_polars(table):
@@ -470,25 +490,25 @@ def _complex_message(which: str) -> str:
 def _check_polars_kinds(name: str, table: Any) -> None:
     one = len(table.shape) == 1
     for column in [table] if one else table.get_columns():
-        drop = "Give numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))
+        drop = "pass numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))
         if column.dtype.is_temporal():
             indexed = code(changed(name, f"rows.to_pandas().set_index({column.name!r})"))
             raise TypeError(
                 f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
-                f"which are not numbers. Drop it: {drop}"
-                f"{'' if one else f', or make it an index: {indexed}'}."
+                f"which are not numbers. Remedy: {drop}"
+                f"{'' if one else f', or make it the index: {indexed}'}."
             )
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
             raise TypeError(
-                f"{name} has the column {column.name!r} of {column.dtype}, which are not numbers. "
-                f"Drop it: {drop}, or cast it to pl.Float64."
+                f"{name} has the column {column.name!r} of dtype {column.dtype}, which is not "
+                f"numeric. Remedy: {drop}, or cast the column to pl.Float64."
             )
 
 
 def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = False) -> Array:
-    """Return Python objects as floats, None and NA as NaN; raise if one is no number.
+    """Return Python objects as floats, with NaN for None, NA and NaT; raise if one is not a number.
 
-    `label` is the name of their column in a table; `frame` is true for tables of pandas.
+    `label` is the name of their column in a table; `frame` is True for pandas tables.
     """
     found = np.empty(values.shape, dtype=np.float64)
     for place, value in np.ndenumerate(values):
@@ -502,7 +522,7 @@ def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = 
                 _frame_advice(name, given, label) if frame else _array_advice(name, given, column)
             )
             raise TypeError(
-                f"{which} contains {text} ({value!r} in row {place[0]}), and numbers are needed."
+                f"{which} contains {text} ({value!r} in row {place[0]}), but numbers are needed."
                 f"{advice}"
             )
         found[place] = np.nan if missing else float(value)
@@ -510,7 +530,7 @@ def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = 
 
 
 def _frame_advice(name: str, given: list[Any], label: Any) -> str:
-    """Return the advice for values of pandas that are not numbers: convert or encode them."""
+    """Return the advice for pandas values that are not numbers: convert, encode or drop them."""
     holder = variable_of(name)
     if isinstance(name, SeriesName) and name.kind == "columns":
         label = name.key
@@ -518,30 +538,33 @@ def _frame_advice(name: str, given: list[Any], label: Any) -> str:
     strange = _texts_of_missing(given)
     if strange is not None:
         known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
-        return f" Make numbers of it, {code(f'{column} = {known}.astype(float)')}."
+        return f" Convert it to numbers, {code(f'{column} = {known}.astype(float)')}."
     if holder.partition("[")[0] == "exog":
         columns = "" if label is None else f"columns=[{label!r}], "
         made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
-        return f" Make a column of each category, {made}."
+        return f" Encode each category as a column, {made}."
     drop = f" Drop it, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
     return "" if label is None else drop
 
 
 def _array_advice(name: str, given: list[Any], column: int) -> str:
-    """Return the advice for values of arrays that are not numbers."""
+    """Return the advice for array values that are not numbers: convert or encode them."""
     holder = variable_of(name)
     strange = _texts_of_missing(given)
     if strange is not None:
         known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
-        return f" Make numbers of it, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
+        return f" Convert it to numbers, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
     if holder.partition("[")[0] != "exog":
         return ""
     made = f"pd.get_dummies(pd.DataFrame(rows), columns=[{column}], dtype=float).to_numpy(float)"
-    return f" Make a column of each category, {code(replaced(holder, made))}."
+    return f" Encode each category as a column, {code(replaced(holder, made))}."
 
 
 def _texts_of_missing(given: list[Any]) -> list[Any] | None:
-    """Return the few different texts among numbers that may mean a missing value, else None."""
+    """Return the strings that may mark missing values among numbers; None if values are categories.
+
+    They may if they are few, both in absolute number and relative to the different values.
+    """
     there = [value for value in given if value is not None and value == value]
     strange = list(dict.fromkeys(str(value) for value in there if not _is_number(value)))
     few = len(strange) <= _FEW_TEXTS and 2 * len(strange) < len(set(map(str, there)))
@@ -549,7 +572,7 @@ def _texts_of_missing(given: list[Any]) -> list[Any] | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a real number, or the text of one."""
+    """Whether a value can be converted to a float, as a number or a string."""
     try:
         float(value)
     except (TypeError, ValueError):

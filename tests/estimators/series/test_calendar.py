@@ -427,7 +427,7 @@ def test_tables_must_be_at_the_same_times(kind):
     found.check_matches("exog", pd.DataFrame({"a": np.zeros(9)}), "y", following=True)
     for following, rows in ((False, index[1:41]), (True, index[41:50])):
         due = re.escape(str(index[40 if following else 0]))
-        with pytest.raises(ValueError, match=f"row 0 is .*, and {due} is due.*to_numpy"):
+        with pytest.raises(ValueError, match=f"row 0 is .*, but {due} is due.*to_numpy"):
             found.check_matches("exog", series(rows), "y", following=following)
     with pytest.raises(ValueError, match="row 7 is"):
         found.check_matches("exog", series(without(index[:40], 7)), "y")
@@ -438,15 +438,15 @@ def test_other_kinds_of_stamps():
     found = calendar(index)
     with pytest.raises(
         ValueError,
-        match=r"periods \(period\[M\]\), and the index of y contains dates.*to_timestamp",
+        match=r"periods \(period\[M\]\), but the index of y contains dates.*to_timestamp",
     ):
         found.check_matches("exog", series(index.to_period("M")), "y")
     with pytest.raises(
-        ValueError, match="with a time zone, and the index of y contains dates without"
+        ValueError, match="with a time zone, but the index of y contains dates without"
     ):
         found.check_matches("exog", series(index.tz_localize("UTC")), "y")
     with pytest.raises(
-        ValueError, match="numbers, and the index of the rows before it contains dates"
+        ValueError, match="numbers, but the index of the rows before it contains dates"
     ):
         found.check_follows("y", series(pd.Index([1950, 1951])))
     rows = Calendar.of("y", np.zeros(30))

@@ -171,11 +171,11 @@ def test_known_inputs_are_used_and_their_dates_compared(driven):
     np.testing.assert_array_equal(driven.forecast(6, PRICE[40:].to_numpy()), forecast)
     np.testing.assert_array_equal(driven.forecast(6, PRICE.price[40:]), forecast)
     for exog, message in (
-        (None, "exog is missing: the series was fitted with 1 column of it. Give it with 6 rows"),
-        (PRICE[39:45], "exog does not go with the rows after y: row 0 is 2018-04-01, and 2018-05"),
-        (PRICE[40:44], "exog has 4 rows, and 6 are needed: one for each row of the forecast"),
+        (None, "exog is missing, but fit had 1 column of exog. Give exog with 6 rows"),
+        (PRICE[39:45], "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05"),
+        (PRICE[40:44], "exog has 4 rows, but 6 are needed: one for each row of the forecast"),
         (PRICE[40:].rename(columns={"price": "cost"}), "Column 0 of exog is 'cost'.*was 'price'"),
-        (PRICE[40:].assign(more=1.0), "exog has 2 columns, and in fit it had 1"),
+        (PRICE[40:].assign(more=1.0), "exog has 2 columns, but in fit it had 1"),
         (PRICE[40:] * np.inf, "exog contains infinity"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -186,12 +186,12 @@ def test_known_inputs_are_used_and_their_dates_compared(driven):
 
 def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
     for exog, message in (
-        (PRICE[:39], "exog has 39 rows, and 40 are needed: one for each row of y"),
-        (PRICE[1:41], "exog does not go with y: row 0 is 2015-02-01, and 2015-01-01 is due"),
+        (PRICE[:39], "exog has 39 rows, but 40 are needed: one for each row of y"),
+        (PRICE[1:41], "exog does not match y: row 0 is 2015-02-01, but 2015-01-01 is due"),
     ):
         with pytest.raises(ValueError, match=message):
             quick().fit(PAST, exog)
-    with pytest.raises(ValueError, match="exog was given, and the series was fitted without"):
+    with pytest.raises(ValueError, match="exog was given, but the models were fitted without exog"):
         fitted.forecast(3, PRICE[40:43])
     with pytest.raises(TypeError, match=r"column 'day' of exog contains text.*'Mon'"):
         quick().fit(PAST, PRICE[:40].assign(day="Mon"))
@@ -232,7 +232,9 @@ def test_intervals_lie_within_each_other_around_the_forecast(fitted):
 
 @pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, np.nan, "a", True, [], [0.8, 0.8], [0.8, 2]])
 def test_bad_coverages_are_refused(fitted, coverage):
-    with pytest.raises(ValueError, match=r"coverage=.*(share between 0 and 1|each share once)"):
+    with pytest.raises(
+        ValueError, match=r"coverage=.*(probability between 0 and 1|none of them twice)"
+    ):
         fitted.forecast(2, coverage=coverage)
 
 
@@ -255,7 +257,10 @@ def test_paths_spread_as_the_intervals_and_follow_a_seed(fitted):
         (lambda model: model.forecast(2.5), "n_steps must be an integer"),
         (lambda model: model.simulate(0), "n_steps=0 must be at least 1"),
         (lambda model: model.simulate(2, 0), "n_paths=0 must be at least 1"),
-        (lambda model: model.forecast(2, context=PAST), 'context goes with kind_="dynamics"'),
+        (
+            lambda model: model.forecast(2, context=PAST),
+            'context can be used only if kind_ is "dynamics"',
+        ),
     ],
 )
 def test_bad_forecasts_are_refused(fitted, call, message):
@@ -390,7 +395,7 @@ def test_bad_updates_are_refused_and_leave_no_trace(fitted, driven, panel):
         (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
         (SALES[38:], r"y begins at 2018-03-01.*is due. Drop the rows.*y = y.iloc\[2:\]"),
         (LATER * np.inf, "y contains infinity"),
-        (-LATER, r"y has the value -\d.* in row 0, and in fit all values were positive.*Fit again"),
+        (-LATER, r"y has the value -\d.* in row 0, but in fit all values were positive.*Fit again"),
         (FRAME[40:], "y contains 2 series|y has 2 columns"),
         (LATER[:0], "y has no rows"),
     ):
@@ -463,7 +468,7 @@ def test_panels_have_known_inputs():
         ({"panel": "each", "search": "dynamics"}, FRAME, "search='dynamics' fits networks to one"),
         ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' means that y"),
         ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
-        ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if these are several'),
+        ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if y contains several'),
         ({"sequence_column": "shop"}, LONG, 'distinguishes the series of a panel.*panel="each"'),
         ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
         ({"panel": "each"}, {"a": PAST}, r"y is a dict of series.*`y = list\(y.values\(\)\)"),
