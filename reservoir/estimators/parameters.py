@@ -133,6 +133,11 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
     return fill
 
 
+def attributes_of(cls: type) -> str:
+    """Return the entries of the fitted attributes in a docstring, of which they are the end."""
+    return inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2]
+
+
 def _entry(each: Any) -> str:
     """Return the numpydoc entry of a field."""
     default = f"default={each.default!r}".replace("'", '"')

@@ -11,12 +11,11 @@ from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
-from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import reservoir_model
-from reservoir.estimators.parameters import documented, shared
+from reservoir.estimators.parameters import attributes_of, documented, shared
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import probabilities
@@ -30,7 +29,7 @@ def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SourceEstimator))
 @dataclass(eq=False, repr=False)
 class ESNClassifier(ClassifierMixin, SourceEstimator):
     """Echo state network that predicts one label per time step.

@@ -18,10 +18,9 @@ from reservoir._validation import (
     check_number,
     check_switch,
 )
-from reservoir.estimators.parameters import documented
+from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
-from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
@@ -39,7 +38,7 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNClassifier(ClassifierMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for labels.

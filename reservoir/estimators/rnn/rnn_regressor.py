@@ -14,10 +14,9 @@ from reservoir._saving import saved
 from reservoir._validation import check_switch
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
-from reservoir.estimators.parameters import documented, parameter
+from reservoir.estimators.parameters import attributes_of, documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
-from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import network_of, new_model, weights_of
@@ -30,7 +29,7 @@ __all__ = ["RNNRegressor", "rnn_from_esn"]
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNRegressor(RegressorMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for numbers.

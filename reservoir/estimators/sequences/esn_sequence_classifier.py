@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.estimators.parameters import documented
+from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
-from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout, UniqueSequences
+from reservoir.estimators.sequences.sequence_readout import SequenceReadout, UniqueSequences
 from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
@@ -29,7 +29,7 @@ def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SequenceReadout))
 @dataclass(eq=False, repr=False)
 class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that gives one label per sequence.

@@ -52,30 +52,6 @@ _FITTED_AT_TIMES = (
     "input_scaling_scores_",
 )
 
-FITTED = """
-features_ : ReservoirFeatures
-    The fitted features, with the chosen `input_scaling`.
-input_scaling_ : float
-    As given, or chosen from the candidates.
-input_scaling_scores_ : array of shape (n_candidates,)
-    The squared error of each candidate on held-out sequences (with its best `alpha`), summed over
-    outputs; only with several candidates.
-coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
-    Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
-intercept_ : array of shape (n_outputs,), or float for 1-D y
-alpha_ : float
-    The penalty used.
-alpha_scores_ : array of shape (n_alphas, n_outputs)
-    The mean squared error on held-out sequences for each penalty; with several outputs of a
-    regressor, in units of their variances.
-readout_ : estimator
-    The fitted `readout`, if one was given.
-n_features_in_ : int
-    Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
-feature_names_in_ : array of shape (n_features_in_,)
-    If X had names.
-"""
-
 
 class UniqueSequences(NamedTuple):
     """The distinct sequences of positive weight, in an order determined by their content.
@@ -176,7 +152,32 @@ class _Candidate(NamedTuple):
 
 
 class SequenceReadout(Described, BaseEstimator):
-    """A readout of features of whole sequences. Subclasses define the targets."""
+    """A readout of features of whole sequences. Subclasses define the targets.
+
+    Attributes
+    ----------
+    features_ : ReservoirFeatures
+        The fitted features, with the chosen `input_scaling`.
+    input_scaling_ : float
+        As given, or chosen from the candidates.
+    input_scaling_scores_ : array of shape (n_candidates,)
+        The squared error of each candidate on held-out sequences (with its best `alpha`), summed
+        over outputs; only with several candidates.
+    coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
+        Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
+    intercept_ : array of shape (n_outputs,), or float for 1-D y
+    alpha_ : float
+        The penalty used.
+    alpha_scores_ : array of shape (n_alphas, n_outputs)
+        The mean squared error on held-out sequences for each penalty; with several outputs of a
+        regressor, in units of their variances.
+    readout_ : estimator
+        The fitted `readout`, if one was given.
+    n_features_in_ : int
+        Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+    """
 
     _targets: TargetCoding
     _sequence_column: Any
