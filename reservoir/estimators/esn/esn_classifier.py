@@ -261,16 +261,4 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """
         return self._run_method("predict_proba", X, initial_state, return_state=return_state)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, over all rows of all sequences.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = SourceEstimator.score

@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._typing import Array
 from reservoir._validation import advising, check_choice
 from reservoir.estimators.describe import description_of_readout, description_of_reservoir
 from reservoir.estimators.esn._free_runs import check_free_runs
@@ -86,14 +85,9 @@ class SourceEstimator(TimeSeriesEstimator):
 
     """
 
-    _reader: DataReader
     _model: ReadoutModel
     _grows_with: tuple[str, ...] = ()  # parameters that the number of features grows with
     noise = 0.0  # a parameter of the subclasses whose states can be noisy
-
-    @abstractmethod
-    def _coding(self) -> TargetCoding:
-        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
@@ -314,14 +308,6 @@ class SourceEstimator(TimeSeriesEstimator):
         self._model.warn_of_range(data.sequences)
         self._check_same_outputs(data.targets)
 
-    def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Check that a chunk has as many outputs as the earlier ones."""
-        n_outputs = targets[0].shape[1]
-        if n_outputs != self._model.n_outputs:
-            raise ValueError(
-                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
-            )
-
     def _chooses_by_loops(self) -> bool:
         """Whether the penalty is to be chosen by closed-loop runs."""
         path = self.readout is None and is_path(self.alpha)
@@ -346,11 +332,6 @@ class SourceEstimator(TimeSeriesEstimator):
         )
 
     # ------------------------------------------------------------------ fitted or not
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether the estimator has seen no data yet."""
-        return "_model" not in vars(self)
 
     if not TYPE_CHECKING:  # with it a type checker would accept any misspelt attribute
 
@@ -408,15 +389,7 @@ class SourceEstimator(TimeSeriesEstimator):
         self._check_fitted()
         return ReadoutPredictor(self)
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        skip = getattr(self, "missing_targets", "raise") == "skip"
-        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
-
     # ------------------------------------------------------------------ in a session
-
-    def _predicts_by(self) -> tuple[Any, Any]:
-        """Return the decoder of outputs, and the function for the outputs (None: the default)."""
-        return self._reader.targets.decode, None
 
     def _session_learner(self) -> FeatureLearner:
         model = self._model
@@ -574,33 +547,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         )
         return (rows, state) if return_state else rows
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, over all rows of all sequences.
-
-        With ``missing_targets="skip"`` rows whose target is NaN are skipped. (The scorers of
-        scikit-learn cannot skip them: use `reservoir.model_selection.washout_scorer` instead.)
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has lost its index, as after a scaler in a pipeline, the index of y
-            shows whether the rows follow those of training (``initial_state="last"``).
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If the index of y does not match that of X, or no row has a target.
-        """
-        return self._score(X, y, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    score = SourceEstimator.score
 
 
 @forecaster_of.register

@@ -44,7 +44,6 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     warn_of_trouble,
 )
-from reservoir.estimators.targets import TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.training.bptt import Network
 from reservoir.training.loop_engines import using
@@ -97,13 +96,8 @@ class NetworkEstimator(TimeSeriesEstimator):
 
     """
 
-    _reader: DataReader
     _model: NetworkModel
     refit_readout = False  # a parameter of the regressor
-
-    @abstractmethod
-    def _coding(self) -> TargetCoding:
-        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
@@ -273,14 +267,6 @@ class NetworkEstimator(TimeSeriesEstimator):
             )
         return how == "skip"
 
-    def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Check that a chunk has as many outputs as the earlier ones."""
-        n_outputs = targets[0].shape[1]
-        if n_outputs != self._model.n_outputs:
-            raise ValueError(
-                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
-            )
-
     def _check_steps(self, what: str) -> None:
         _require_causal(self.cell, self._model, what)
 
@@ -292,11 +278,6 @@ class NetworkEstimator(TimeSeriesEstimator):
         )
 
     # ------------------------------------------------------------------ using the fitted network
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether the estimator has seen no data yet."""
-        return "_model" not in vars(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return not self._is_new
@@ -327,14 +308,6 @@ class NetworkEstimator(TimeSeriesEstimator):
         """Return the fitted network, ready to run."""
         self._check_fitted()
         return NetworkPredictor(self)
-
-    def _predicts_by(self) -> tuple[Any, Any]:
-        """Return the decoder of outputs, and None: outputs are the default ones."""
-        return self._reader.targets.decode, None
-
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        skip = self.missing_targets == "skip"
-        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
 
     def _session_learner(self) -> NetworkLearner:
         return NetworkLearner.of(self)

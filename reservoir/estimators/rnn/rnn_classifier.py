@@ -355,19 +355,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
 
         return self._decoded(X, initial_state, scores)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, over all rows of all sequences.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = NetworkEstimator.score
 
 
 def _rows_that_sum_to_one(rows: Array) -> Array:

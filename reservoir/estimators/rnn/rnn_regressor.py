@@ -272,21 +272,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
                 "(initial_state and return_state of predict)."
             )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, over all rows of all sequences.
-
-        With ``missing_targets="skip"`` rows whose target is NaN are skipped.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = NetworkEstimator.score
 
     def to_torch(self) -> Any:
         """Return the network as a torch module.
@@ -342,11 +328,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         )
         rnn.set_params(**params)
         return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 @forecaster_of.register

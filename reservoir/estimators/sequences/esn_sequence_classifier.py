@@ -189,16 +189,4 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         proba = probabilities(self._scores(sequences), self.temperature_)
         return self._as_given(proba, sequences)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, each sequence counted once.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = SequenceReadout.score

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
@@ -439,7 +439,18 @@ class SequenceReadout(Described, BaseEstimator):
             return self._own("predict", sequences)
         return self._targets.decode(self._scores(sequences))
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, or for labels the accuracy, each sequence counted once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
         sequences = self._read_again(X, y)
         truth = self._targets.truth(self, y, sequences)
         read = read_last_weights(sample_weight, sequences)
@@ -450,6 +461,7 @@ class SequenceReadout(Described, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.missing_values != "raise"
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 
