@@ -63,8 +63,8 @@ class FeatureLearner(SessionLearner):
         readout_targets = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
-        restored = restored_on_error(self, () if self.noise is None else ("noise",))
-        with restored, naming_columns(source, reader.sequence_column):
+        with restored_on_error(self), naming_columns(source, reader.sequence_column):
+            self.noise = copy.deepcopy(self.noise)
             if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()
             blocks = source.iter_features(

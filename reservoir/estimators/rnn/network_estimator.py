@@ -332,7 +332,24 @@ class NetworkEstimator(TimeSeriesEstimator):
         return sequences.restore(predictor.model.states(sequences, starts))
 
     def _description(self) -> dict[str, str]:
-        return _description_of(self)
+        n_weights = sum(array.size for array in self.params_.values())
+        network = f"{self.n_units} units, cell {self.cell!r}, {n_weights} weights, all trained"
+        epochs = "epoch" if self.n_iter_ == 1 else "epochs"
+        begun = f"init={self.init!r}"
+        if isinstance(self.init, str) and self.init == "auto" and getattr(self, "init_", None):
+            begun += f", which is {self.init_!r}"
+        found = {
+            "Network": network,
+            "Training": f"{self.n_iter_} {epochs} of {self.solver!r} from {begun}",
+        }
+        loss = self.network_.loss
+        if hasattr(self, "best_loss_"):
+            which = "of held-out rows" if self.early_stopping else "of training"
+            at = f"epoch {self.best_epoch_}" if self.best_epoch_ else "the start"
+            found["Loss"] = f"{self.best_loss_:.3g} ({loss}, {which}), at {at}"
+        elif self.loss_curve_:
+            found["Loss"] = f"{self.loss_curve_[-1]:.3g} ({loss}, of the last rows learned from)"
+        return found
 
 
 def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
@@ -354,26 +371,4 @@ def _results_of(done: Training) -> dict[str, Any]:
     }
     if done.validation_losses:
         found["validation_loss_curve_"] = list(done.validation_losses)
-    return found
-
-
-def _description_of(model: Any) -> dict[str, str]:
-    """Return cell, weights, and losses of a fitted estimator."""
-    n_weights = sum(array.size for array in model.params_.values())
-    network = f"{model.n_units} units, cell {model.cell!r}, {n_weights} weights, all trained"
-    epochs = "epoch" if model.n_iter_ == 1 else "epochs"
-    begun = f"init={model.init!r}"
-    if isinstance(model.init, str) and model.init == "auto" and getattr(model, "init_", None):
-        begun += f", which is {model.init_!r}"
-    found = {
-        "Network": network,
-        "Training": f"{model.n_iter_} {epochs} of {model.solver!r} from {begun}",
-    }
-    loss = model.network_.loss
-    if hasattr(model, "best_loss_"):
-        which = "of held-out rows" if model.early_stopping else "of training"
-        at = f"epoch {model.best_epoch_}" if model.best_epoch_ else "the start"
-        found["Loss"] = f"{model.best_loss_:.3g} ({loss}, {which}), at {at}"
-    elif model.loss_curve_:
-        found["Loss"] = f"{model.loss_curve_[-1]:.3g} ({loss}, of the last rows learned from)"
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -314,17 +315,13 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             n,
             symbol=symbol,
             state=state,
-            row_of=self._row_of,
+            row_of=partial(row_of_symbol, self._model),
             choices=read_allowed(allowed, self.classes_, symbol),
             temperature=temperature,
             generator=as_generator(random_state),
         )
         symbols = self.classes_[drawn]
         return (symbols, state) if return_state else symbols
-
-    def _row_of(self, symbol: int) -> Array:
-        """Return the input row of a class."""
-        return row_of_symbol(symbol, self._model.network, self._model.dtype)
 
     @property
     def forecast(self) -> Any:

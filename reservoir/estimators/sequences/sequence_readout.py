@@ -29,7 +29,6 @@ from reservoir.estimators.reporting import restored_on_error
 from reservoir.estimators.sequences.reservoir_features import (
     ReservoirFeatures,
     features_of,
-    memory_advice,
 )
 from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
 from reservoir.estimators.targets import TargetCoding
@@ -208,8 +207,7 @@ class SequenceReadout(Described, BaseEstimator):
         error = np.sqrt(np.min(self.alpha_scores_, axis=0))
         return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 
-    def _memory_advice(self) -> str:
-        return memory_advice(self)
+    _memory_advice = ReservoirFeatures._memory_advice
 
     def _check(self) -> None:
         """Raise if `readout` is not a scikit-learn estimator."""
