@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,7 @@ class TimeSeriesEstimator(BaseEstimator):
 
     _reader: DataReader
     _model: Any
+    classes_: Any  # of classifiers
 
     @abstractmethod
     def _coding(self) -> TargetCoding:
@@ -86,6 +88,55 @@ class TimeSeriesEstimator(BaseEstimator):
             require_pandas()
         setattr(self, CONFIG, {**getattr(self, CONFIG, {}), "predict": predict})
         return self
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Predict one row of outputs, or one label, for each row of X.
+
+        A trained network with ``target="last"`` predicts one for each sequence. The estimator is
+        not changed: the same call gives the same result. An echo state network with
+        ``feedback=True`` runs in closed loop, its outputs fed back.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the parameter of the estimator.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
+        state : array of the shape of `state_`, or one row per sequence
+            The state at the end of the run; only if `return_state`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is invalid, as in `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If ``initial_state="last"`` and the index shows that X does not begin right after
+            training; the run then starts from "steady".
+        """
+        return self._run_by(self._predicts_by, X, initial_state, return_state=return_state)
+
+    def _run_by(
+        self,
+        by: Callable[[], tuple[Any, Any]],
+        X: Any,
+        initial_state: Any,
+        *,
+        per_class: bool = False,
+        return_state: bool = False,
+    ) -> Any:
+        """Return outputs for X by a method such as `_predicts_by`."""
+        predictor = self._predictor()
+        if return_state:
+            self._check_steps("return_state=True")
+        names = np.asarray(self.classes_).tolist() if per_class else None
+        return predictor.predict(X, initial_state, *by(), names=names, return_state=return_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, or for labels the accuracy, over all rows of all sequences.

@@ -444,39 +444,6 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     def _coding(self) -> TargetCoding:
         return Numbers()
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Predict one row of outputs for each row of X.
-
-        The estimator is not changed: the same call gives the same result. An echo state network
-        with ``feedback=True`` runs in closed loop, its outputs fed back.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
-        state : array of the shape of `state_`, or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is invalid, as in `fit`.
-
-        Warns
-        -----
-        UserWarning
-            If ``initial_state="last"`` and the index shows that X does not begin right after
-            training; the run then starts from "steady".
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
     def forecast(
         self,
         n_steps: int,

@@ -172,39 +172,6 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
                 )
         super()._check(reader, data)
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Return one label per row of X, or per sequence with ``target="last"``.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        labels : array of shape (n_samples,), or sequences
-        state : array of shape (state_size,), or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Warns
-        -----
-        UserWarning
-            As `ESNRegressor.predict`.
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        if return_state:
-            self._check_steps("return_state=True")
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
-    def _decoded(
-        self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False
-    ) -> Any:
-        """Return the outputs after `decode`, with a column for each class."""
-        predictor, names = self._predictor(), np.asarray(self.classes_).tolist()
-        return predictor.predict(X, initial_state, decode, names=names, return_state=return_state)
-
     def _probabilities_by(self) -> tuple[Any, Any]:
         """Return a function from outputs to probabilities, and None for the default outputs."""
         return _rows_that_sum_to_one, None
@@ -227,10 +194,9 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         state : array of shape (state_size,), or one row per sequence
             The state at the end of the run; only if `return_state`.
         """
-        self._check_fitted()
-        if return_state:
-            self._check_steps("return_state=True")
-        return self._decoded(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
+        return self._run_by(
+            self._probabilities_by, X, initial_state, per_class=True, return_state=return_state
+        )
 
     @available_if(_has_probabilities)
     def sample(
@@ -344,13 +310,17 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
             For two classes the difference of their scores: positive means ``classes_[1]``.
         """
+        return self._run_by(self._scores_by, X, initial_state, per_class=True)
+
+    def _scores_by(self) -> tuple[Any, Any]:
+        """Return a function from outputs to scores, and None for the default outputs."""
 
         def scores(rows: Array) -> Array:
             if self.network_.output == "softmax":
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._decoded(X, initial_state, scores)
+        return scores, None
 
     score = NetworkEstimator.score
 

@@ -163,34 +163,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
         return new_model(self, reader, data, self.output, resolve_loss(self.output, self.loss))
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Predict one row of outputs per row of X, or per sequence with ``target="last"``.
-
-        The estimator is not changed: the same call gives the same result.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
-        state : array of shape (state_size,), or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Warns
-        -----
-        UserWarning
-            As `ESNRegressor.predict`.
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        if return_state:
-            self._check_steps("return_state=True")
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
     def forecast(
         self,
         n_steps: int,

@@ -53,8 +53,7 @@ def begin(classifier: Any, context: Any, initial_state: Any) -> tuple[int, Array
     start = predictor.starts(initial_state, sequences)[0]
     if len(rows) == 1:
         return int(symbols[-1]), start
-    before = Sequences((rows[:-1],), "table")
-    return int(symbols[-1]), predictor.run_over(before, [start])[1][0]
+    return int(symbols[-1]), predictor.state_after(rows[:-1], None, start)
 
 
 def _end_of_training(classifier: Any, initial_state: Any) -> tuple[int, Array]:
