@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -16,15 +15,10 @@ from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import reservoir_model
 from reservoir.estimators.parameters import attributes_of, documented, shared
 from reservoir.estimators.reading import DataReader, TrainingData
-from reservoir.estimators.targets import Labels
+from reservoir.estimators.targets import Labels, readout_has
 from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]
-
-
-def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
-    """Return a check that the readout, if one was given, has a method."""
-    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
 
 
 @saved
@@ -132,11 +126,6 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         -------
         self
         """
-        if self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
-                "receives one chunk at a time. Use fit, or class_weight=None."
-            )
         self._check_readout()
         return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
 
@@ -186,7 +175,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
             return lambda rows: rows, self.readout_.decision_function
         return lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows, None
 
-    @available_if(_readout_has("decision_function"))
+    @available_if(readout_has("decision_function"))
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the scores of the classes.
 
@@ -202,7 +191,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """
         return self._run_by(self._scores_by, X, initial_state, per_class=True)
 
-    @available_if(_readout_has("predict_proba"))
+    @available_if(readout_has("predict_proba"))
     def predict_proba(
         self, X: Any, *, initial_state: Any = None, return_state: bool = False
     ) -> Any:

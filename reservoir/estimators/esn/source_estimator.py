@@ -19,7 +19,7 @@ from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
 from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
-from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -444,76 +444,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     def _coding(self) -> TargetCoding:
         return Numbers()
 
-    def forecast(
-        self,
-        n_steps: int,
-        *,
-        context: Any = None,
-        exog: Any = None,
-        initial_state: Any = None,
-        return_state: bool = False,
-        clip: Any = False,
-    ) -> Any:
-        """Forecast by feeding outputs back as inputs.
-
-        The estimator must have been trained to predict its next input: ``y[t] == X[t+1]`` in the
-        first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
-        pairs); further columns are exogenous. For an echo state network with ``feedback=True`` all
-        columns of X are exogenous.
-
-        Parameters
-        ----------
-        n_steps : int
-            Rows to forecast.
-        context : array of shape (n_context, n_features), optional
-            Rows that warm the model up first, starting where `predict` would. Row 0 of the
-            forecast is then the prediction of `predict` for the last of them. Without context the
-            forecast continues from the end of training: row 0 is the step after the last target.
-            The columns of a DataFrame are matched by name, if X had names in fit.
-        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-            Exogenous inputs; row k is used together with the input that yields row k (with context:
-            row k + 1) of the forecast. Columns as in `context`.
-        initial_state : str or array, optional
-            As in `predict`; without context, by default, the state at the end of training.
-        return_state : bool, default=False
-        clip : bool, (low, high) or callable, default=False
-            True clips the outputs that are fed back to the range of the training targets, widened
-            by its own width on both sides. For an echo state network with ``bias="stable"`` the
-            range is the one that `certificate_` covers: the proof then also covers the reservoir in
-            the loop, since its state depends on its inputs only. A pair (low, high), of numbers or
-            arrays of shape (n_outputs,), is a range in the units of y. A function takes the outputs
-            of a step, of shape (n_outputs,) and in the units of y, and returns the values to feed
-            back instead, of the same shape: a threshold, for instance, or a projection. The rows
-            returned are the outputs before clipping. The loop as a whole may still oscillate, as a
-            signal generator must.
-
-        Returns
-        -------
-        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
-        state : array of the shape of `state_`
-            Only if `return_state`.
-
-        Raises
-        ------
-        ValueError
-            If the estimator was not trained in this way, shapes or names of columns do not match,
-            n_steps < 1, or `clip` is not a range, or returns another shape or numbers that are not
-            finite. For a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
-            which applies the scaler.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a row leaves the range of the training targets (over all calls of partial_fit) by
-            more than ten times its width, or the loop diverges; the rows after a divergence repeat
-            the last output before it. The message names the step; later rows are unreliable.
-        """
-        self._check_fitted()
-        rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
-        )
-        return (rows, state) if return_state else rows
-
+    forecast = ClosedLoop.forecast
     score = SourceEstimator.score
 
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._typing import Array
 from reservoir._validation import Sequences, advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -164,7 +163,8 @@ class NetworkEstimator(TimeSeriesEstimator):
                 rate = rate_of(self) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
             fitted = {"init_": start.name, **_results_of(done)}
-            self._publish(reader, model, data, washout_=_int64(task.skips), **fitted)
+            washout = np.array(task.skips, dtype=np.int64)
+            self._publish(reader, model, data, washout_=washout, **fitted)
         return self
 
     def _trained(
@@ -206,7 +206,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         """Return a model with the initial weights of online learning, and its fitted attributes."""
         self._check(reader, data)
         model, name = started_online(self, self._new_model(reader, data), data, given)
-        return model, {"init_": name, "washout_": _int64([model.progress.washout])}
+        washout = np.array([model.progress.washout], dtype=np.int64)
+        return model, {"init_": name, "washout_": washout}
 
     def _new_reader(self) -> DataReader:
         """Return a reader of X and y for the parameters."""
@@ -357,10 +358,6 @@ def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
     if not model.network.cell.causal:
         remedy = 'Use a cell without one, such as cell="lstm"; predict accepts whole recordings'
         raise_not_causal(cell, f"{what} needs states that do not depend on later rows", remedy)
-
-
-def _int64(numbers: list[int]) -> Array:
-    return np.array(numbers, dtype=np.int64)
 
 
 def _results_of(done: Training) -> dict[str, Any]:

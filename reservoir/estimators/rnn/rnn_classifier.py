@@ -149,11 +149,6 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         -------
         self
         """
-        if self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
-                "receives one chunk at a time. Use fit, or class_weight=None."
-            )
         return self._partial_fit(X, y, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
 from reservoir._validation import check_switch
-from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.parameters import attributes_of, documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -163,62 +163,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
         return new_model(self, reader, data, self.output, resolve_loss(self.output, self.loss))
 
-    def forecast(
-        self,
-        n_steps: int,
-        *,
-        context: Any = None,
-        exog: Any = None,
-        initial_state: Any = None,
-        return_state: bool = False,
-        clip: Any = False,
-    ) -> Any:
-        """Forecast by feeding outputs back as inputs; see `ESNRegressor.forecast`.
-
-        Parameters
-        ----------
-        n_steps : int
-            Rows to forecast.
-        context : array of shape (n_context, n_features), optional
-            Rows that warm the network up first; row 0 of the forecast is then the prediction of
-            `predict` for the last of them. Without context the forecast continues from the end of
-            training. Columns of DataFrames, here and in `exog`, are matched by name, if X had names
-            in fit.
-        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-        initial_state : str or array, optional
-        return_state : bool, default=False
-        clip : bool, (low, high) or callable, default=False
-            True clips the outputs that are fed back to the range of the training targets, widened
-            by its own width on both sides. A pair is a range in the units of y. A function takes
-            the outputs of a step, of shape (n_outputs,) and in the units of y, and returns the
-            values to feed back instead, of the same shape: a threshold, for instance. The rows
-            returned are the outputs before clipping.
-
-        Returns
-        -------
-        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
-        state : array of shape (state_size,)
-            Only if `return_state`.
-
-        Raises
-        ------
-        ValueError
-            If the network was not trained to predict its next input, its outputs are the
-            probabilities of ``output="softmax"``, shapes do not match, n_steps < 1, or `clip` is
-            not a range, or returns another shape or numbers that are not finite.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a row leaves the range of the training targets by more than ten times its width, or
-            the loop diverges; the message names the step.
-        """
-        self._check_fitted()
-        rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
-        )
-        return (rows, state) if return_state else rows
-
     def _check_loop(self) -> None:
         """Check that the outputs of the network can be fed back as its next inputs."""
         self._check_steps("forecast")
@@ -244,6 +188,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
                 "(initial_state and return_state of predict)."
             )
 
+    forecast = ClosedLoop.forecast
     score = NetworkEstimator.score
 
     def to_torch(self) -> Any:

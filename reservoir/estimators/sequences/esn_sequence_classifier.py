@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -17,15 +16,10 @@ from reservoir._validation import caller_level
 from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
 from reservoir.estimators.sequences.sequence_readout import SequenceReadout, UniqueSequences
-from reservoir.estimators.targets import Labels
+from reservoir.estimators.targets import Labels, readout_has
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
-
-
-def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
-    """Return the check that a `readout`, if given, has a method."""
-    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
 
 
 @saved
@@ -146,7 +140,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
                 stacklevel=caller_level(),
             )
 
-    @available_if(_readout_has("decision_function"))
+    @available_if(readout_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes.
 
@@ -167,7 +161,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         scores = self._scores(sequences)
         return self._as_given(scores[:, 0] if scores.shape[1] == 1 else scores, sequences)
 
-    @available_if(_readout_has("predict_proba"))
+    @available_if(readout_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
