@@ -460,9 +460,4 @@ class DrivenParameters:
 
 
 #: The parameters that estimators list: ``alpha: Any = shared.alpha``.
-shared = Shared(
-    ReservoirParameters,
-    DrivenParameters,
-    ReadoutParameters,
-    CommonParameters,
-)
+shared = Shared(ReservoirParameters, DrivenParameters, ReadoutParameters, CommonParameters)

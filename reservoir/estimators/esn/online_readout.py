@@ -130,11 +130,8 @@ class FeatureLearner(SessionLearner):
         if not complete:
             self.readout.separate()
         one = copy.copy(estimator._model)
-        one.readout, one.noise_generator, one.state = (
-            self.readout.readout(),
-            self.noise,
-            estimator.state_,
-        )
+        one.noise_generator, one.state = self.noise, estimator.state_
+        one.readout = self.readout.readout()
         one.readout.settings = ReadoutSettings()
         estimator._model = one
 

@@ -147,9 +147,9 @@ class ClosedLoop:
         ------
         ValueError
             If the estimator was not trained in this way, its outputs are the probabilities of
-            ``output="softmax"``, shapes or names of columns do not match, n_steps < 1, or `clip` is not a range, or returns another shape or numbers that are not
-            finite. For a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
-            which applies the scaler.
+            ``output="softmax"``, shapes or names of columns do not match, n_steps < 1, or `clip` is
+            not a range, or returns another shape or numbers that are not finite. For a pipeline
+            with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which applies the scaler.
 
         Warns
         -----

@@ -9,12 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators.parameters import (
-    CommonParameters,
-    Shared,
-    one_of,
-    parameter,
-)
+from reservoir.estimators.parameters import CommonParameters, Shared, one_of, parameter
 from reservoir.estimators.parameters import shared as common
 from reservoir.training.hessian_free import HessianFree
 from reservoir.training.initializers import INITIALIZERS
@@ -329,8 +324,4 @@ class NetworkRunParameters:
 
 
 #: The parameters that trained networks share, from these groups.
-shared = Shared(
-    NetworkParameters,
-    NetworkRunParameters,
-    CommonParameters,
-)
+shared = Shared(NetworkParameters, NetworkRunParameters, CommonParameters)

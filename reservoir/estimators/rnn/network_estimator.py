@@ -12,11 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._validation import Sequences, advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
-from reservoir.estimators.rnn.network_model import (
-    NetworkModel,
-    NetworkPredictor,
-    raise_not_causal,
-)
+from reservoir.estimators.rnn.network_model import NetworkModel, NetworkPredictor, raise_not_causal
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
     check_online,

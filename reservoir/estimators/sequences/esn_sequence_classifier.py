@@ -156,10 +156,10 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
             fit.
         """
         sequences = self._read_again(X)
-        if hasattr(self, "readout_"):
-            return self._as_given(self._own("decision_function", sequences), sequences)
-        scores = self._scores(sequences)
-        return self._as_given(scores[:, 0] if scores.shape[1] == 1 else scores, sequences)
+        values = self._values(
+            "decision_function", sequences, lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows
+        )
+        return self._as_given(values, sequences)
 
     @available_if(readout_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
@@ -178,9 +178,9 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
             Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
-        if hasattr(self, "readout_"):
-            return self._as_given(self._own("predict_proba", sequences), sequences)
-        proba = probabilities(self._scores(sequences), self.temperature_)
-        return self._as_given(proba, sequences)
+        values = self._values(
+            "predict_proba", sequences, lambda rows: probabilities(rows, self.temperature_)
+        )
+        return self._as_given(values, sequences)
 
     score = SequenceReadout.score

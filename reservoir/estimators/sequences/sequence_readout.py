@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,10 +26,7 @@ from reservoir._validation.arrays import joined, together
 from reservoir.estimators.describe import Described, listed, words_for_penalty
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reporting import restored_on_error
-from reservoir.estimators.sequences.reservoir_features import (
-    ReservoirFeatures,
-    features_of,
-)
+from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
 from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
 from reservoir.estimators.targets import TargetCoding
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
@@ -405,8 +402,12 @@ class SequenceReadout(Described, BaseEstimator):
             )
         return scores
 
-    def _own(self, method: str, sequences: Sequences) -> Any:
-        """Return the result of a method of the user's readout for each sequence."""
+    def _values(
+        self, method: str, sequences: Sequences, of_scores: Callable[[Array], Array]
+    ) -> Any:
+        """Return a value for each sequence: of the scores, or of a method of the user's readout."""
+        if not hasattr(self, "readout_"):
+            return of_scores(self._scores(sequences))
         table = self.features_.transform_sequences(sequences)
         return getattr(self.readout_, method)(self._standardised(table))
 
@@ -430,12 +431,8 @@ class SequenceReadout(Described, BaseEstimator):
             Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
-        return self._as_given(self._predictions(sequences), sequences)
-
-    def _predictions(self, sequences: Sequences) -> Array:
-        if hasattr(self, "readout_"):
-            return self._own("predict", sequences)
-        return self._targets.decode(self._scores(sequences))
+        values = self._values("predict", sequences, self._targets.decode)
+        return self._as_given(values, sequences)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, or for labels the accuracy, each sequence counted once.
@@ -453,7 +450,8 @@ class SequenceReadout(Described, BaseEstimator):
         truth = self._targets.truth(self, y, sequences)
         read = read_last_weights(sample_weight, sequences)
         weights = None if read is None else np.concatenate(read)
-        return self._targets.score(truth, self._predictions(sequences), weights)
+        predicted = self._values("predict", sequences, self._targets.decode)
+        return self._targets.score(truth, predicted, weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
