@@ -63,15 +63,11 @@ FIELDS = {
         weights: str; spectral_radius: None | number; leak_rate, input_scaling: numbers
         activation: str | Activation; bias: str | numbers
     """,
-    "SequenceParameters": """
-        initial_state: str | numbers; sequence_column: column; dtype: str | dtype
+    "CommonParameters": """
+        initial_state: str | numbers; sequence_column, time_column: column; dtype: str | dtype
+        time_step: str | number; random_state: seed; include_input: bool; verbose: switch
+        class_weight: None | str | dict[any, number]; missing_targets: str
     """,
-    "TimeParameters": "time_column: column; time_step: str | number",
-    "DrawnParameters": "random_state: seed",
-    "InputParameters": "include_input: bool",
-    "LearnerParameters": "verbose: switch",
-    "TargetParameters": "missing_targets: str",
-    "LabelParameters": "class_weight: None | str | dict[any, number]",
     "DrivenParameters": """
         augment: None | str; feedback: bool; feedback_scaling: numbers; noise: number
     """,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -44,7 +44,10 @@ class Described:
         return described_html(self, lambda: table_of(self._description()))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return with_html(self, super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
+        bundle: dict[str, str] = BaseEstimator._repr_mimebundle_(self, **kwargs)
+        if "text/html" in bundle:  # unless scikit-learn's `display` is "text"
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
 
 def described_html(estimator: Any, details: Callable[[], str]) -> str:
@@ -65,13 +68,6 @@ def table_of(description: Mapping[str, str]) -> str:
         for part, words in description.items()
     )
     return f"<table><tbody>{rows}</tbody></table>" if rows else ""
-
-
-def with_html(estimator: Any, bundle: dict[str, str]) -> dict[str, str]:
-    """Return the MIME bundle for Jupyter, with the description in its HTML."""
-    if "text/html" in bundle:  # unless scikit-learn's `display` is "text"
-        bundle["text/html"] = estimator._repr_html_inner()
-    return bundle
 
 
 def description_of_reservoir(

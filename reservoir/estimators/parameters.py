@@ -63,27 +63,6 @@ def parameter(
     return field(default=default, metadata=about, **options)
 
 
-def changed(
-    cls: type,
-    name: str,
-    *,
-    default: Any = MISSING,
-    kind: str = "",
-    text: str = "",
-    more: str = "",
-) -> Any:
-    """Return a parameter of `cls` with another default, kind or text, or with more text."""
-    old = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
-    return parameter(
-        old.default if default is MISSING else default,
-        kind or old.metadata["kind"],
-        "\n".join(part for part in (text or old.metadata["text"], inspect.cleandoc(more)) if part),
-        old.metadata["check"],
-        group=old.metadata["group"] or cls.__name__,
-        kw_only=old.kw_only,
-    )
-
-
 class Shared:
     """Parameters by name, from the groups that define them.
 
@@ -101,12 +80,31 @@ class Shared:
         """Return a parameter unchanged."""
         return self.but(name)
 
-    def but(self, name: str, **changes: Any) -> Any:
-        """Return a parameter with changes, the arguments of `changed`."""
+    def but(
+        self,
+        name: str,
+        *,
+        default: Any = MISSING,
+        kind: str = "",
+        text: str = "",
+        more: str = "",
+    ) -> Any:
+        """Return a parameter with another default, kind or text, or with more text."""
         for group in self._groups:
             if name in group.__dataclass_fields__:  # type: ignore[attr-defined]
-                return changed(group, name, **changes)
-        raise AttributeError(f"no group of parameters has {name!r}")
+                break
+        else:
+            raise AttributeError(f"no group of parameters has {name!r}")
+        old = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+        about = old.metadata
+        return parameter(
+            old.default if default is MISSING else default,
+            kind or about["kind"],
+            "\n".join(part for part in (text or about["text"], inspect.cleandoc(more)) if part),
+            about["check"],
+            group=about["group"] or group.__name__,
+            kw_only=old.kw_only,
+        )
 
 
 def check_parameters(estimator: Any) -> None:
@@ -131,6 +129,11 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
         return cls
 
     return fill
+
+
+def attributes_of(cls: type) -> str:
+    """Return the entries of the fitted attributes in a docstring, of which they are the end."""
+    return inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2]
 
 
 def _entry(each: Any) -> str:
@@ -239,9 +242,17 @@ class ReservoirParameters:
     )
 
 
+def check_time_step(name: str, value: Any) -> None:
+    """Check that a time step is a positive number or "auto"."""
+    if isinstance(value, str):
+        check_choice(name, value, ("auto",))
+    else:
+        check_number(name, value, low=0.0, low_open=True)
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class SequenceParameters:
-    """Parameters of every estimator of sequences."""
+class CommonParameters:
+    """Parameters of data, of random numbers and of reports, which most estimators have."""
 
     initial_state: Any = parameter(
         "last",
@@ -266,20 +277,6 @@ class SequenceParameters:
         '{"float64", "float32"}',
         """Precision of states and outputs. Gram matrices are float64 in either case.""",
     )
-
-
-def check_time_step(name: str, value: Any) -> None:
-    """Check that a time step is a positive number or "auto"."""
-    if isinstance(value, str):
-        check_choice(name, value, ("auto",))
-    else:
-        check_number(name, value, low=0.0, low_open=True)
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class TimeParameters:
-    """Parameters of every estimator that supports irregular times of measurement."""
-
     time_column: Any = parameter(
         None,
         "int or str",
@@ -296,67 +293,35 @@ class TimeParameters:
         the median in fit.""",
         check_time_step,
     )
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class DrawnParameters:
-    """Parameters of every estimator that draws weights."""
-
     random_state: Any = parameter(
         None,
         "int, Generator, RandomState or None",
         """Seed of all weights, and of all else that is random: noise, the order of sequences,
         held-out rows.""",
     )
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class InputParameters:
-    """Parameters of every estimator with a readout of states."""
-
     include_input: bool = parameter(
         True,
         "bool",
         """Whether the readout receives the input in addition to the states.""",
         check_switch,
     )
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class LearnerParameters:
-    """Parameters of every estimator that learns outputs."""
-
     verbose: int = parameter(
         0,
         "int",
         """1 shows a progress line.""",
         natural_or_switch,
     )
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class LabelParameters:
-    """Parameters of every classifier."""
-
     class_weight: Any = parameter(
         None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
     )
-
-
-def _check_solver(name: str, value: Any) -> None:
-    check_choice(name, value, ("auto", *SOLVERS))
-
-
-def _check_selection(name: str, value: Any) -> None:
-    check_choice(name, value, ("auto", *SELECTIONS))
-
-
-def _check_n_jobs(name: str, value: Any) -> None:
-    check_n_jobs(value)
-
-
-def _check_augment(name: str, value: Any) -> None:
-    check_augment(value)
+    missing_targets: str = parameter(
+        "raise",
+        '{"raise", "skip"}',
+        """Handling of rows with NaN in y. "raise": an error; "skip": they update the states, but
+        are excluded from the fit, from `score` and from `reservoir.model_selection.washout_scorer`.
+        The scorers of scikit-learn (``scoring="r2"``) always reject them.""",
+        one_of("raise", "skip"),
+    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -389,7 +354,7 @@ class ReadoutParameters:
         dynamical systems: one-step errors and closed loops then gain many digits. With noise,
         including that of measurements or of single precision, it fits the noise: larger ones
         generalise. Chunks of partial_fit use the solver of the first. Unused with `readout`.""",
-        _check_solver,
+        lambda name, value: check_choice(name, value, ("auto", *SOLVERS)),
     )
     alpha_selection: str = parameter(
         "auto",
@@ -410,7 +375,7 @@ class ReadoutParameters:
         and "forecast"; with the others the result does not depend on how the rows are split into
         chunks. Several outputs count in units of the variance of their targets, classes equally. A
         session keeps the penalty that it began with.""",
-        _check_selection,
+        lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
         False,
@@ -452,7 +417,7 @@ class ReadoutParameters:
         None,
         "int",
         """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
-        _check_n_jobs,
+        lambda name, value: check_n_jobs(value),
     )
 
 
@@ -471,7 +436,7 @@ class DrivenParameters:
         data", Chaos 27, 121102, 2017). A function receives states, (n_rows, n_units), and returns
         an array of any width with one row for each, which must not depend on the other rows. Inputs
         (`include_input`) come after these columns.""",
-        _check_augment,
+        lambda name, value: check_augment(value),
     )
     feedback: bool = parameter(
         False,
@@ -494,30 +459,5 @@ class DrivenParameters:
     )
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class TargetParameters:
-    """Parameters of every regressor over features."""
-
-    missing_targets: str = parameter(
-        "raise",
-        '{"raise", "skip"}',
-        """Handling of rows with NaN in y. "raise": an error; "skip": they update the states, but
-        are excluded from the fit, from `score` and from `reservoir.model_selection.washout_scorer`.
-        The scorers of scikit-learn (``scoring="r2"``) always reject them.""",
-        one_of("raise", "skip"),
-    )
-
-
 #: The parameters that estimators list: ``alpha: Any = shared.alpha``.
-shared = Shared(
-    ReservoirParameters,
-    TimeParameters,
-    DrawnParameters,
-    DrivenParameters,
-    InputParameters,
-    ReadoutParameters,
-    SequenceParameters,
-    LearnerParameters,
-    LabelParameters,
-    TargetParameters,
-)
+shared = Shared(ReservoirParameters, DrivenParameters, ReadoutParameters, CommonParameters)

@@ -145,6 +145,12 @@ class DataReader:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any, *, first: bool, **options: Any
     ) -> TrainingData:
         """Return the data of one call of partial_fit."""
+        by_class = getattr(estimator, "class_weight", None)
+        if by_class is not None:
+            raise ValueError(
+                f"class_weight={by_class!r} is not supported by partial_fit, which receives one "
+                "chunk at a time. Use fit, or class_weight=None."
+            )
         if first:
             sequences, columns = self.first_inputs(estimator, X, y)
             targets = self.first_outputs(estimator, y, sequences, **options)

@@ -6,9 +6,8 @@ Progress is a bar if tqdm is installed, else lines to the logger "reservoir".
 from __future__ import annotations
 
 import contextlib
-import copy
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reservoir._validation import raise_naming
@@ -17,20 +16,14 @@ _LOGGER = logging.getLogger("reservoir")
 
 
 @contextlib.contextmanager
-def restored_on_error(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
+def restored_on_error(estimator: Any) -> Iterator[None]:
     """Restore the attributes of an estimator if the enclosed block raises.
 
-    Attributes named in `changed_in_place` are replaced by copies, which may be changed: the result
-    of their method `draft` if they have one, else deep copies. The estimator's `_memory_advice` is
+    Objects in its attributes must not be changed in the block. The estimator's `_memory_advice` is
     added to the message of a MemoryError.
     """
     before = dict(vars(estimator))
     try:
-        for name in changed_in_place:
-            if name in before:
-                value = before[name]
-                draft = value.draft() if hasattr(value, "draft") else copy.deepcopy(value)
-                setattr(estimator, name, draft)
         yield
     except BaseException as error:
         estimator.__dict__.clear()

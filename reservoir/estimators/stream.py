@@ -162,9 +162,6 @@ class Stream:
         """Return a deep copy: a shallow one would learn together with this session."""
         return copy.deepcopy(self)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     # ------------------------------------------------------------------ predicting
 
     def predict(self, chunk: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,11 @@ class Labels(TargetCoding):
     def score(y: Any, predicted: Any, sample_weight: Any) -> float:
         """Return the accuracy."""
         return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+
+def readout_has(method: str) -> Callable[[Any], bool]:
+    """Return a check that the `readout` of a classifier, if one was given, has a method."""
+    return lambda classifier: classifier.readout is None or hasattr(classifier.readout, method)
 
 
 def _check_classes(classes: Array, *, in_chunks: bool) -> Array:

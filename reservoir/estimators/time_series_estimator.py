@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._typing import Array
 from reservoir._validation import check_choice
-from reservoir.estimators.describe import described_html, table_of, with_html
-from reservoir.estimators.reading import CONFIG, require_pandas
+from reservoir.estimators.describe import Described
+from reservoir.estimators.reading import CONFIG, DataReader, require_pandas
 from reservoir.estimators.stream import Stream
+from reservoir.estimators.targets import TargetCoding
 
 _Self = TypeVar("_Self", bound="TimeSeriesEstimator")
 
 
 class TimeSeriesEstimator(BaseEstimator):
-    """An estimator whose rows are time steps."""
+    """An estimator whose rows are time steps.
+
+    When it is fitted, `_reader` reads X and y, and `_model` contains what was learned from them.
+    """
+
+    _reader: DataReader
+    _model: Any
+    classes_: Any  # of classifiers
+
+    @abstractmethod
+    def _coding(self) -> TargetCoding:
+        """Return the coding of the targets."""
+
+    @abstractmethod
+    def _predictor(self) -> Any:
+        """Return the fitted model, ready to run."""
 
     def set_output(self: _Self, *, predict: str | None = None) -> _Self:
         """Set the container of the results of `predict` and `forecast`.
@@ -70,6 +89,80 @@ class TimeSeriesEstimator(BaseEstimator):
         setattr(self, CONFIG, {**getattr(self, CONFIG, {}), "predict": predict})
         return self
 
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Predict one row of outputs, or one label, for each row of X.
+
+        A trained network with ``target="last"`` predicts one for each sequence. The estimator is
+        not changed: the same call gives the same result. An echo state network with
+        ``feedback=True`` runs in closed loop, its outputs fed back.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the parameter of the estimator.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
+        state : array of the shape of `state_`, or one row per sequence
+            The state at the end of the run; only if `return_state`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is invalid, as in `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If ``initial_state="last"`` and the index shows that X does not begin right after
+            training; the run then starts from "steady".
+        """
+        return self._run_by(self._predicts_by, X, initial_state, return_state=return_state)
+
+    def _run_by(
+        self,
+        by: Callable[[], tuple[Any, Any]],
+        X: Any,
+        initial_state: Any,
+        *,
+        per_class: bool = False,
+        return_state: bool = False,
+    ) -> Any:
+        """Return outputs for X by a method such as `_predicts_by`."""
+        predictor = self._predictor()
+        if return_state:
+            self._check_steps("return_state=True")
+        names = np.asarray(self.classes_).tolist() if per_class else None
+        return predictor.predict(X, initial_state, *by(), names=names, return_state=return_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, or for labels the accuracy, over all rows of all sequences.
+
+        With ``missing_targets="skip"`` rows whose target is missing are skipped. (The scorers of
+        scikit-learn cannot skip them: use `reservoir.model_selection.washout_scorer` instead.)
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. If X has lost its index, as after a scaler in a pipeline, the index of y
+            shows whether the rows follow those of training (``initial_state="last"``).
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If the index of y does not match that of X, or no row has a target.
+        """
+        skip = getattr(self, "missing_targets", "raise") == "skip"
+        score: float = self._predictor().score(X, y, sample_weight, skip_missing=skip)
+        return score
+
     def stream(
         self,
         initial_state: Any = "last",
@@ -103,19 +196,31 @@ class TimeSeriesEstimator(BaseEstimator):
     def _check_steps(self, what: str) -> None:
         """Raise if the estimator has no states row by row, which `what` needs."""
 
+    def _check_same_outputs(self, targets: list[Array]) -> None:
+        """Check that a chunk has as many outputs as the earlier ones."""
+        n_outputs = targets[0].shape[1]
+        if n_outputs != self._model.n_outputs:
+            raise ValueError(
+                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
+            )
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether the estimator has seen no data yet."""
+        return "_model" not in vars(self)
+
+    def _predicts_by(self) -> tuple[Any, Any]:
+        """Return the decoder of outputs, and the function for the outputs (None: the default)."""
+        return self._reader.targets.decode, None
+
     # ------------------------------------------------------------------ in a notebook
 
-    def _description(self) -> Mapping[str, str]:
-        """Return short descriptions of the parts of the fitted estimator, by name."""
-        return {}
-
-    def _repr_html_inner(self) -> str:
-        return described_html(self, lambda: table_of(self._description()))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return with_html(self, super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
+    _description = Described._description
+    _repr_html_inner = Described._repr_html_inner
+    _repr_mimebundle_ = Described._repr_mimebundle_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags

@@ -45,8 +45,8 @@ def round_trip(value):
     kept, stream = Written({}, {}, {}), io.BytesIO()
     header = json.dumps(encode(value, "part", kept))
     np.savez(stream, header=np.array(header), **kept.arrays)
-    with Archive(stream) as archive:
-        return decode(archive.header, Read(archive, [], []))
+    archive = Archive(stream)
+    return decode(archive.header, Read(archive, [], []))
 
 
 def array_mutants(arrays, rng):

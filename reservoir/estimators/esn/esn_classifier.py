@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
-from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import reservoir_model
-from reservoir.estimators.parameters import documented, shared
+from reservoir.estimators.parameters import attributes_of, documented, shared
 from reservoir.estimators.reading import DataReader, TrainingData
-from reservoir.estimators.targets import Labels
+from reservoir.estimators.targets import Labels, readout_has
 from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]
 
 
-def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
-    """Return a check that the readout, if one was given, has a method."""
-    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
-
-
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SourceEstimator))
 @dataclass(eq=False, repr=False)
 class ESNClassifier(ClassifierMixin, SourceEstimator):
     """Echo state network that predicts one label per time step.
@@ -134,11 +126,6 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         -------
         self
         """
-        if self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
-                "receives one chunk at a time. Use fit, or class_weight=None."
-            )
         self._check_readout()
         return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
 
@@ -182,49 +169,13 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         # files of earlier versions have no temperature: it was 1 then
         return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
 
-    def _run_method(
-        self, method: str, X: Any, initial_state: Any, *, return_state: bool = False
-    ) -> Any:
-        """Return the result of a method for every row, from the built-in or a custom readout."""
-        predictor = self._predictor()
-        options: dict[str, Any] = {
-            "names": None if method == "predict" else np.asarray(self.classes_).tolist(),
-            "return_state": return_state,
-        }
+    def _scores_by(self) -> tuple[Any, Any]:
+        """Return a function from outputs to scores, and one for the outputs, or None."""
         if hasattr(self, "readout_"):
-            own = getattr(self.readout_, method)
-            return predictor.predict(X, initial_state, lambda rows: rows, own, **options)
-        from_scores = {
-            "predict": self._reader.targets.decode,
-            "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
-            "predict_proba": self._probabilities_by()[0],
-        }
-        return predictor.predict(X, initial_state, from_scores[method], **options)
+            return lambda rows: rows, self.readout_.decision_function
+        return lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows, None
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Return one label per row of X.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        labels : array of shape (n_samples,), or sequences
-        state : array of shape (n_units [+ n_outputs],), or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Warns
-        -----
-        UserWarning
-            As `ESNRegressor.predict`.
-        """
-        return self._run_method("predict", X, initial_state, return_state=return_state)
-
-    @available_if(_readout_has("decision_function"))
+    @available_if(readout_has("decision_function"))
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the scores of the classes.
 
@@ -238,9 +189,9 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
             For two classes positive means ``classes_[1]``.
         """
-        return self._run_method("decision_function", X, initial_state)
+        return self._run_by(self._scores_by, X, initial_state, per_class=True)
 
-    @available_if(_readout_has("predict_proba"))
+    @available_if(readout_has("predict_proba"))
     def predict_proba(
         self, X: Any, *, initial_state: Any = None, return_state: bool = False
     ) -> Any:
@@ -260,18 +211,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
             The state at the end of the run; only if `return_state`.
         """
-        return self._run_method("predict_proba", X, initial_state, return_state=return_state)
+        return self._run_by(
+            self._probabilities_by, X, initial_state, per_class=True, return_state=return_state
+        )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, over all rows of all sequences.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = SourceEstimator.score

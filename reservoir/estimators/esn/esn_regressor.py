@@ -7,11 +7,10 @@ from typing import Any
 
 from reservoir._saving import saved
 from reservoir._validation import check_count
-from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn.readout_model import ReadoutModel
-from reservoir.estimators.esn.source_estimator import SourceRegressor
+from reservoir.estimators.esn.source_estimator import SourceEstimator, SourceRegressor
 from reservoir.estimators.esn.sources import reservoir_model
-from reservoir.estimators.parameters import documented, parameter, shared
+from reservoir.estimators.parameters import attributes_of, documented, parameter, shared
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, rnn_from_esn
 
@@ -19,7 +18,7 @@ __all__ = ["ESNRegressor"]
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SourceEstimator))
 @dataclass(eq=False, repr=False)
 class ESNRegressor(SourceRegressor):
     """Echo state network: a fixed random reservoir with a ridge readout.

@@ -63,8 +63,8 @@ class FeatureLearner(SessionLearner):
         readout_targets = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
-        restored = restored_on_error(self, () if self.noise is None else ("noise",))
-        with restored, naming_columns(source, reader.sequence_column):
+        with restored_on_error(self), naming_columns(source, reader.sequence_column):
+            self.noise = copy.deepcopy(self.noise)
             if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()
             blocks = source.iter_features(
@@ -130,11 +130,8 @@ class FeatureLearner(SessionLearner):
         if not complete:
             self.readout.separate()
         one = copy.copy(estimator._model)
-        one.readout, one.noise_generator, one.state = (
-            self.readout.readout(),
-            self.noise,
-            estimator.state_,
-        )
+        one.noise_generator, one.state = self.noise, estimator.state_
+        one.readout = self.readout.readout()
         one.readout.settings = ReadoutSettings()
         estimator._model = one
 

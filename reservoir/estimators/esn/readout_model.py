@@ -38,7 +38,7 @@ from reservoir.estimators.esn.readout_training import (
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
 from reservoir.estimators.progress import Progress, StateShape, warn_of_leaving
 from reservoir.estimators.reading import TrainingData, timed_starts
-from reservoir.loops.loop_by_loop import run_one_by_one, states_before
+from reservoir.loops.loop_by_loop import run_one_by_one
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts.contract import Readout
 from reservoir.readouts.selection import FreeRuns
@@ -399,10 +399,10 @@ class ReadoutPredictor(Predictor):
 
     # ------------------------------------------------------------------ over rows
 
-    def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
+    def starts(self, spec: Any, sequences: Sequences, *, anew: bool = False) -> list[Array]:
         """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
-        return self.model.initial_states(spec, sequences, self.end)
+        return self.model.initial_states(spec, sequences, None if anew else self.end)
 
     def run_over(
         self,
@@ -482,26 +482,6 @@ class ReadoutPredictor(Predictor):
         )
         return None if path is None else self.model.of_outputs(path)
 
-    def states_at(
-        self,
-        places: Sequence[tuple[int, int]],
-        sequences: Sequences,
-        targets: Sequence[Array] | None = None,
-        *,
-        anew: bool = True,
-    ) -> list[Array]:
-        """Return the state before each (sequence, row) of a teacher-forced run.
-
-        By default runs start as in training, otherwise as in `predict`.
-        """
-        if anew:
-            starts = self.model.initial_states(self.estimator.initial_state, sequences)
-        else:
-            starts = self.starts(None, sequences)
-
-        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
-            teacher = None if targets is None else targets[i][begin:end]
-            rows = sequences.arrays[i][begin:end]
-            return state_after(self.source, rows, teacher, state, engine=self.model.engine)
-
-        return states_before(places, starts, warm_up)
+    def state_after(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        """Return the state after rows of a teacher-forced run."""
+        return state_after(self.source, rows, targets, state, engine=self.model.engine)

@@ -245,11 +245,8 @@ class _Direct:
         """Pass on the rows of a block after the washout; the readout may overwrite them."""
         for part, low, high in _parts(sequence, start, len(features)):
             weights = None if sequence.weights is None else sequence.weights[low:high]
-            rows, numbers = (
-                features[low - start : high - start],
-                np.arange(low, high) + sequence.number,
-            )
-            self._pass_on(part, numbers, rows, sequence.Y[low:high], weights)
+            rows, numbers = features[low - start : high - start], np.arange(low, high)
+            self._pass_on(part, numbers + sequence.number, rows, sequence.Y[low:high], weights)
 
     def _pass_on(
         self, part: int, numbers: Array, features: Array, targets: Array, weights: Array | None
@@ -442,6 +439,7 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
 
 
 _NO_BETTER = 1.2  # of the targets' variance; above 1, since the expected error is an estimate
+_CHOOSE = "Let the data choose, " + code('alpha = "auto"')
 _FEW = (0.8, 1.25)  # rows per column, between which a small penalty leads to large errors
 
 
@@ -464,7 +462,7 @@ def few_rows(
         f"The readout has {now.columns} columns, {share * now.rows:.0f} effective rows, and "
         f"the single penalty alpha={now.alpha:g}: with about as many rows as columns it fits "
         "noise, and errors on new rows are at their largest. "
-        f"{_let_the_data_choose()}, or take many more rows than columns."
+        f"{_CHOOSE}, or take many more rows than columns."
     )
 
 
@@ -481,11 +479,6 @@ def columns_apart(readout: Readout, source: FeatureSource) -> str | None:
         "is chosen lose the small ones in rounding errors. Scale X (StandardScaler), or use "
         'solver="qr".'
     )
-
-
-def _let_the_data_choose() -> str:
-    chosen = code('alpha = "auto"')
-    return f"Let the data choose, {chosen}"
 
 
 def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
@@ -508,7 +501,7 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
         f"The readout remembers about {now.remembered:.0f} rows for {now.columns} columns, under "
         f"the single penalty alpha={now.alpha:g}, and by its training error it will predict new "
         "rows worse than their mean. "
-        f"{_let_the_data_choose()}, take fewer units, or forget more slowly."
+        f"{_CHOOSE}, take fewer units, or forget more slowly."
     )
 
 

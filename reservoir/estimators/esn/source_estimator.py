@@ -13,14 +13,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._typing import Array
 from reservoir._validation import advising, check_choice
 from reservoir.estimators.describe import description_of_readout, description_of_reservoir
 from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
 from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
-from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -40,16 +39,55 @@ class SourceEstimator(TimeSeriesEstimator):
     The fitted state is in two objects: `_reader` reads X and y, and `_model` contains what was
     learned from them. All fitted attributes are set from these two, at the end of a successful
     call.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
+        Weights of the built-in readout: states first, then inputs. With `augment` the first n_units
+        weights are replaced by those of the augmented states. With `n_lags`, of `ESNRegressor`, the
+        weights of older rows follow those of the present input, n_features for each, the latest row
+        first.
+    intercept_ : float or array of shape (n_outputs,)
+    alpha_ : float or array of shape (n_outputs,)
+        The penalty used.
+    alphas_ : array of shape (n_alphas,)
+        The penalties that were tried, unless `alpha` is a number.
+    alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
+        Mean squared error on held-out rows that `alpha_selection` expects for each penalty. With
+        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
+        the steps of a closed loop, the median over loops; the error of a step is limited to the
+        range from 1e-9 to 1.
+    alpha_selection_ : str
+        The selection rule used; for "auto" the rule that it resolved to.
+    training_error_ : array of shape (n_outputs,)
+        Root mean squared error of each output over the fitted rows; for a classifier the error of
+        its scores, whose targets are 1 and -1. With ``solver="cholesky"`` an error below some 1e-8
+        of the targets' standard deviation cannot be distinguished from 0. `session.learn` does not
+        change it.
+    readout_ : estimator
+        The fitted `readout`, if one was given.
+    reservoir_ : reservoir.dynamics.Reservoir
+    certificate_ : reservoir.stability.Certificate
+        With ``bias="stable"``: the proved property, and the range of inputs that it covers.
+    washout_ : array of shape (n_sequences,)
+        Rows at the start of each sequence that fit excluded.
+    state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
+        The state at the end of training (of its last sequence), then, with feedback, the last
+        target. With a `time_column` (n_units + 1,): then the time of the last row, in steps since
+        the first of fit. With `n_lags`, of `ESNRegressor`, the last ``(n_lags - 1) * skip`` rows of
+        X come first, the oldest first.
+    time_step_ : float or None
+        The gap for which `leak_rate` is given; None without a `time_column`.
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
     """
 
-    _reader: DataReader
     _model: ReadoutModel
     _grows_with: tuple[str, ...] = ()  # parameters that the number of features grows with
     noise = 0.0  # a parameter of the subclasses whose states can be noisy
-
-    @abstractmethod
-    def _coding(self) -> TargetCoding:
-        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
@@ -270,14 +308,6 @@ class SourceEstimator(TimeSeriesEstimator):
         self._model.warn_of_range(data.sequences)
         self._check_same_outputs(data.targets)
 
-    def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Check that a chunk has as many outputs as the earlier ones."""
-        n_outputs = targets[0].shape[1]
-        if n_outputs != self._model.n_outputs:
-            raise ValueError(
-                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
-            )
-
     def _chooses_by_loops(self) -> bool:
         """Whether the penalty is to be chosen by closed-loop runs."""
         path = self.readout is None and is_path(self.alpha)
@@ -302,11 +332,6 @@ class SourceEstimator(TimeSeriesEstimator):
         )
 
     # ------------------------------------------------------------------ fitted or not
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether the estimator has seen no data yet."""
-        return "_model" not in vars(self)
 
     if not TYPE_CHECKING:  # with it a type checker would accept any misspelt attribute
 
@@ -364,15 +389,7 @@ class SourceEstimator(TimeSeriesEstimator):
         self._check_fitted()
         return ReadoutPredictor(self)
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        skip = getattr(self, "missing_targets", "raise") == "skip"
-        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
-
     # ------------------------------------------------------------------ in a session
-
-    def _predicts_by(self) -> tuple[Any, Any]:
-        """Return the decoder of outputs, and the function for the outputs (None: the default)."""
-        return self._reader.targets.decode, None
 
     def _session_learner(self) -> FeatureLearner:
         model = self._model
@@ -427,136 +444,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     def _coding(self) -> TargetCoding:
         return Numbers()
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Predict one row of outputs for each row of X.
-
-        The estimator is not changed: the same call gives the same result. An echo state network
-        with ``feedback=True`` runs in closed loop, its outputs fed back.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
-        state : array of the shape of `state_`, or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If X is invalid, as in `fit`.
-
-        Warns
-        -----
-        UserWarning
-            If ``initial_state="last"`` and the index shows that X does not begin right after
-            training; the run then starts from "steady".
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
-    def forecast(
-        self,
-        n_steps: int,
-        *,
-        context: Any = None,
-        exog: Any = None,
-        initial_state: Any = None,
-        return_state: bool = False,
-        clip: Any = False,
-    ) -> Any:
-        """Forecast by feeding outputs back as inputs.
-
-        The estimator must have been trained to predict its next input: ``y[t] == X[t+1]`` in the
-        first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
-        pairs); further columns are exogenous. For an echo state network with ``feedback=True`` all
-        columns of X are exogenous.
-
-        Parameters
-        ----------
-        n_steps : int
-            Rows to forecast.
-        context : array of shape (n_context, n_features), optional
-            Rows that warm the model up first, starting where `predict` would. Row 0 of the
-            forecast is then the prediction of `predict` for the last of them. Without context the
-            forecast continues from the end of training: row 0 is the step after the last target.
-            The columns of a DataFrame are matched by name, if X had names in fit.
-        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-            Exogenous inputs; row k is used together with the input that yields row k (with context:
-            row k + 1) of the forecast. Columns as in `context`.
-        initial_state : str or array, optional
-            As in `predict`; without context, by default, the state at the end of training.
-        return_state : bool, default=False
-        clip : bool, (low, high) or callable, default=False
-            True clips the outputs that are fed back to the range of the training targets, widened
-            by its own width on both sides. For an echo state network with ``bias="stable"`` the
-            range is the one that `certificate_` covers: the proof then also covers the reservoir in
-            the loop, since its state depends on its inputs only. A pair (low, high), of numbers or
-            arrays of shape (n_outputs,), is a range in the units of y. A function takes the outputs
-            of a step, of shape (n_outputs,) and in the units of y, and returns the values to feed
-            back instead, of the same shape: a threshold, for instance, or a projection. The rows
-            returned are the outputs before clipping. The loop as a whole may still oscillate, as a
-            signal generator must.
-
-        Returns
-        -------
-        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
-        state : array of the shape of `state_`
-            Only if `return_state`.
-
-        Raises
-        ------
-        ValueError
-            If the estimator was not trained in this way, shapes or names of columns do not match,
-            n_steps < 1, or `clip` is not a range, or returns another shape or numbers that are not
-            finite. For a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
-            which applies the scaler.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a row leaves the range of the training targets (over all calls of partial_fit) by
-            more than ten times its width, or the loop diverges; the rows after a divergence repeat
-            the last output before it. The message names the step; later rows are unreliable.
-        """
-        self._check_fitted()
-        rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
-        )
-        return (rows, state) if return_state else rows
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, over all rows of all sequences.
-
-        With ``missing_targets="skip"`` rows whose target is NaN are skipped. (The scorers of
-        scikit-learn cannot skip them: use `reservoir.model_selection.washout_scorer` instead.)
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has lost its index, as after a scaler in a pipeline, the index of y
-            shows whether the rows follow those of training (``initial_state="last"``).
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If the index of y does not match that of X, or no row has a target.
-        """
-        return self._score(X, y, sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+    forecast = ClosedLoop.forecast
+    score = SourceEstimator.score
 
 
 @forecaster_of.register

@@ -99,11 +99,8 @@ class Ranges(NamedTuple):
 
     def drive(self, reservoir: Reservoir) -> tuple[Array, Array]:
         """Return the bounds of the drive."""
-        if self.outputs is None:
-            return drive_range(reservoir, *self.inputs)
-        return drive_range(
-            reservoir, *self.inputs, feedback_low=self.outputs[0], feedback_high=self.outputs[1]
-        )
+        low, high = (None, None) if self.outputs is None else self.outputs
+        return drive_range(reservoir, *self.inputs, feedback_low=low, feedback_high=high)
 
     def certify(self, reservoir: Reservoir) -> Certificate:
         """Return the certificate of a reservoir for the ranges."""

@@ -91,11 +91,76 @@ def forecast(
     return _forecast(walk(model), n_steps, context, exog, None, clip)[0]
 
 
-def forecast_network(
-    network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any, clip: Any
-) -> tuple[Array, Array]:
-    """Forecast with a network without wrappers; return rows and end state."""
-    return _forecast(walk(network), n_steps, context, exog, initial_state, clip)
+class ClosedLoop:
+    """The method `forecast`, which the regressors of both families of networks take from here."""
+
+    def forecast(
+        self: Any,
+        n_steps: int,
+        *,
+        context: Any = None,
+        exog: Any = None,
+        initial_state: Any = None,
+        return_state: bool = False,
+        clip: Any = False,
+    ) -> Any:
+        """Forecast by feeding outputs back as inputs.
+
+        The estimator must have been trained to predict its next input: ``y[t] == X[t+1]`` in the
+        first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
+        pairs); further columns are exogenous. For an echo state network with ``feedback=True`` all
+        columns of X are exogenous.
+
+        Parameters
+        ----------
+        n_steps : int
+            Rows to forecast.
+        context : array of shape (n_context, n_features), optional
+            Rows that warm the model up first, starting where `predict` would. Row 0 of the
+            forecast is then the prediction of `predict` for the last of them. Without context the
+            forecast continues from the end of training: row 0 is the step after the last target.
+            The columns of a DataFrame are matched by name, if X had names in fit.
+        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
+            Exogenous inputs; row k is used together with the input that yields row k (with context:
+            row k + 1) of the forecast. Columns as in `context`.
+        initial_state : str or array, optional
+            As in `predict`; without context, by default, the state at the end of training.
+        return_state : bool, default=False
+        clip : bool, (low, high) or callable, default=False
+            True clips the outputs that are fed back to the range of the training targets, widened
+            by its own width on both sides. For an echo state network with ``bias="stable"`` the
+            range is the one that `certificate_` covers: the proof then also covers the reservoir in
+            the loop, since its state depends on its inputs only. A pair (low, high), of numbers or
+            arrays of shape (n_outputs,), is a range in the units of y. A function takes the outputs
+            of a step, of shape (n_outputs,) and in the units of y, and returns the values to feed
+            back instead, of the same shape: a threshold, for instance, or a projection. The rows
+            returned are the outputs before clipping. The loop as a whole may still oscillate, as a
+            signal generator must.
+
+        Returns
+        -------
+        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
+        state : array of the shape of `state_`
+            Only if `return_state`.
+
+        Raises
+        ------
+        ValueError
+            If the estimator was not trained in this way, its outputs are the probabilities of
+            ``output="softmax"``, shapes or names of columns do not match, n_steps < 1, or `clip` is
+            not a range, or returns another shape or numbers that are not finite. For a pipeline
+            with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which applies the scaler.
+
+        Warns
+        -----
+        RuntimeWarning
+            If a row leaves the range of the training targets (over all calls of partial_fit) by
+            more than ten times its width, or the loop diverges; the rows after a divergence repeat
+            the last output before it. The message names the step; later rows are unreliable.
+        """
+        self._check_fitted()
+        rows, state = _forecast(walk(self), n_steps, context, exog, initial_state, clip)
+        return (rows, state) if return_state else rows
 
 
 def _forecast(

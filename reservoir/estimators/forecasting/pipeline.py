@@ -118,12 +118,6 @@ def compose(steps: tuple[Any, ...], n_columns: int, *, inverse: bool = False) ->
     return total
 
 
-def names_in_fit(estimator: Any) -> list[str] | None:
-    """Return the names of the columns that an estimator was fitted on, if they had any."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else list(names)
-
-
 def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
     """Return a frame with its columns ordered as in fit, and anything else unchanged.
 
@@ -162,7 +156,8 @@ class Layout:
         self.inputs_map = compose(chain.inputs, width)
         self.units_map = compose(chain.outputs, self.n_outputs, inverse=True)
         self.columns = [column for column in range(width) if column != self.id_column]
-        self.names = names_in_fit(chain.outermost)
+        names = getattr(chain.outermost, "feature_names_in_", None)
+        self.names = None if names is None else list(names)
 
     def check_trained_for_loop(self) -> None:
         """Check that the network was trained to predict its own next input."""
@@ -228,12 +223,11 @@ class Layout:
         order = found + rest
         if self.id_column is not None:
             order.insert(self.id_column, self.id_column)
-        names = getattr(self.chain.outermost, "feature_names_in_", None)
-        if names is None:
+        if self.names is None:
             which, line = ", ".join(map(str, found)), code(f"X = X[:, {order}]")
         else:
-            which = ", ".join(repr(str(names[column])) for column in found)
-            line = code(f"X = X[{[str(names[column]) for column in order]}]")
+            which = ", ".join(repr(str(self.names[column])) for column in found)
+            line = code(f"X = X[{[str(self.names[column]) for column in order]}]")
         several = self.n_outputs > 1
         return (
             "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
@@ -257,13 +251,10 @@ class Layout:
         if self.inputs_map is not None:
             rows = self.inputs_map(rows)
         else:
-            rows = np.asarray(self._transform(rows))
+            for step in self.chain.inputs:
+                rows = step.transform(_with_names(step, rows))
+            rows = np.asarray(rows)
         return rows if self.id_column is None else np.delete(rows, self.id_column, axis=1)
-
-    def _transform(self, rows: Any) -> Any:
-        for step in self.chain.inputs:
-            rows = step.transform(_with_names(step, rows))
-        return rows
 
     def to_units(self, outputs: Array) -> Array:
         """Return network outputs in the units of the outermost y."""

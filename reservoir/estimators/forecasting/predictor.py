@@ -16,6 +16,7 @@ from reservoir._validation import Sequences, index_of, read_last_weights, with_t
 from reservoir._validation.kinds import check_has_rows
 from reservoir.estimators.forecasting.forecaster import Forecaster
 from reservoir.estimators.reading import Columns, join
+from reservoir.loops.loop_by_loop import states_before
 
 Outputs = Callable[[Array], Array]
 
@@ -52,8 +53,11 @@ class Predictor(Forecaster):
     # ------------------------------------------------------------------ defined by a family
 
     @abstractmethod
-    def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
-        """Return the state before each sequence; None means the estimator's `initial_state`."""
+    def starts(self, spec: Any, sequences: Sequences, *, anew: bool = False) -> list[Array]:
+        """Return the state before each sequence; None means the estimator's `initial_state`.
+
+        With `anew` there is no state that "last" continues from, as in training.
+        """
 
     @abstractmethod
     def run_over(
@@ -70,6 +74,29 @@ class Predictor(Forecaster):
         """
 
     # ------------------------------------------------------------------ over rows
+
+    def state_after(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        """Return the state after rows; `targets` are those of the rows, to be fed back."""
+        return self.run_over(Sequences((rows,), "table"), [state])[1][0]
+
+    def states_at(
+        self,
+        places: Sequence[tuple[int, int]],
+        sequences: Sequences,
+        targets: Sequence[Array] | None = None,
+        *,
+        anew: bool = True,
+    ) -> list[Array]:
+        """Return the state before each (sequence, row) of a teacher-forced run.
+
+        By default runs start as in training, otherwise as in `predict`.
+        """
+
+        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
+            teacher = None if targets is None else targets[i][begin:end]
+            return self.state_after(sequences.arrays[i][begin:end], teacher, state)
+
+        return states_before(places, self.starts(None, sequences, anew=anew), warm_up)
 
     @property
     def end(self) -> Array | None:

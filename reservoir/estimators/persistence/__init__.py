@@ -130,8 +130,7 @@ def load(file: str | PathLike[str]) -> Any:
                 f"{file} was not written by reservoir.save: it is not a .npz file, or truncated."
             )
         try:
-            with Archive(stream) as archive:
-                return _read(archive)
+            return _read(Archive(stream))
         except MemoryError:
             raise
         except Exception as error:  # damaged bytes may raise any error anywhere

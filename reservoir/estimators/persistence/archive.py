@@ -13,7 +13,6 @@ import stat
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -113,6 +112,7 @@ class Archive:
     Parameters
     ----------
     stream : binary file
+        Kept open while arrays are read.
 
     Attributes
     ----------
@@ -140,17 +140,6 @@ class Archive:
             raise ValueError("it contains an entry twice")
         self._entries = {name: self._entry(info) for name, info in self._infos.items()}
         self.header = self._read_header()
-
-    def __enter__(self) -> Archive:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._zip.close()
 
     @property
     def names(self) -> set[str]:

@@ -246,12 +246,10 @@ def _fields_of(value: Any) -> dict[str, Any]:
         params, fitted = _halves(value)
         return params | fitted
     if hasattr(value, "__setstate__"):
-        fields = value.__getstate__()
-    elif dataclasses.is_dataclass(value):  # cached values are not needed
-        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-    else:
-        fields = vars(value)
-    return fields
+        return dict(value.__getstate__())
+    if dataclasses.is_dataclass(value):  # cached values are not needed
+        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    return vars(value)
 
 
 def _make_part(parts: list[Any]) -> Any:

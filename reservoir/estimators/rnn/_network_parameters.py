@@ -9,18 +9,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators.parameters import (
-    DrawnParameters,
-    InputParameters,
-    LabelParameters,
-    LearnerParameters,
-    SequenceParameters,
-    Shared,
-    TimeParameters,
-    changed,
-    one_of,
-    parameter,
-)
+from reservoir.estimators.parameters import CommonParameters, Shared, one_of, parameter
+from reservoir.estimators.parameters import shared as common
 from reservoir.training.hessian_free import HessianFree
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
@@ -307,18 +297,16 @@ class NetworkParameters:
 class NetworkRunParameters:
     """Parameters shared with other estimators, with their meaning for a trained network."""
 
-    include_input: bool = changed(InputParameters, "include_input", default=False)
-    time_column: Any = changed(
-        TimeParameters, "time_column", more="""With ``cell="leaky"`` (`TimedLeakyCell`)."""
+    include_input: bool = common.but("include_input", default=False)
+    time_column: Any = common.but(
+        "time_column", more="""With ``cell="leaky"`` (`TimedLeakyCell`)."""
     )
-    verbose: int = changed(
-        LearnerParameters,
+    verbose: int = common.but(
         "verbose",
         text="""1 reports a line per epoch to the logger "reservoir", on standard error unless
         logging is configured otherwise.""",
     )
-    initial_state: Any = changed(
-        SequenceParameters,
+    initial_state: Any = common.but(
         "initial_state",
         text="""State before the first row of a run. "last": `predict` continues from the end of
         training (so that TimeSeriesSplit scores correctly) if fit received one sequence and X is
@@ -336,11 +324,4 @@ class NetworkRunParameters:
 
 
 #: The parameters that trained networks share, from these groups.
-shared = Shared(
-    NetworkParameters,
-    NetworkRunParameters,
-    TimeParameters,
-    DrawnParameters,
-    SequenceParameters,
-    LabelParameters,
-)
+shared = Shared(NetworkParameters, NetworkRunParameters, CommonParameters)

@@ -9,15 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._typing import Array
 from reservoir._validation import Sequences, advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
-from reservoir.estimators.rnn.network_model import (
-    NetworkModel,
-    NetworkPredictor,
-    raise_not_causal,
-)
+from reservoir.estimators.rnn.network_model import NetworkModel, NetworkPredictor, raise_not_causal
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
     check_online,
@@ -44,7 +39,6 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     warn_of_trouble,
 )
-from reservoir.estimators.targets import TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.training.bptt import Network
 from reservoir.training.loop_engines import using
@@ -59,15 +53,46 @@ class NetworkEstimator(TimeSeriesEstimator):
 
     The fitted state is in two objects: `_reader` reads X and y, and `_model` is the network with
     its weights. All fitted attributes are set from these two, at the end of a successful call.
+
+    Attributes
+    ----------
+    params_ : dict of arrays
+        The weights: "W_in", "W", "bias", "coef", "intercept" (and further weights of the cell); the
+        rows of gates are stacked. For a composite cell "0.W" belongs to the first part, "1.W" to
+        the next.
+    network_ : reservoir.training.bptt.Network
+        The architecture: the cell, inputs, outputs and loss.
+    init_ : str or None
+        The start of training: `init`, or the start chosen by "auto"; None if it was an estimator.
+    loss_curve_ : list of floats, one more than epochs done
+        The training loss, penalties on weights included: at the start, and after each epoch.
+        `partial_fit` adds one entry per call and sequence.
+    validation_loss_curve_ : list of floats, one more than epochs done
+        With `early_stopping`: the loss on held-out data.
+    best_loss_ : float
+        After `fit` only: the smallest loss, on held-out data if there are any; `params_` are the
+        weights of that loss.
+    best_epoch_ : int
+        After `fit` only: the epoch of that loss; 0 is the start.
+    n_iter_ : int
+        Epochs done, or calls of `partial_fit`.
+    reservoir_ : reservoir.dynamics.Reservoir
+        The recurrent layer of the cells "rnn" and "leaky", for `reservoir.stability`; with a
+        `time_column` for steps of length 1.
+    state_ : array of shape (state_size,)
+        The state at the end of training (of its last sequence).
+    time_step_ : float or None
+        The gap for which `leak_rate` is given; None without a `time_column`.
+    washout_ : array of shape (n_sequences,)
+    n_outputs_ : int
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
     """
 
-    _reader: DataReader
     _model: NetworkModel
     refit_readout = False  # a parameter of the regressor
-
-    @abstractmethod
-    def _coding(self) -> TargetCoding:
-        """Return the coding of the targets."""
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
@@ -134,7 +159,8 @@ class NetworkEstimator(TimeSeriesEstimator):
                 rate = rate_of(self) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
             fitted = {"init_": start.name, **_results_of(done)}
-            self._publish(reader, model, data, washout_=_int64(task.skips), **fitted)
+            washout = np.array(task.skips, dtype=np.int64)
+            self._publish(reader, model, data, washout_=washout, **fitted)
         return self
 
     def _trained(
@@ -176,7 +202,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         """Return a model with the initial weights of online learning, and its fitted attributes."""
         self._check(reader, data)
         model, name = started_online(self, self._new_model(reader, data), data, given)
-        return model, {"init_": name, "washout_": _int64([model.progress.washout])}
+        washout = np.array([model.progress.washout], dtype=np.int64)
+        return model, {"init_": name, "washout_": washout}
 
     def _new_reader(self) -> DataReader:
         """Return a reader of X and y for the parameters."""
@@ -237,14 +264,6 @@ class NetworkEstimator(TimeSeriesEstimator):
             )
         return how == "skip"
 
-    def _check_same_outputs(self, targets: list[Array]) -> None:
-        """Check that a chunk has as many outputs as the earlier ones."""
-        n_outputs = targets[0].shape[1]
-        if n_outputs != self._model.n_outputs:
-            raise ValueError(
-                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
-            )
-
     def _check_steps(self, what: str) -> None:
         _require_causal(self.cell, self._model, what)
 
@@ -256,11 +275,6 @@ class NetworkEstimator(TimeSeriesEstimator):
         )
 
     # ------------------------------------------------------------------ using the fitted network
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether the estimator has seen no data yet."""
-        return "_model" not in vars(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return not self._is_new
@@ -292,14 +306,6 @@ class NetworkEstimator(TimeSeriesEstimator):
         self._check_fitted()
         return NetworkPredictor(self)
 
-    def _predicts_by(self) -> tuple[Any, Any]:
-        """Return the decoder of outputs, and None: outputs are the default ones."""
-        return self._reader.targets.decode, None
-
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        skip = self.missing_targets == "skip"
-        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
-
     def _session_learner(self) -> NetworkLearner:
         return NetworkLearner.of(self)
 
@@ -323,7 +329,24 @@ class NetworkEstimator(TimeSeriesEstimator):
         return sequences.restore(predictor.model.states(sequences, starts))
 
     def _description(self) -> dict[str, str]:
-        return _description_of(self)
+        n_weights = sum(array.size for array in self.params_.values())
+        network = f"{self.n_units} units, cell {self.cell!r}, {n_weights} weights, all trained"
+        epochs = "epoch" if self.n_iter_ == 1 else "epochs"
+        begun = f"init={self.init!r}"
+        if isinstance(self.init, str) and self.init == "auto" and getattr(self, "init_", None):
+            begun += f", which is {self.init_!r}"
+        found = {
+            "Network": network,
+            "Training": f"{self.n_iter_} {epochs} of {self.solver!r} from {begun}",
+        }
+        loss = self.network_.loss
+        if hasattr(self, "best_loss_"):
+            which = "of held-out rows" if self.early_stopping else "of training"
+            at = f"epoch {self.best_epoch_}" if self.best_epoch_ else "the start"
+            found["Loss"] = f"{self.best_loss_:.3g} ({loss}, {which}), at {at}"
+        elif self.loss_curve_:
+            found["Loss"] = f"{self.loss_curve_[-1]:.3g} ({loss}, of the last rows learned from)"
+        return found
 
 
 def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
@@ -331,10 +354,6 @@ def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
     if not model.network.cell.causal:
         remedy = 'Use a cell without one, such as cell="lstm"; predict accepts whole recordings'
         raise_not_causal(cell, f"{what} needs states that do not depend on later rows", remedy)
-
-
-def _int64(numbers: list[int]) -> Array:
-    return np.array(numbers, dtype=np.int64)
 
 
 def _results_of(done: Training) -> dict[str, Any]:
@@ -345,26 +364,4 @@ def _results_of(done: Training) -> dict[str, Any]:
     }
     if done.validation_losses:
         found["validation_loss_curve_"] = list(done.validation_losses)
-    return found
-
-
-def _description_of(model: Any) -> dict[str, str]:
-    """Return cell, weights, and losses of a fitted estimator."""
-    n_weights = sum(array.size for array in model.params_.values())
-    network = f"{model.n_units} units, cell {model.cell!r}, {n_weights} weights, all trained"
-    epochs = "epoch" if model.n_iter_ == 1 else "epochs"
-    begun = f"init={model.init!r}"
-    if isinstance(model.init, str) and model.init == "auto" and getattr(model, "init_", None):
-        begun += f", which is {model.init_!r}"
-    found = {
-        "Network": network,
-        "Training": f"{model.n_iter_} {epochs} of {model.solver!r} from {begun}",
-    }
-    loss = model.network_.loss
-    if hasattr(model, "best_loss_"):
-        which = "of held-out rows" if model.early_stopping else "of training"
-        at = f"epoch {model.best_epoch_}" if model.best_epoch_ else "the start"
-        found["Loss"] = f"{model.best_loss_:.3g} ({loss}, {which}), at {at}"
-    elif model.loss_curve_:
-        found["Loss"] = f"{model.loss_curve_[-1]:.3g} ({loss}, of the last rows learned from)"
     return found

@@ -20,7 +20,6 @@ from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
 from reservoir.estimators.progress import Progress, StateShape
 from reservoir.estimators.reading import timed_starts
-from reservoir.loops.loop_by_loop import states_before
 from reservoir.training.bptt import Network, predict
 from reservoir.training.controls import Control
 from reservoir.training.gated_loop import run_gated_loop, steady_state_of
@@ -196,12 +195,13 @@ class NetworkPredictor(Predictor):
         self.model: NetworkModel = estimator._shown_model()
         super().__init__(estimator)
 
-    def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
+    def starts(self, spec: Any, sequences: Sequences, *, anew: bool = False) -> list[Array]:
         """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
+        last = None if anew else self.end
         if not self.model.network.cell.causal:
-            check_start(self.estimator.cell, spec, self.end)
-        return self.model.initial_states(spec, sequences, self.end, trained=True)
+            check_start(self.estimator.cell, spec, last)
+        return self.model.initial_states(spec, sequences, last, trained=True)
 
     def run_over(
         self,
@@ -238,29 +238,6 @@ class NetworkPredictor(Predictor):
             return_steps=True,
             **options,
         )
-
-    def states_at(
-        self,
-        places: Sequence[tuple[int, int]],
-        sequences: Sequences,
-        targets: Sequence[Array] | None = None,
-        *,
-        anew: bool = True,
-    ) -> list[Array]:
-        """Return the state before each (sequence, row).
-
-        By default runs start as in training, otherwise as in `predict`.
-        """
-        spec = self.estimator.initial_state
-        if anew and isinstance(spec, str) and spec == "last":
-            spec = "zeros"
-
-        def warm_up(i: int, begin: int, end: int, state: Array) -> Array:
-            rows = Sequences((sequences.arrays[i][begin:end],), "table")
-            return self.listen(rows, state)[1][0]
-
-        starts = self.starts(spec if anew else None, sequences)
-        return states_before(places, starts, warm_up)
 
 
 def check_start(cell: Any, spec: Any, last: Array | None) -> None:

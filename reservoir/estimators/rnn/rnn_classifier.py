@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,9 @@ from reservoir._validation import (
     check_number,
     check_switch,
 )
-from reservoir.estimators.parameters import documented
+from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
-from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
@@ -39,7 +39,7 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNClassifier(ClassifierMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for labels.
@@ -149,11 +149,6 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         -------
         self
         """
-        if self.class_weight is not None:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} is not supported by partial_fit, which "
-                "receives one chunk at a time. Use fit, or class_weight=None."
-            )
         return self._partial_fit(X, y, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:
@@ -171,39 +166,6 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
                     f"{classes.tolist()}. Use warm_start=False."
                 )
         super()._check(reader, data)
-
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Return one label per row of X, or per sequence with ``target="last"``.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        labels : array of shape (n_samples,), or sequences
-        state : array of shape (state_size,), or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Warns
-        -----
-        UserWarning
-            As `ESNRegressor.predict`.
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        if return_state:
-            self._check_steps("return_state=True")
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
-    def _decoded(
-        self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False
-    ) -> Any:
-        """Return the outputs after `decode`, with a column for each class."""
-        predictor, names = self._predictor(), np.asarray(self.classes_).tolist()
-        return predictor.predict(X, initial_state, decode, names=names, return_state=return_state)
 
     def _probabilities_by(self) -> tuple[Any, Any]:
         """Return a function from outputs to probabilities, and None for the default outputs."""
@@ -227,10 +189,9 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         state : array of shape (state_size,), or one row per sequence
             The state at the end of the run; only if `return_state`.
         """
-        self._check_fitted()
-        if return_state:
-            self._check_steps("return_state=True")
-        return self._decoded(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
+        return self._run_by(
+            self._probabilities_by, X, initial_state, per_class=True, return_state=return_state
+        )
 
     @available_if(_has_probabilities)
     def sample(
@@ -315,17 +276,13 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             n,
             symbol=symbol,
             state=state,
-            row_of=self._row_of,
+            row_of=partial(row_of_symbol, self._model),
             choices=read_allowed(allowed, self.classes_, symbol),
             temperature=temperature,
             generator=as_generator(random_state),
         )
         symbols = self.classes_[drawn]
         return (symbols, state) if return_state else symbols
-
-    def _row_of(self, symbol: int) -> Array:
-        """Return the input row of a class."""
-        return row_of_symbol(symbol, self._model.network, self._model.dtype)
 
     @property
     def forecast(self) -> Any:
@@ -348,27 +305,19 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
             For two classes the difference of their scores: positive means ``classes_[1]``.
         """
+        return self._run_by(self._scores_by, X, initial_state, per_class=True)
+
+    def _scores_by(self) -> tuple[Any, Any]:
+        """Return a function from outputs to scores, and None for the default outputs."""
 
         def scores(rows: Array) -> Array:
             if self.network_.output == "softmax":
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._decoded(X, initial_state, scores)
+        return scores, None
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, over all rows of all sequences.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = NetworkEstimator.score
 
 
 def _rows_that_sum_to_one(rows: Array) -> Array:

@@ -12,12 +12,11 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
 from reservoir._validation import check_switch
-from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
-from reservoir.estimators.parameters import documented, parameter
+from reservoir.estimators.parameters import attributes_of, documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
-from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import network_of, new_model, weights_of
@@ -30,7 +29,7 @@ __all__ = ["RNNRegressor", "rnn_from_esn"]
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNRegressor(RegressorMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for numbers.
@@ -164,90 +163,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
         return new_model(self, reader, data, self.output, resolve_loss(self.output, self.loss))
 
-    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
-        """Predict one row of outputs per row of X, or per sequence with ``target="last"``.
-
-        The estimator is not changed: the same call gives the same result.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-        initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
-        return_state : bool, default=False
-
-        Returns
-        -------
-        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
-        state : array of shape (state_size,), or one row per sequence
-            The state at the end of the run; only if `return_state`.
-
-        Warns
-        -----
-        UserWarning
-            As `ESNRegressor.predict`.
-        """
-        predictor, decode = self._predictor(), self._reader.targets.decode
-        if return_state:
-            self._check_steps("return_state=True")
-        return predictor.predict(X, initial_state, decode, return_state=return_state)
-
-    def forecast(
-        self,
-        n_steps: int,
-        *,
-        context: Any = None,
-        exog: Any = None,
-        initial_state: Any = None,
-        return_state: bool = False,
-        clip: Any = False,
-    ) -> Any:
-        """Forecast by feeding outputs back as inputs; see `ESNRegressor.forecast`.
-
-        Parameters
-        ----------
-        n_steps : int
-            Rows to forecast.
-        context : array of shape (n_context, n_features), optional
-            Rows that warm the network up first; row 0 of the forecast is then the prediction of
-            `predict` for the last of them. Without context the forecast continues from the end of
-            training. Columns of DataFrames, here and in `exog`, are matched by name, if X had names
-            in fit.
-        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-        initial_state : str or array, optional
-        return_state : bool, default=False
-        clip : bool, (low, high) or callable, default=False
-            True clips the outputs that are fed back to the range of the training targets, widened
-            by its own width on both sides. A pair is a range in the units of y. A function takes
-            the outputs of a step, of shape (n_outputs,) and in the units of y, and returns the
-            values to feed back instead, of the same shape: a threshold, for instance. The rows
-            returned are the outputs before clipping.
-
-        Returns
-        -------
-        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
-        state : array of shape (state_size,)
-            Only if `return_state`.
-
-        Raises
-        ------
-        ValueError
-            If the network was not trained to predict its next input, its outputs are the
-            probabilities of ``output="softmax"``, shapes do not match, n_steps < 1, or `clip` is
-            not a range, or returns another shape or numbers that are not finite.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a row leaves the range of the training targets by more than ten times its width, or
-            the loop diverges; the message names the step.
-        """
-        self._check_fitted()
-        rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
-        )
-        return (rows, state) if return_state else rows
-
     def _check_loop(self) -> None:
         """Check that the outputs of the network can be fed back as its next inputs."""
         self._check_steps("forecast")
@@ -273,21 +188,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
                 "(initial_state and return_state of predict)."
             )
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, over all rows of all sequences.
-
-        With ``missing_targets="skip"`` rows whose target is NaN are skipped.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`. If X has no index, the index of y shows whether the rows follow training.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    forecast = ClosedLoop.forecast
+    score = NetworkEstimator.score
 
     def to_torch(self) -> Any:
         """Return the network as a torch module.
@@ -343,11 +245,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         )
         rnn.set_params(**params)
         return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
 
 @forecaster_of.register

@@ -29,12 +29,7 @@ from reservoir._typing import Array
 from reservoir.estimators.progress import NextInputCheck
 from reservoir.estimators.reporting import say
 from reservoir.estimators.rnn.network_model import NetworkModel
-from reservoir.estimators.rnn.start import (
-    check_same,
-    name_of_start,
-    resolve_init,
-    starting_weights,
-)
+from reservoir.estimators.rnn.start import check_same, name_of_start, resolve_init, starting_weights
 from reservoir.estimators.rnn.training_run import Task, run_training
 from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 from reservoir.training.bptt import Network, predict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,19 +11,13 @@ from scipy.sparse import csgraph
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, code
+from reservoir.estimators.rnn.network_model import NetworkModel
 
 _FEEDS_BACK = (
     "sample feeds each symbol that it draws back as the next input, so X must contain the symbols "
     "one-hot, a column for each class in the order of classes_, or with n_symbols their indices "
     "there, and y[t] must be the symbol of X[t+1]. "
 )
-
-
-class Beginning(NamedTuple):
-    """Start of a walk: the last known symbol, and the state before it."""
-
-    symbol: int
-    state: Array
 
 
 def check_alphabet(classifier: Any) -> None:
@@ -45,8 +39,11 @@ def check_alphabet(classifier: Any) -> None:
         raise ValueError(f"{_FEEDS_BACK}Here, with y as columns of classes, {problem}.")
 
 
-def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
-    """Run over all but the last symbol of the context, or continue from the end of training."""
+def begin(classifier: Any, context: Any, initial_state: Any) -> tuple[int, Array]:
+    """Return the last known symbol, and the state before it.
+
+    That is the state after the other symbols of the context, or at the end of training.
+    """
     if context is None:
         return _end_of_training(classifier, initial_state)
     sequences = _read_context(classifier, context)
@@ -55,12 +52,11 @@ def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
     predictor = classifier._predictor()
     start = predictor.starts(initial_state, sequences)[0]
     if len(rows) == 1:
-        return Beginning(int(symbols[-1]), start)
-    before = Sequences((rows[:-1],), "table")
-    return Beginning(int(symbols[-1]), predictor.run_over(before, [start])[1][0])
+        return int(symbols[-1]), start
+    return int(symbols[-1]), predictor.state_after(rows[:-1], None, start)
 
 
-def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
+def _end_of_training(classifier: Any, initial_state: Any) -> tuple[int, Array]:
     progress = classifier._model.progress
     if not progress.continues:
         raise ValueError(
@@ -73,9 +69,9 @@ def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
         )
     symbol = int(np.argmax(progress.last_output))
     if initial_state is None:
-        return Beginning(symbol, classifier.state_)
-    one = Sequences((classifier._row_of(symbol)[None],), "table")
-    return Beginning(symbol, classifier._predictor().starts(initial_state, one)[0])
+        return symbol, classifier.state_
+    one = Sequences((row_of_symbol(classifier._model, symbol)[None],), "table")
+    return symbol, classifier._predictor().starts(initial_state, one)[0]
 
 
 def _read_context(classifier: Any, context: Any) -> Sequences:
@@ -101,14 +97,15 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
             f"{_shown(classes)}."
         )
     places = np.searchsorted(classes, symbols)
-    return Sequences((np.stack([classifier._row_of(place) for place in places]),), "table")
+    rows = np.stack([row_of_symbol(classifier._model, place) for place in places])
+    return Sequences((rows,), "table")
 
 
-def row_of_symbol(symbol: int, network: Any, dtype: Any) -> Array:
+def row_of_symbol(model: NetworkModel, symbol: int) -> Array:
     """Return the row of X for a symbol: its number, or one-hot."""
-    if network.coded:
-        return np.array([symbol], dtype=dtype)
-    row = np.zeros(network.n_features, dtype)
+    if model.network.coded:
+        return np.array([symbol], dtype=model.dtype)
+    row = np.zeros(model.network.n_features, model.dtype)
     row[symbol] = 1
     return row
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -14,22 +13,17 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.estimators.parameters import documented
+from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
-from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout, UniqueSequences
-from reservoir.estimators.targets import Labels
+from reservoir.estimators.sequences.sequence_readout import SequenceReadout, UniqueSequences
+from reservoir.estimators.targets import Labels, readout_has
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
 
 
-def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
-    """Return the check that a `readout`, if given, has a method."""
-    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
-
-
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SequenceReadout))
 @dataclass(eq=False, repr=False)
 class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that gives one label per sequence.
@@ -146,7 +140,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
                 stacklevel=caller_level(),
             )
 
-    @available_if(_readout_has("decision_function"))
+    @available_if(readout_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
         """Return the scores of the classes.
 
@@ -162,12 +156,12 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
             fit.
         """
         sequences = self._read_again(X)
-        if hasattr(self, "readout_"):
-            return self._as_given(self._own("decision_function", sequences), sequences)
-        scores = self._scores(sequences)
-        return self._as_given(scores[:, 0] if scores.shape[1] == 1 else scores, sequences)
+        values = self._values(
+            "decision_function", sequences, lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows
+        )
+        return self._as_given(values, sequences)
 
-    @available_if(_readout_has("predict_proba"))
+    @available_if(readout_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
@@ -184,21 +178,9 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
             Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
-        if hasattr(self, "readout_"):
-            return self._as_given(self._own("predict_proba", sequences), sequences)
-        proba = probabilities(self._scores(sequences), self.temperature_)
-        return self._as_given(proba, sequences)
+        values = self._values(
+            "predict_proba", sequences, lambda rows: probabilities(rows, self.temperature_)
+        )
+        return self._as_given(values, sequences)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, each sequence counted once.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = SequenceReadout.score

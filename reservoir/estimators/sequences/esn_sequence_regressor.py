@@ -8,16 +8,16 @@ from typing import Any
 from sklearn.base import RegressorMixin, is_classifier
 
 from reservoir._saving import saved
-from reservoir.estimators.parameters import documented
+from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
-from reservoir.estimators.sequences.sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.sequences.sequence_readout import SequenceReadout
 from reservoir.estimators.targets import Numbers
 
 __all__ = ["ESNSequenceRegressor"]
 
 
 @saved
-@documented(FITTED=FITTED)
+@documented(FITTED=attributes_of(SequenceReadout))
 @dataclass(eq=False, repr=False)
 class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     """Echo state network that gives one number, or several, per sequence.
@@ -93,21 +93,4 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
                 "ESNSequenceClassifier for labels."
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, each sequence counted once.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return self._score(X, y, sample_weight)
+    score = SequenceReadout.score

@@ -16,16 +16,13 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.pooling import check_pools
 from reservoir.estimators.parameters import (
-    DrawnParameters,
-    LabelParameters,
+    CommonParameters,
     ReservoirParameters,
-    SequenceParameters,
     Shared,
-    TimeParameters,
-    changed,
     one_of,
     parameter,
 )
+from reservoir.estimators.parameters import shared as common
 
 
 def _check_bias(name: str, value: Any) -> None:
@@ -53,23 +50,20 @@ def _check_lags(name: str, value: Any) -> None:
 class FeatureParameters:
     """Parameters of features: a reservoir, its inputs, and pooling."""
 
-    n_units: int = changed(
-        ReservoirParameters,
+    n_units: int = common.but(
         "n_units",
         default=500,
         text="""Number of reservoir units N, in all groups together. There are several features per
         unit (twenty by default); twice the units cost twice the time and gain little.""",
     )
     _: KW_ONLY
-    topology: Any = changed(
-        ReservoirParameters,
+    topology: Any = common.but(
         "topology",
         default="ring",
         more="""A ring distinguishes sequences as well as random connections do, at a fraction of
         their cost.""",
     )
-    leak_rate: Any = changed(
-        ReservoirParameters,
+    leak_rate: Any = common.but(
         "leak_rate",
         default=(1.0, 0.3, 0.1),
         kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
@@ -79,8 +73,7 @@ class FeatureParameters:
         details, slow ones the course of the series. The sizes of groups differ by one at most, and
         each is scaled to `spectral_radius` separately.""",
     )
-    input_scaling: Any = changed(
-        ReservoirParameters,
+    input_scaling: Any = common.but(
         "input_scaling",
         default=0.3,
         kind="float or array of shape (n_channels,)",
@@ -154,15 +147,11 @@ class FeatureParameters:
         0.""",
         check_switch,
     )
-    sequence_column: Any = changed(SequenceParameters, "sequence_column")
-    time_column: Any = changed(
-        TimeParameters,
+    time_column: Any = common.but(
         "time_column",
         more="""If the gaps themselves are informative, pass them as a separate channel.""",
     )
-    time_step: Any = changed(TimeParameters, "time_step")
-    dtype: Any = changed(
-        SequenceParameters,
+    dtype: Any = common.but(
         "dtype",
         default="float32",
         text="""Precision of states and features. Inputs are standardised, and states summed, in
@@ -175,8 +164,7 @@ class FeatureParameters:
         depend on it.""",
         lambda name, value: check_n_jobs(value),
     )
-    random_state: Any = changed(
-        DrawnParameters,
+    random_state: Any = common.but(
         "random_state",
         text="""Seed of all weights, and of the sample of states for the thresholds.""",
     )
@@ -245,8 +233,8 @@ class ReadoutOfSequences:
     )
 
 
-_GROUPS = FeatureParameters, ReservoirParameters
+_GROUPS = FeatureParameters, ReservoirParameters, CommonParameters
 #: Parameters that features of whole sequences list.
 shared = Shared(*_GROUPS)
 #: Parameters that estimators with a readout of such features list.
-shared_with_readout = Shared(ReadoutOfSequences, *_GROUPS, LabelParameters)
+shared_with_readout = Shared(ReadoutOfSequences, *_GROUPS)

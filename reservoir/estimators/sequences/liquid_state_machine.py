@@ -25,13 +25,11 @@ from reservoir.dynamics.pooling import POOLS, check_pools
 from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network
 from reservoir.estimators.describe import Described
 from reservoir.estimators.parameters import (
-    DrawnParameters,
-    SequenceParameters,
-    changed,
     check_parameters,
     documented,
     parameter,
     read_dtype,
+    shared,
 )
 from reservoir.estimators.reporting import restored_on_error
 
@@ -184,13 +182,12 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         covers some `filter_time` steps.""",
         _check_pools,
     )
-    sequence_column: Any = changed(SequenceParameters, "sequence_column")
-    dtype: Any = changed(
-        SequenceParameters,
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.but(
         "dtype",
         text="Precision of features. Voltages are float64: rounding may decide if a unit fires.",
     )
-    random_state: Any = changed(DrawnParameters, "random_state", text="Seed of all connections.")
+    random_state: Any = shared.but("random_state", text="Seed of all connections.")
 
     def _description(self) -> dict[str, str]:
         network = self.network_

@@ -168,10 +168,15 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
             If X cannot be read, no sequence has two steps, or a parameter is invalid.
         """
         with restored_on_error(self):
-            sequences = self._read(X, None)
-            self.fit_sequences(sequences)
-            self.warn_of_units(sequences)
+            self._fit(X)
         return self
+
+    def _fit(self, X: Any) -> Sequences:
+        """Fit to X, and return it as sequences."""
+        sequences = self._read(X, None)
+        self.fit_sequences(sequences)
+        self.warn_of_units(sequences)
+        return sequences
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and return the features of the same sequences.
@@ -186,10 +191,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         As `transform`.
         """
         with restored_on_error(self):
-            sequences = self._read(X, None)
-            self.fit_sequences(sequences)
-            self.warn_of_units(sequences)
-            return self._labelled(sequences)
+            return self._labelled(self._fit(X))
 
     def transform(self, X: Any) -> Array:
         """Return the features of sequences.
@@ -430,7 +432,11 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         return inputs, self._lengths_of_steps(gaps), name_of
 
     def _memory_advice(self) -> str:
-        return memory_advice(self)
+        """Return which parameters to change if memory fails."""
+        return (
+            f"Lower n_units={self.n_units}, keep less of the states (pool, n_quantiles, "
+            'bidirectional=False), give fewer sequences, or use dtype="float32".'
+        )
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -502,11 +508,3 @@ def features_of(estimator: Any, **others: Any) -> ReservoirFeatures:
     """Return unfitted features with an estimator's parameters, some of them replaced."""
     names = [each.name for each in fields(ReservoirFeatures) if each.name not in others]
     return ReservoirFeatures(**{name: getattr(estimator, name) for name in names}, **others)
-
-
-def memory_advice(estimator: Any) -> str:
-    """Return which parameters of an estimator to change if memory fails."""
-    return (
-        f"Lower n_units={estimator.n_units}, keep less of the states (pool, n_quantiles, "
-        'bidirectional=False), give fewer sequences, or use dtype="float32".'
-    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
@@ -26,11 +26,7 @@ from reservoir._validation.arrays import joined, together
 from reservoir.estimators.describe import Described, listed, words_for_penalty
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reporting import restored_on_error
-from reservoir.estimators.sequences.reservoir_features import (
-    ReservoirFeatures,
-    features_of,
-    memory_advice,
-)
+from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
 from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
 from reservoir.estimators.targets import TargetCoding
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
@@ -51,30 +47,6 @@ _FITTED_AT_TIMES = (
     "temperature_",
     "input_scaling_scores_",
 )
-
-FITTED = """
-features_ : ReservoirFeatures
-    The fitted features, with the chosen `input_scaling`.
-input_scaling_ : float
-    As given, or chosen from the candidates.
-input_scaling_scores_ : array of shape (n_candidates,)
-    The squared error of each candidate on held-out sequences (with its best `alpha`), summed over
-    outputs; only with several candidates.
-coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
-    Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
-intercept_ : array of shape (n_outputs,), or float for 1-D y
-alpha_ : float
-    The penalty used.
-alpha_scores_ : array of shape (n_alphas, n_outputs)
-    The mean squared error on held-out sequences for each penalty; with several outputs of a
-    regressor, in units of their variances.
-readout_ : estimator
-    The fitted `readout`, if one was given.
-n_features_in_ : int
-    Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
-feature_names_in_ : array of shape (n_features_in_,)
-    If X had names.
-"""
 
 
 class UniqueSequences(NamedTuple):
@@ -176,7 +148,32 @@ class _Candidate(NamedTuple):
 
 
 class SequenceReadout(Described, BaseEstimator):
-    """A readout of features of whole sequences. Subclasses define the targets."""
+    """A readout of features of whole sequences. Subclasses define the targets.
+
+    Attributes
+    ----------
+    features_ : ReservoirFeatures
+        The fitted features, with the chosen `input_scaling`.
+    input_scaling_ : float
+        As given, or chosen from the candidates.
+    input_scaling_scores_ : array of shape (n_candidates,)
+        The squared error of each candidate on held-out sequences (with its best `alpha`), summed
+        over outputs; only with several candidates.
+    coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
+        Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
+    intercept_ : array of shape (n_outputs,), or float for 1-D y
+    alpha_ : float
+        The penalty used.
+    alpha_scores_ : array of shape (n_alphas, n_outputs)
+        The mean squared error on held-out sequences for each penalty; with several outputs of a
+        regressor, in units of their variances.
+    readout_ : estimator
+        The fitted `readout`, if one was given.
+    n_features_in_ : int
+        Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+    """
 
     _targets: TargetCoding
     _sequence_column: Any
@@ -207,8 +204,7 @@ class SequenceReadout(Described, BaseEstimator):
         error = np.sqrt(np.min(self.alpha_scores_, axis=0))
         return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 
-    def _memory_advice(self) -> str:
-        return memory_advice(self)
+    _memory_advice = ReservoirFeatures._memory_advice
 
     def _check(self) -> None:
         """Raise if `readout` is not a scikit-learn estimator."""
@@ -406,8 +402,12 @@ class SequenceReadout(Described, BaseEstimator):
             )
         return scores
 
-    def _own(self, method: str, sequences: Sequences) -> Any:
-        """Return the result of a method of the user's readout for each sequence."""
+    def _values(
+        self, method: str, sequences: Sequences, of_scores: Callable[[Array], Array]
+    ) -> Any:
+        """Return a value for each sequence: of the scores, or of a method of the user's readout."""
+        if not hasattr(self, "readout_"):
+            return of_scores(self._scores(sequences))
         table = self.features_.transform_sequences(sequences)
         return getattr(self.readout_, method)(self._standardised(table))
 
@@ -431,24 +431,33 @@ class SequenceReadout(Described, BaseEstimator):
             Per row of a table if y was per row in fit.
         """
         sequences = self._read_again(X)
-        return self._as_given(self._predictions(sequences), sequences)
+        values = self._values("predict", sequences, self._targets.decode)
+        return self._as_given(values, sequences)
 
-    def _predictions(self, sequences: Sequences) -> Array:
-        if hasattr(self, "readout_"):
-            return self._own("predict", sequences)
-        return self._targets.decode(self._scores(sequences))
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, or for labels the accuracy, each sequence counted once.
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
         sequences = self._read_again(X, y)
         truth = self._targets.truth(self, y, sequences)
         read = read_last_weights(sample_weight, sequences)
         weights = None if read is None else np.concatenate(read)
-        return self._targets.score(truth, self._predictions(sequences), weights)
+        predicted = self._values("predict", sequences, self._targets.decode)
+        return self._targets.score(truth, predicted, weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.missing_values != "raise"
+        tags.target_tags.multi_output = isinstance(self, RegressorMixin)
         return tags
 
 
