@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
-from test_lyapunov_proof import odd_weights
+from test_lyapunov import odd_weights
 
 from helpers import naive
 from reservoir.building import build_reservoir

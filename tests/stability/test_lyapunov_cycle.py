@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_lyapunov_proof import exact, is_definite, odd_weights
+from test_lyapunov import exact, is_definite, odd_weights
 
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run_closed_loop, run_many
