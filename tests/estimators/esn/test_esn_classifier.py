@@ -1,10 +1,10 @@
-"""ESNClassifier's probabilities: scores at a temperature fitted on rows left out."""
+"""ESNClassifier: labels, scores, and probabilities at a temperature fitted on held-out rows."""
 
 import joblib
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.metrics import log_loss
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.metrics import accuracy_score, log_loss
 
 import reservoir
 from reservoir import ESNClassifier
@@ -23,6 +23,101 @@ def three_waves(n, seed=0):
     labels = np.repeat(rng.integers(0, 3, n // 20 + 1), 20)[:n]
     phase = np.cumsum(2 * np.pi / np.array([5.0, 7.0, 11.0])[labels])
     return (np.sin(phase) + 0.5 * rng.normal(size=n))[:, None], labels
+
+
+class TestClassifier:
+    @staticmethod
+    def data(n=600, n_classes=3, seed=0):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (n, 2))
+        point = np.column_stack([X[:, 0], np.concatenate([[0], X[:-1, 1]])])  # now, one step ago
+        angle = 2 * np.pi * np.arange(n_classes) / n_classes
+        y = np.argmax(point @ np.array([np.cos(angle), np.sin(angle)]), axis=1)
+        return X, np.array(["low", "mid", "top"])[y]
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_scores_labels_and_probabilities_agree(self, n_classes, global_random_seed):
+        X, y = self.data(2400, n_classes=n_classes, seed=global_random_seed)
+        clf = ESNClassifier(100, random_state=global_random_seed).fit(X[:2000], y[:2000])
+        labels, scores = clf.predict(X[2000:]), clf.decision_function(X[2000:])
+        proba = clf.predict_proba(X[2000:])
+        assert accuracy_score(y[2000:], labels) > 0.85
+        assert clf.score(X[2000:], y[2000:]) == accuracy_score(y[2000:], labels)
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+        assert np.array_equal(clf.classes_[proba.argmax(axis=1)], labels)
+        if n_classes == 2:
+            assert scores.shape == (400,)
+            assert np.array_equal(clf.classes_[(scores > 0).astype(int)], labels)
+            odds = np.log(proba[:, 1] / proba[:, 0])
+            np.testing.assert_allclose(odds, 2 * scores / clf.temperature_, atol=1e-9)
+        else:
+            assert np.array_equal(clf.classes_[scores.argmax(axis=1)], labels)
+
+    def test_ridge_on_signs_is_scikit_learns(self):
+        from sklearn.linear_model import RidgeClassifier
+
+        X, y = self.data()
+        clf = ESNClassifier(50, alpha=0.1, washout=0, random_state=0).fit(X, y)
+        H = np.hstack([clf.states(X, initial_state="zeros"), X])
+        reference = RidgeClassifier(0.1).fit(H, y)
+        scores = clf.decision_function(X, initial_state="zeros")
+        np.testing.assert_allclose(scores, reference.decision_function(H), atol=1e-8)
+
+    @pytest.mark.parametrize("class_weight", ["balanced", {"low": 5.0}])
+    def test_class_weight(self, class_weight):
+        from sklearn.linear_model import RidgeClassifier
+
+        X, y = self.data()
+        clf = ESNClassifier(
+            50, alpha=0.1, washout=0, class_weight=class_weight, random_state=0
+        ).fit(X, y)
+        H = np.hstack([clf.states(X, initial_state="zeros"), X])
+        reference = RidgeClassifier(0.1, class_weight=class_weight).fit(H, y)
+        scores = clf.decision_function(X, initial_state="zeros")
+        np.testing.assert_allclose(scores, reference.decision_function(H), atol=1e-8)
+        with pytest.raises(ValueError, match="partial_fit"):
+            clf.partial_fit(X, y)
+
+    def test_partial_fit_is_one_fit(self):
+        X, y = self.data()
+        whole = ESNClassifier(40, washout=10, random_state=0).fit(X, y)
+        parts = ESNClassifier(40, washout=10, random_state=0)
+        parts.partial_fit(X[:5], y[:5], classes=["low", "mid", "top"])
+        parts.partial_fit(X[5:300], y[5:300]).partial_fit(X[300:], y[300:])
+        np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-10)
+        with pytest.raises(ValueError, match="'far', which is not among"):
+            parts.partial_fit(X[:5], np.array(["far"] * 5))
+
+    def test_own_readout(self):
+        X, y = self.data()
+        clf = ESNClassifier(50, readout=LogisticRegression(max_iter=1000), random_state=0)
+        clf.fit(X[:400], y[:400])
+        H = np.hstack([clf.states(X[400:]), X[400:]])
+        assert np.array_equal(clf.predict(X[400:]), clf.readout_.predict(H))
+        np.testing.assert_array_equal(clf.predict_proba(X[400:]), clf.readout_.predict_proba(H))
+        assert not hasattr(ESNClassifier(readout=Ridge()), "predict_proba")
+        online = ESNClassifier(50, readout=SGDClassifier(random_state=0), random_state=0)
+        online.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+        assert online.predict(X).shape == y.shape
+
+    def test_feedback_of_scores(self, global_random_seed):
+        X, y = self.data(seed=global_random_seed)
+        options = {"feedback": True, "feedback_scaling": 0.1, "random_state": global_random_seed}
+        clf = ESNClassifier(50, **options)
+        clf.fit(X[:400], y[:400])
+        assert clf.score(X[400:], y[400:]) > 0.8
+        assert clf.state_.shape == (53,)
+
+    def test_one_class_is_refused(self):
+        with pytest.raises(ValueError, match="one class only"):
+            ESNClassifier().fit(np.zeros((20, 1)), np.zeros(20, int))
+
+    def test_streams(self):
+        X, y = self.data()
+        clf = ESNClassifier(50, random_state=0).fit(X[:400], y[:400])
+        stream = clf.stream()
+        labels = np.concatenate([stream.predict(X[400:450]), stream.predict(X[450:])])
+        assert np.array_equal(labels, clf.predict(X[400:]))
 
 
 # --- the rows that are kept --------------------------------------------------------------------

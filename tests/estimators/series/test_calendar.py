@@ -15,7 +15,6 @@ pd = pytest.importorskip("pandas")
 from reservoir._saving import SAVED  # noqa: E402
 from reservoir._validation.frequencies import dates_after, first_stray, frequency_text  # noqa: E402
 from reservoir.estimators.series.calendar import Calendar  # noqa: E402
-from reservoir.estimators.series.tables import plain_name  # noqa: E402
 
 OFFSETS = pd.offsets
 FREQUENCIES = {
@@ -473,12 +472,6 @@ def test_a_calendar_can_be_saved(index):
     for again in (round_trip(found), pickle.loads(pickle.dumps(found)), copy.copy(found)):
         assert again == found
         assert again.following(7).equals(found.following(7))
-
-
-def test_names_that_can_be_saved():
-    assert plain_name(("a", np.int64(3))) == ("a", 3)
-    assert plain_name(None) is None
-    assert plain_name(pd.Timestamp("2024-01-01")) == "2024-01-01 00:00:00"
 
 
 def test_frequencies_under_the_names_of_other_versions_of_pandas():

@@ -1,4 +1,4 @@
-"""Series and panels of series: read, and forecasts in the container that they came in."""
+"""Panels of series: their containers, ids, exogenous tables, later rows, and errors."""
 
 import pickle
 import re
@@ -11,22 +11,14 @@ from helpers.damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 
-from reservoir.estimators.series.calendar import Calendar  # noqa: E402
-from reservoir.estimators.series.containers import (  # noqa: E402
-    SeriesContainer,
-    band_labels,
-)
+from reservoir.estimators.series.containers import SeriesContainer  # noqa: E402
 from reservoir.estimators.series.panel import Panel  # noqa: E402
-from reservoir.estimators.series.tables import read_values  # noqa: E402
 
 MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
 N, H, K = 24, 6, 2  # rows, steps of a forecast, coverages
 COVERAGES = [0.9, 0.5]
 LABELS = ["forecast", "lower 90%", "upper 90%", "lower 50%", "upper 50%"]
 VALUES = np.random.default_rng(0).normal(size=(N, 2))
-POINT = np.arange(H * 2.0).reshape(H, 2)
-BANDS = np.arange(K * 2 * H * 2.0).reshape(K, 2, H, 2)
-PATHS = np.arange(4 * H * 2.0).reshape(4, H, 2)
 
 
 def read_panel(y, column=None):
@@ -40,153 +32,6 @@ def read_exog(panel, exog, *, following=False):
     lengths = [H] * len(panel) if following else rows
     known = replace(panel, exog=SeriesContainer.of(first))
     return known.read_known(exog, lengths, following=following)
-
-
-def container_and_calendar(table):
-    return SeriesContainer.of(table), Calendar.of("y", table)
-
-
-# --- one series --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "Float64"])
-@pytest.mark.parametrize("name", ["sales", 7, ("a", 1), None])
-def test_a_series_comes_back_as_one_with_dates(dtype, name):
-    y = pd.Series(np.arange(N), MONTHS[:N], name=name).astype(dtype)
-    container, calendar = map(round_trip, container_and_calendar(y))
-    wide = "float32" if dtype == "float32" else "float64"
-    found = container.wrap(POINT[:, :1], calendar)
-    expected = pd.Series(POINT[:, 0].astype(wide), MONTHS[N:], name=name)
-    pd.testing.assert_series_equal(found, expected)
-    banded = container.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
-    assert banded.columns.tolist() == LABELS
-    assert banded.index.equals(MONTHS[N:])
-    np.testing.assert_array_equal(banded["lower 50%"], BANDS[1, 0, :, 0])
-    np.testing.assert_array_equal(banded["upper 90%"], BANDS[0, 1, :, 0])
-    paths = container.wrap_paths(PATHS[..., :1], calendar)
-    assert paths.columns.tolist() == [0, 1, 2, 3]
-    np.testing.assert_array_equal(paths[2], PATHS[2, :, 0])
-
-
-@pytest.mark.parametrize("names", [["a", "b"], [3, 1], [("x", 1), ("x", 2)]])
-def test_a_frame_comes_back_as_one(names):
-    columns = pd.Index(names, name=None if isinstance(names[0], tuple) else "what")
-    y = pd.DataFrame(VALUES, MONTHS[:N], columns)
-    container, calendar = map(round_trip, container_and_calendar(y))
-    expected = pd.DataFrame(POINT, MONTHS[N:], columns)
-    pd.testing.assert_frame_equal(container.wrap(POINT, calendar), expected)
-    banded = container.wrap_bands(POINT, BANDS, COVERAGES, calendar)
-    assert banded.shape == (H, 2 * len(LABELS))
-    for j, column in enumerate(names):
-        assert banded[column].columns.tolist() == LABELS
-        key = column if isinstance(column, tuple) else (column,)
-        np.testing.assert_array_equal(banded[(*key, "lower 50%")], BANDS[1, 0, :, j])
-    paths = container.wrap_paths(PATHS, calendar)
-    pd.testing.assert_frame_equal(
-        paths[2], pd.DataFrame(PATHS[2], MONTHS[N:], columns), check_names=False
-    )
-    assert paths.columns.names[0] == "path"
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_arrays_come_back_as_arrays(dtype):
-    flat, calendar = container_and_calendar(VALUES[:, 0].astype(dtype))
-    assert flat.wrap(POINT[:, :1], calendar).shape == (H,)
-    assert flat.wrap(POINT[:, :1], calendar).dtype == dtype
-    banded = flat.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
-    assert banded.shape == (H, 1 + 2 * K)
-    np.testing.assert_array_equal(banded[:, 3], BANDS[1, 0, :, 0])
-    assert flat.wrap_paths(PATHS[..., :1], calendar).shape == (4, H)
-    table, calendar = container_and_calendar(VALUES.astype(dtype))
-    np.testing.assert_array_equal(table.wrap(POINT, calendar), POINT)
-    banded = table.wrap_bands(POINT, BANDS, COVERAGES, calendar)
-    assert banded.shape == (H, 2, 1 + 2 * K)
-    assert banded.dtype == dtype
-    np.testing.assert_array_equal(banded[:, 1, 2], BANDS[0, 1, :, 1])
-    np.testing.assert_array_equal(table.wrap_paths(PATHS, calendar), PATHS)
-
-
-def test_labels_of_coverages():
-    assert band_labels([0.9, 0.975, 2 / 3, 0.29]) == [
-        *("forecast", "lower 90%", "upper 90%", "lower 97.5%", "upper 97.5%"),
-        *("lower 66.66666667%", "upper 66.66666667%", "lower 29%", "upper 29%"),
-    ]
-
-
-def test_polars_in_polars_out(polars):
-    series, calendar = container_and_calendar(polars.Series("a", VALUES[:, 0]))
-    assert series.wrap(POINT[:, :1], calendar).equals(polars.Series("a", POINT[:, 0]))
-    banded = series.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
-    assert banded.columns == LABELS
-    table = polars.DataFrame(VALUES, schema=["a", "b"])
-    frame, calendar = container_and_calendar(table)
-    assert frame.wrap(POINT, calendar).equals(polars.DataFrame(POINT, schema=["a", "b"]))
-    banded = frame.wrap_bands(POINT, BANDS, COVERAGES, calendar)
-    assert banded.columns == [f"{name} {label}" for name in "ab" for label in LABELS]
-    assert frame.wrap_paths(PATHS, calendar).columns[:3] == ["0 a", "0 b", "1 a"]
-    np.testing.assert_array_equal(read_values("y", table), VALUES)
-    with_null = polars.Series("a", [1, None, 3])
-    np.testing.assert_array_equal(read_values("y", with_null)[:, 0], [1, np.nan, 3])
-    dated = table.with_columns(when=polars.Series(MONTHS[:N].to_numpy()))
-    with pytest.raises(TypeError, match=r"column 'when' of dates .*set_index\('when'\)"):
-        read_values("y", dated)
-    with pytest.raises(TypeError, match="column 'c' of String"):
-        read_values("y", table.with_columns(c=polars.Series(["x"] * N)))
-    ids = polars.Series("id", ["q"] * 15 + ["p"] * 9)
-    panel, values = read_panel(table.insert_column(1, ids), "id")
-    assert panel.ids == ("q", "p")
-    np.testing.assert_array_equal(np.concatenate(values), VALUES)
-    back = panel.wrap([POINT, POINT])
-    assert back.columns == ["a", "id", "b"]
-    assert back["id"].to_list() == ["q"] * H + ["p"] * H
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        [1, 2, None, 4],
-        np.array([1, 2, np.nan, 4]),
-        np.array([1, 2, None, 4], dtype=object),
-        pd.Series([1, 2, np.nan, 4], dtype="float32"),
-        pd.Series([1, 2, pd.NA, 4], dtype="Int64"),
-        pd.Series([1, 2, None, 4], dtype=object),
-        pd.DataFrame({"a": [1, 2, np.nan, 4]}),
-    ],
-)
-def test_what_is_missing_is_nan(table):
-    found = read_values("y", table)
-    assert found.dtype == np.float64
-    np.testing.assert_array_equal(found, [[1], [2], [np.nan], [4]])
-
-
-@pytest.mark.parametrize(
-    ("table", "error", "told"),
-    [
-        (np.array([1, 2, np.inf]), ValueError, "infinity.*first in row 2"),
-        (pd.DataFrame({"a": [1.0, 2], "b": [1, -np.inf]}), ValueError, r"column 1 \('b'\).*row 1"),
-        (pd.Series(MONTHS), TypeError, "datetimes"),
-        (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index\('when'\)"),
-        (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
-        (pd.Series(["1", "x"]), TypeError, r"y contains text \('1' in row 0\)"),
-        (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), TypeError, "column 'b' of y contains text"),
-        (["1", "2"], TypeError, "text"),
-        (np.array([1j, 2]), TypeError, "complex"),
-        (pd.Series([1j, 2]), TypeError, "complex"),
-        (np.ma.array([1, 2], mask=[0, 1]), TypeError, r"masked.*filled\(np\.nan\)"),
-        (np.zeros((0,)), ValueError, "no rows"),
-        (pd.DataFrame(index=MONTHS), ValueError, "no columns"),
-        (np.zeros((2, 2, 2)), ValueError, r"array|shape \(2, 2, 2\)"),
-        (3.0, ValueError, "must be a series.*float"),
-        ("text", ValueError, "must be a series.*str"),
-        ([[1, 2], [3]], ValueError, "rows of different lengths"),
-    ],
-)
-def test_values_that_are_refused(table, error, told):
-    with pytest.raises(error, match=told):
-        read_values("y", table)
-
-
-# --- panels ------------------------------------------------------------------------------------
 
 
 def dated_parts():
@@ -487,12 +332,3 @@ def test_many_series_are_looked_up_and_not_searched_for():
         Compared.times = 0
         call()
         assert Compared.times < 20 * n
-
-
-def test_later_tables_must_have_the_same_columns():
-    container = SeriesContainer.of(pd.DataFrame(VALUES, columns=["a", "b"]))
-    container.check_same("y", VALUES)
-    with pytest.raises(ValueError, match=r"Column 0 of y is 'b'.*'a'.*y\[\['a', 'b'\]\]"):
-        container.check_same("y", pd.DataFrame(VALUES, columns=["b", "a"]))
-    with pytest.raises(ValueError, match="y has 1 column, and in fit it had 2"):
-        container.check_same("y", VALUES[:, 0])

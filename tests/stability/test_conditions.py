@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
+from scipy.optimize import minimize
 from test_lyapunov import odd_weights
 
 from helpers import naive
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
+from reservoir.scaling import scale_to_spectral_radius
 from reservoir.stability import certify, echo_state_conditions
 from reservoir.stability.proofs._numerical_radius import numerical_radius
 from reservoir.stability.proofs._two_norm import norm_bound
 from reservoir.stability.proofs._unit_scalings import aligned, balanced
-from reservoir.topologies import TOPOLOGIES
+from reservoir.topologies import TOPOLOGIES, delay_line, orthogonal, random_sparse, ring
 
 NUMBERS = ("spectral_norm", "abs_radius", "diagonal_schur", "numerical_radius")
 
@@ -157,3 +159,118 @@ def test_few_connections_are_scaled_by_their_leading_vectors():
     )
     assert echo_state_conditions(made.W).diagonal_schur > 1
     assert certify(made, -1e3, 1e3).method == "lyapunov"
+
+
+# --- the conditions -----------------------------------------------------------------------------
+
+
+@pytest.mark.fast_cases(5)
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("leak", [1.0, 0.3])
+def test_conditions_against_dense_computations(seed, leak):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((12, 12))
+    W *= rng.uniform(0.3, 1.5) / np.abs(np.linalg.eigvals(W)).max()
+    found = echo_state_conditions(W, leak)
+    leaky = (1 - leak) * np.eye(12) + leak * W
+    assert found.spectral_radius == pytest.approx(np.abs(np.linalg.eigvals(leaky)).max())
+    assert found.spectral_norm == pytest.approx(np.linalg.norm(W, 2))
+    assert found.abs_radius == pytest.approx(np.abs(np.linalg.eigvals(abs(W))).max())
+    assert found.necessary == (found.spectral_radius <= 1)
+    smallest = min(found.spectral_norm, found.abs_radius, found.diagonal_schur)
+    assert found.diagonal_schur == smallest
+    assert found.numerical_radius <= smallest
+    assert found.sufficient == (found.numerical_radius < 1)
+    assert found.margins["abs_radius"] == pytest.approx(1 - found.abs_radius)
+    assert "Yildiz" in str(found)
+
+
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_for_the_scaling_finds_what_another_optimiser_finds(seed):
+    W = np.random.default_rng(seed).standard_normal((5, 5))
+
+    def norm(log_p):
+        P = np.exp(np.append(log_p, 0.0))
+        return np.linalg.norm(P[:, None] * W / P, 2)
+
+    options = {"maxiter": 20000, "maxfev": 20000, "xatol": 1e-9, "fatol": 1e-12}
+    best = min(
+        minimize(norm, start, method="Nelder-Mead", options=options).fun
+        for start in (np.zeros(4), np.ones(4))
+    )
+    found = echo_state_conditions(W).diagonal_schur
+    assert best * (1 - 1e-9) <= found <= best * 1.005
+    assert found >= np.abs(np.linalg.eigvals(W)).max() * (1 - 1e-9)  # what no scaling beats
+
+
+def test_conditions_of_known_matrices():
+    for W in (0.95 * ring(300).toarray(), 0.95 * ring(300), 0.95 * orthogonal(60, random_state=0)):
+        found = echo_state_conditions(W)
+        assert found.diagonal_schur == pytest.approx(0.95, rel=1e-6)
+        assert found.sufficient
+        assert found.necessary
+    line = echo_state_conditions(5.0 * delay_line(50))  # nilpotent: stable at any weight
+    assert line.spectral_norm == pytest.approx(5.0)
+    assert line.abs_radius == 0.0
+    assert line.sufficient
+    swap = echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]]), 0.3)
+    assert swap.necessary  # with a leak the rotation loses its length: |0.7 + 0.45 i| < 1
+    assert swap.numerical_radius == pytest.approx(1.5 / 1.7, rel=1e-5)
+    assert swap.sufficient  # though the three numbers that know no leak are 1.5
+    turn = echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]]))
+    assert turn.numerical_radius == pytest.approx(1.5)
+    assert not turn.sufficient
+    assert not turn.necessary
+    edge = echo_state_conditions(1.0)  # one unit of gain 1 has the property, by T0
+    assert edge.necessary
+    assert not edge.sufficient
+    assert "<= 1" in str(edge)
+    one = echo_state_conditions(-0.9)
+    assert one.sufficient
+    zero = echo_state_conditions(np.zeros((3, 3)))
+    assert zero.sufficient
+    assert zero.diagonal_schur == 0.0
+
+
+@pytest.mark.slow
+def test_diagonal_schur_stability_is_proved_where_norm_and_moduli_fail():
+    W = scale_to_spectral_radius(random_sparse(100, random_state=0), 0.6)
+    found = echo_state_conditions(W)
+    assert found.spectral_norm > 1
+    assert found.abs_radius > 1
+    assert found.diagonal_schur < 1
+    assert found.sufficient
+    # the proof does not depend on how W is stored
+    dense = echo_state_conditions(W.toarray())
+    assert dense.diagonal_schur == pytest.approx(found.diagonal_schur, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [3001, 10_000])
+def test_conditions_of_large_sparse_networks(n):
+    rotation = echo_state_conditions(0.99 * ring(n))
+    assert rotation.sufficient
+    W = random_sparse(n, random_state=0)
+    W = W * (0.3 / np.sqrt(10))
+    small = echo_state_conditions(W, 0.5)
+    assert small.sufficient
+    assert small.diagonal_schur <= small.spectral_norm
+    assert not echo_state_conditions(3 * W).sufficient
+
+
+@pytest.mark.parametrize(
+    "W, leak, kind, message",
+    [
+        (np.ones((2, 3)), 1.0, ValueError, r"square.*\(2, 3\)"),
+        (np.full((2, 2), np.inf), 1.0, ValueError, "NaN or infinity"),
+        (np.eye(2), 0.0, ValueError, r"leak_rate=0 must be in \(0, 1\]"),
+        (np.eye(2), 1.5, ValueError, r"leak_rate=1.5 must be in \(0, 1\]"),
+        (np.eye(2), [0.5] * 3, ValueError, r"\(2,\); got shape \(3,\)"),
+        (1j * np.eye(2), 1.0, TypeError, "real"),
+        (Reservoir([[0.5]], [[1.0]], [0.0]), 1.0, TypeError, "Pass its W"),
+    ],
+)
+def test_bad_input_of_conditions(W, leak, kind, message):
+    with pytest.raises(kind, match=message):
+        echo_state_conditions(W, leak)
