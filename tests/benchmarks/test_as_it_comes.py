@@ -126,7 +126,7 @@ def test_the_ridge_sees_twenty_rows_of_its_sequence():
     assert models.score_model("three sines, 300, clean", 0, models.RIDGE, None).r2 > 0.99
 
 
-def test_the_network_goes_on_from_the_end_of_training():
+def test_the_network_continues_from_the_end_of_training():
     settings = {"n_units": 20, "alpha": 1.0, "random_state": 0}
     task = tasks.season_run(60, ("white", 0.1), 0)
     runs, _ = models.network(task, settings)
@@ -140,7 +140,7 @@ def test_the_network_goes_on_from_the_end_of_training():
         assert [rows.shape for rows in predicted] == [rows.shape for rows in task.y_new]
 
 
-def test_what_a_model_refuses_is_the_worst_score():
+def test_errors_of_a_model_get_the_worst_score():
     found = models.score_model("bilinear, 60, white .1", 0, "", {"alpha": -1.0})
     assert "alpha" in found.refused
     assert found.loss == models.MOST_LOSS

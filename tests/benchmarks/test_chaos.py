@@ -95,7 +95,7 @@ def test_the_nearest_motif_repeats_a_period():
     np.testing.assert_allclose(found, rows[200:], atol=1e-12)
 
 
-def test_linear_autoregression_goes_on_with_a_linear_recurrence():
+def test_linear_autoregression_continues_with_a_linear_recurrence():
     t = np.arange(260)[:, None]
     rows = np.cos(0.3 * t) * [1.0, 2.0] + np.sin(0.7 * t + [0.1, 0.4]) + 3
     found = methods.linear_autoregression(rows[:200], 60)

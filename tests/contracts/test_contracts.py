@@ -149,7 +149,7 @@ def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
     assert model.states(X[TEST]).shape == (150, 6 * X.shape[1])
 
 
-def test_what_has_no_closed_loop_says_so_by_name(toys):
+def test_sources_without_a_closed_loop_raise(toys):
     series = np.sin(0.3 * np.arange(300))
     model = LagRegressor(n_lags=3).fit(series[:-1, None], series[1:])
     with pytest.raises(ValueError, match="LaggedInputs has no closed loop"):

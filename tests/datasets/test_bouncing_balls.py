@@ -81,7 +81,7 @@ def test_frames_show_the_balls():
     assert moved.max() < 0.05 * 1.001  # less where it meets a wall
 
 
-def test_bouncing_balls_refuse():
+def test_errors_of_bouncing_balls():
     make = datasets.bouncing_balls
     with pytest.raises(ValueError, match="n_videos=0 must be at least 1"):
         make(0)

@@ -96,7 +96,7 @@ def test_counts_are_poisson_and_stay():
     np.testing.assert_allclose(sudden.var(axis=1), [40, 10, 90], rtol=0.05)
 
 
-def test_crowd_density_refuses():
+def test_errors_of_crowd_density():
     with pytest.raises(ValueError, match="width=7 must be at least 8"):
         crowd_density(10, width=7)
     with pytest.raises(TypeError, match="height must be an integer"):

@@ -92,7 +92,7 @@ def test_temporal_order(length, n_relevant):
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_refusals(name):
+def test_errors(name):
     make = getattr(datasets, name)
     for text in (make.__doc__, datasets.__doc__):
         assert "random_state" in text
@@ -111,7 +111,7 @@ def test_refusals(name):
         make(2, length=20.5)
 
 
-def test_temporal_order_refuses_other_numbers_of_symbols():
+def test_temporal_order_of_other_numbers_of_symbols_raises():
     with pytest.raises(ValueError, match="n_relevant=4 must be 2 or 3"):
         datasets.temporal_order(2, n_relevant=4)
 

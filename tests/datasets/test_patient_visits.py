@@ -57,6 +57,6 @@ def test_shares_and_seeds():
 @pytest.mark.parametrize(
     "bad", [{"n_patients": 3}, {"positive": 0}, {"positive": 1}, {"noise": -1}, {"noise": np.nan}]
 )
-def test_bad_values_are_refused(bad):
+def test_bad_values_raise(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         patient_visits(**bad)

@@ -91,7 +91,7 @@ def test_seeds():
     )
 
 
-def test_bad_values_are_refused():
+def test_bad_values_raise():
     with pytest.raises(ValueError, match="n_samples=0 must be at least 1"):
         weather_and_load(0)
     with pytest.raises(ValueError, match="noise=-1"):

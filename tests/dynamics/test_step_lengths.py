@@ -77,7 +77,7 @@ def test_without_recurrence_a_long_step_is_several_short_ones(leak):
         ([1.0, 2.0, 1.0], 0.5, "numba", "does not support dt"),
     ],
 )
-def test_bad_gaps_are_refused(dt, leak, engine, message):
+def test_bad_gaps_raise(dt, leak, engine, message):
     res = Reservoir([[0.5]], [[1.0]], [0.0], leak_rate=leak)
     with pytest.raises(ValueError, match=message):
         run(res, np.ones((3, 1)), dt=dt, engine=engine)

@@ -51,7 +51,7 @@ FITTED = {
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_a_fitted_estimator_says_what_it_holds_wherever_it_is_shown(name):
+def test_a_fitted_estimator_is_described_everywhere(name):
     model = FITTED[name]()
     rows = shown(model)
     assert {"Reservoir", "Features", "Network"} & rows.keys()
@@ -98,7 +98,7 @@ def test_words_are_those_of_the_network():
     assert "none; bias" in shown(ESNRegressor(10, random_state=0).fit(X, y))["Certificate"]
 
 
-def test_weights_that_are_given_are_said_to_be():
+def test_given_weights_are_described_as_given():
     rng = np.random.default_rng(0)
     leaks = np.linspace(0.1, 1.0, 12)
     W = rng.normal(size=(12, 12)) / 8
@@ -107,7 +107,7 @@ def test_weights_that_are_given_are_said_to_be():
     assert words == "12 tanh units, 144 connections, W as given, leak rates 0.1 to 1"
 
 
-def test_a_chosen_penalty_says_from_which_and_whether_it_stands_at_an_end():
+def test_a_chosen_penalty_is_described_with_its_path():
     alphas = np.logspace(-8, 2, 11)
     model = ESNRegressor(30, alpha=alphas, alpha_selection="gcv", random_state=0).fit(X, y)
     rows = shown(model)
@@ -119,7 +119,7 @@ def test_a_chosen_penalty_says_from_which_and_whether_it_stands_at_an_end():
     assert "is at an end" in shown(high)["Readout"]
 
 
-def test_a_readout_of_ones_own_is_named():
+def test_a_custom_readout_is_named():
     model = ESNRegressor(30, readout=Ridge(), random_state=0).fit(X, y)
     assert shown(model)["Readout"] == "Ridge, a scikit-learn estimator"
     assert not hasattr(model, "training_error_")
@@ -134,7 +134,7 @@ def test_names_are_escaped():
     assert "<b>Odd" not in model._repr_html_().rpartition("<table>")[2]
 
 
-def test_many_outputs_are_told_by_their_range():
+def test_many_outputs_are_described_by_their_range():
     Y = np.column_stack([y, 2 * y, 3 * y, 4 * y, 5 * y])
     model = ESNRegressor(30, random_state=0).fit(X, Y)
     assert "(5 outputs)" in shown(model)["Training error"]
@@ -188,7 +188,7 @@ def test_polynomials_that_learn_increments_have_the_error_of_their_outputs():
     np.testing.assert_allclose(model.training_error_, np.sqrt(np.mean(left**2, axis=0)), rtol=1e-6)
 
 
-def test_what_a_loop_has_trained_has_no_training_error_of_an_earlier_fit():
+def test_loop_training_removes_the_error_of_an_earlier_fit():
     wave = np.sin(np.arange(2000) * 0.2)
     esn = ESNRegressor(100, feedback=True, random_state=0).fit(np.zeros((2000, 1)), wave)
     assert hasattr(esn, "training_error_")

@@ -30,7 +30,7 @@ def model(request):
 
 
 @pytest.mark.fast_cases(2)
-def test_the_state_goes_on(model):
+def test_the_state_continues(model):
     rows = model.predict_proba(X[400:])
     first, state = model.predict_proba(X[400:450], return_state=True)
     _, same = model.predict(X[400:450], return_state=True)
@@ -43,7 +43,7 @@ def test_the_state_goes_on(model):
     assert ends.shape == (2, state.size)
 
 
-def test_a_session_says_probabilities(model):
+def test_a_session_predicts_probabilities(model):
     rows = model.predict_proba(X[400:])
     session = model.stream()
     said = [session.predict_proba(X[start : start + 7]) for start in range(400, 600, 7)]
@@ -71,7 +71,7 @@ def test_a_session_learns_what_it_gave_probabilities_for():
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("forgetting", [1.0, 0.98])
 @pytest.mark.parametrize("size", [1, 8, 200])
-def test_the_temperature_behind_a_session_is_that_of_all_rows(forgetting, size):
+def test_the_temperature_after_a_session_is_that_of_all_rows(forgetting, size):
     """Rows that a session has learned are among those that tell it, as heavy as in the sums."""
     rng = np.random.default_rng(size)
     labels = np.arange(600) // 5 % 2
@@ -91,7 +91,7 @@ def test_the_temperature_behind_a_session_is_that_of_all_rows(forgetting, size):
     assert clf.temperature_ == pytest.approx(taught(200, 400, 600).temperature_, rel=1e-4)
 
 
-def test_what_a_session_forgets_tells_the_temperature_no_more():
+def test_forgotten_rows_do_not_affect_the_temperature():
     clf = ESNClassifier(20, random_state=0).fit(X[:300], THREE[:300])
     session = clf.stream().forget(1e-3)
     session.forgetting = 0.9

@@ -258,7 +258,7 @@ def test_feedback_weights_give_rows_the_dates_of_their_own_inputs():
     assert rows.index.equals(DAYS[N + 5 : N + 8])
 
 
-def test_what_cannot_be_continued_is_refused_with_the_remedy():
+def test_what_cannot_be_continued_raises_with_a_remedy():
     whole = series()
     events = DAYS[np.cumsum(np.random.default_rng(0).integers(1, 3, 50))]
     for index in (events, pd.date_range("1900-01-01", periods=N, freq=pd.offsets.Easter())):

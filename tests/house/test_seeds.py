@@ -21,7 +21,7 @@ def test_seeds_are_those_that_are_named(text, seeds):
 
 
 @pytest.mark.parametrize("text", ["100", "9-0", "one", "-1", "1,2"])
-def test_other_settings_are_refused(text):
+def test_other_settings_raise(text):
     with pytest.raises(ValueError, match=f"RESERVOIR_TEST_SEED={text} is neither"):
         conftest.seeds_from({conftest.SEED: text})
 

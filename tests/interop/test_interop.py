@@ -120,7 +120,7 @@ def test_sktimes_forecaster_checks(sktime):
 
 @kinds
 @pytest.mark.parametrize("equal", [False, True])
-def test_the_adapted_estimator_says_what_it_says_alone(library, adapt, cls, equal):
+def test_the_adapted_estimator_equals_the_original(library, adapt, cls, equal):
     (X, y), (new, _) = cases(equal=equal), cases(9, seed=1, equal=equal)
     target = y if cls is ESNSequenceClassifier else y + 0.5
     alone = make(cls).fit(from_channels_first(X), target)
@@ -184,7 +184,7 @@ def test_scikit_learn_takes_what_as_aeon_returns(aeon, equal):
     assert clone(clf).get_params()["estimator__n_units"] == 20
 
 
-def test_features_stand_in_pipelines_of_aeon(aeon):
+def test_features_work_in_pipelines_of_aeon(aeon):
     from aeon.pipeline import make_pipeline as make_aeon_pipeline
     from aeon.transformations.collection.unequal_length import Truncator
 
@@ -199,7 +199,7 @@ def test_features_stand_in_pipelines_of_aeon(aeon):
     assert cut.score(X, y) > 0.9
 
 
-def test_features_stand_in_pipelines_of_sktime(sktime):
+def test_features_work_in_pipelines_of_sktime(sktime):
     X, y = cases(60, equal=True)
     piped = as_sktime(make(ReservoirFeatures)) * LogisticRegression(max_iter=2000)
     assert piped.fit(X, y).score(X, y) > 0.9
@@ -266,7 +266,7 @@ def test_forecasts_of_sktime_are_ours(sktime, columns):
 
 
 @pytest.mark.parametrize("adapter", [as_aeon, as_sktime])
-def test_what_is_no_estimator_of_sequences_is_refused(adapter, monkeypatch):
+def test_what_is_no_estimator_of_sequences_raises(adapter, monkeypatch):
     for wrong in (ESNSequenceClassifier, 3, None, KMeans):
         with pytest.raises(TypeError, match="must be a classifier, a regressor or a transformer"):
             adapter(wrong)

@@ -189,7 +189,7 @@ def module(tmp_path, monkeypatch):
     return made
 
 
-def test_a_kernel_with_a_damaged_file_is_compiled_anew(module, tmp_path):
+def test_a_kernel_with_a_damaged_file_is_compiled_again(module, tmp_path):
     folder, rng = tmp_path / "cache", np.random.default_rng(0)
     assert _compile.kernel(module.double)(21) == 42
     for suffix in (INDEX, DATA):

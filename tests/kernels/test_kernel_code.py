@@ -102,7 +102,7 @@ def test_each_name_in_the_code_is_that_of_one_function(code):
     assert source_of("_ZN3abc12_3clocals_3e1fB2v1") == "abc.<locals>.f"
 
 
-def test_functions_without_a_name_of_their_own_are_refused():
+def test_functions_without_a_unique_name_raise():
     def within(z):
         z[0] = 1
 

@@ -260,7 +260,7 @@ def test_merge_does_not_change_the_other():
 @pytest.mark.parametrize(
     "which, value", [("H", np.nan), ("Y", np.inf), ("H", 1e200), ("Y", -1e300)]
 )
-def test_nan_and_overflow_are_refused_by_column(which, value):
+def test_errors_of_nan_and_overflow_name_the_column(which, value):
     H, Y = rows()
     (H if which == "H" else Y)[11, 1] = value
     gram = gram_of(*rows(seed=1))
@@ -269,7 +269,7 @@ def test_nan_and_overflow_are_refused_by_column(which, value):
     assert_same_gram(gram, gram_of(*rows(seed=1)), rtol=0)  # a refused block leaves no trace
 
 
-def test_huge_constants_are_finite_and_huge_steps_are_refused():
+def test_huge_constants_are_finite_and_huge_steps_raise():
     huge = np.full((600, 1), 1.1e150)
     solution = GramAccumulator(1, 1).update(huge, huge).solve(1.0)
     assert solution.coef == 0.0
@@ -352,7 +352,7 @@ def test_solve_equals_the_stored_solutions(fit_intercept, weighted):
         np.testing.assert_allclose(solution.intercept, intercept, rtol=0, atol=1e-11)
 
 
-def test_solution_says_what_it_is():
+def test_attributes_of_a_solution():
     solution = gram_of(*rows()).solve(0.5)
     assert isinstance(solution, RidgeSolution)
     assert (solution.alpha, solution.scores) == (0.5, None)
@@ -689,7 +689,7 @@ def test_only_the_ratio_of_weights_counts(scale):
     np.testing.assert_allclose(scaled.cross / scale, plain.cross, rtol=1e-9, atol=1e-10)
 
 
-def test_weights_that_overflow_are_refused_by_name():
+def test_weights_that_overflow_raise():
     H, Y = rows(600)
     with pytest.raises(ValueError, match="H contains NaN or infinity, or values whose squares"):
         gram_of(1e3 * H, Y, np.full(600, 1e305))

@@ -64,7 +64,7 @@ def test_outputs_learn_side_by_side(model):
 
 
 @EACH
-def test_a_chunk_that_is_refused_changes_nothing(model):
+def test_a_chunk_that_raises_changes_nothing(model):
     H, Y = data(60, 5)
     model = clone(model).fit(H, Y)
     before = model.predict(H)
@@ -95,14 +95,14 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
         (SlidingWindow(0), r"n_rows"),
     ],
 )
-def test_parameters_out_of_bounds_are_refused(model, message):
+def test_parameters_out_of_bounds_raise(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(*data(10, 2))
 
 
 @EACH
 @pytest.mark.parametrize("trip", ["npz", "pickle"])
-def test_what_is_saved_goes_on_to_the_bit(model, trip, tmp_path):
+def test_what_is_saved_continues_to_the_bit(model, trip, tmp_path):
     H, Y = data(120, 6)
     X = np.random.default_rng(0).uniform(-1, 1, (120, 1))
     alone = clone(model).fit(H[:70], Y[:70])
@@ -139,7 +139,7 @@ def test_as_readout_of_a_network(model, dtype):
 
 
 @EACH
-def test_a_network_goes_on_with_it(model):
+def test_a_network_continues_with_it(model):
     X = np.random.default_rng(0).uniform(-1, 1, (90, 2))
     y = X[:, 0] + np.append(0, X[:-1, 1])
     whole = ESNRegressor(15, readout=model, washout=5, random_state=0).fit(X, y)

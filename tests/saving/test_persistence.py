@@ -208,7 +208,7 @@ def test_the_file_holds_no_pickle_and_a_version(tmp_path):
     assert (header["format"], header["version"]) == ("reservoir", 2)
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_files_raise(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match=r"not written by reservoir\.save"):
         load(tmp_path / "other.npz")

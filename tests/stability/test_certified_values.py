@@ -63,7 +63,7 @@ def mean_slope(res):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_each_objective_is_better_at_what_it_says(seed):
+def test_each_objective_is_best_in_its_own_criterion(seed):
     res, low, high = weights(seed)
     steep = stable_bias(res.W, low, high, random_state=seed)
     small = stable_bias(res.W, low, high, objective="magnitude", random_state=seed)

@@ -383,7 +383,7 @@ def test_loops_that_moduli_do_not_prove_come_to_rest(include_input):
     assert n_proved >= 2
 
 
-def test_a_loop_of_too_many_units_is_refused():
+def test_a_loop_of_too_many_units_raises():
     res = Reservoir(np.eye(1000) * 0.1, np.ones((1000, 1)), np.zeros(1000))
     readout = (np.full((1, 1000), 1e-5), [0.0])
     with pytest.raises(ValueError, match=r"n_units \+ n_outputs = 1001.*up to 1000"):

@@ -207,7 +207,7 @@ def test_large_inputs_that_cancel_need_their_range():
     assert certify(res, -1e-3, 1e-3).resolution < 1e-13
 
 
-def test_the_title_of_a_plot_says_where_rounding_begins():
+def test_the_title_of_a_plot_names_the_resolution():
     pytest.importorskip("matplotlib")
     res = build_reservoir(10, 1, spectral_radius=0.3, random_state=0)
     ax = plotting.certificate(certify(res, -1.0, 1.0))

@@ -311,7 +311,7 @@ def test_memory_does_not_grow_with_the_number_of_symbols(init, n_symbols):
     assert peak < columns_alone * (0.05 if init == "orthogonal" else 0.7)
 
 
-def test_refusals():
+def test_errors():
     codes = symbols()
     y = numbers(codes)
     for value, error in ((1, ValueError), (0, ValueError), (2.5, TypeError), ("auto", TypeError)):
@@ -362,7 +362,7 @@ def test_cells_made_of_cells_read_codes(cell):
 
 
 @pytest.mark.parametrize("cell", ["scrn", "gated_feedback"])
-def test_cells_that_read_no_codes_say_so(cell):
+def test_cells_that_read_no_codes_raise(cell):
     codes = np.arange(40)[:, None] % 3
     with pytest.raises(ValueError, match=r"n_symbols=3: .*Cell does not read the numbers of"):
         RNNRegressor(4, cell=cell, n_symbols=3).fit(codes, codes[:, 0])

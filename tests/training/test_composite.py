@@ -161,7 +161,7 @@ def test_what_is_not_known_or_too_small():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
-def test_what_they_do_not_know_is_refused(cell):
+def test_unsupported_options_raise(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
     name = type(rnn.network_.cell).__name__
     with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
@@ -319,7 +319,7 @@ def test_a_steady_state_where_some_have_none(cell):
 # ---------------------------------------------------------------------------- dropout
 
 
-def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
+def test_solvers_that_need_a_fixed_loss_raise_with_dropout():
     class Noisy(GRUCell):
         drops_out = True
 

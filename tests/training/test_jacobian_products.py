@@ -330,6 +330,6 @@ def test_what_the_test_sees_is_how_far_vectors_are_disturbed(beta, dependent):
         (lambda: independence_test([1.0, 2], [1.0, 2], level=1.0), "level=1"),
     ],
 )
-def test_what_is_refused(call, message):
+def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()

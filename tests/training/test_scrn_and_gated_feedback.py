@@ -162,7 +162,7 @@ def test_gated_feedback_is_the_naive_loop(kind, n_layers):
 @pytest.mark.parametrize(
     "kind, single", [("rnn", SimpleCell(5)), ("lstm", LSTMCell(5)), ("gru", GRUCell(5))]
 )
-def test_one_layer_behind_a_gate_that_stands_open_is_the_cell_itself(kind, single):
+def test_one_layer_under_an_open_gate_equals_the_cell(kind, single):
     """The gate has no bias: a feature that is 1 throughout opens it."""
     cell, rng = GatedFeedbackCell(5, 1, kind), np.random.default_rng(0)
     params = draw(Network(cell, 3, 1), 0)
@@ -222,7 +222,7 @@ def test_gradient_control_of_scrn(cell, kind):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tmp_path):
+def test_a_network_of_them_is_trained_saved_and_continues_learning(name, dtype, tmp_path):
     (X, Y), cell, rnn = SHORT, CELLS[name], trained(name, dtype)
     assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
     assert rnn.predict(X).dtype == dtype
@@ -322,7 +322,7 @@ def test_gradient_control_trains_scrn():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
-def test_what_they_do_not_declare_is_refused_by_name(cell):
+def test_undeclared_methods_raise(cell):
     name = type(cell).__name__
     refusals = [
         ({"init": "least_squares"}, f"got {name}. Use an initializer"),

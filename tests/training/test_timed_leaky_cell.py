@@ -104,7 +104,7 @@ def test_the_tangent_is_the_derivative_along_a_direction():
     np.testing.assert_allclose(found, (states(1e-6) - states(-1e-6)) / 2e-6, atol=1e-8)
 
 
-def test_what_the_cell_refuses():
+def test_errors_of_the_cell():
     times, u, _ = timed(5)
     cell = TimedLeakyCell(3, place=1)
     X = table(times[::-1], u)[:, None]
@@ -173,7 +173,7 @@ def test_equal_steps_change_nothing_and_units_of_time_do_not_matter():
 
 
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
-def test_chunks_and_sessions_go_on_over_a_gap(online):
+def test_chunks_and_sessions_continue_over_a_gap(online):
     times, u, y = timed()
     X = table(times, u)
     made = {**FAST, "init": "orthogonal", "online": online, "truncation": 10, "washout": 0}
@@ -334,7 +334,7 @@ def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_slow_observer_is_better_told_the_times(global_random_seed):
+def test_times_improve_a_slow_observer(global_random_seed):
     # z of Lorenz' system from x, as of echo state networks in estimators/test_timed_rows.py
     from reservoir.datasets import lorenz
     from reservoir.metrics import nrmse
@@ -371,7 +371,7 @@ def test_a_slow_observer_is_better_told_the_times(global_random_seed):
         ({"time_step": "mean"}, "time_step='mean'"),
     ],
 )
-def test_bad_parameters_are_refused_and_leave_no_trace(params, match):
+def test_bad_parameters_raise_and_change_nothing(params, match):
     times, u, y = timed(50)
     model = RNNRegressor(5, **{**FAST, **params})
     before = set(vars(model))
@@ -380,7 +380,7 @@ def test_bad_parameters_are_refused_and_leave_no_trace(params, match):
     assert set(vars(model)) == before
 
 
-def test_what_takes_equal_steps_says_so():
+def test_what_needs_equal_steps_raises():
     times, u, y = timed(80)
     X = table(times, u)
     rnn = RNNRegressor(5, **FAST).fit(X, y)

@@ -83,14 +83,14 @@ def calls_with(value, cls):
 
 @pytest.mark.parametrize("cls", STEPS)
 @pytest.mark.parametrize("value", [3.0, np.float64(3), "text", True])
-def test_a_single_value_is_refused_in_words_by_estimators(cls, value):
+def test_a_single_value_raises_in_estimators(cls, value):
     for call in calls_with(value, cls):
         with pytest.raises(ValueError, match=rf"[Xy] is {re.escape(repr(value))}, but rows are"):
             call()
 
 
 @pytest.mark.parametrize("value", [3.0, np.float64(3), True])
-def test_a_single_value_is_refused_in_words_by_functions(value):
+def test_a_single_value_raises_in_functions(value):
     network = build_reservoir(5, 2, random_state=0)
     series = ESNForecaster(search="series")
     errors = [getattr(metrics, name) for name in metrics.__all__]
@@ -126,7 +126,7 @@ def test_a_single_value_is_refused_in_words_by_functions(value):
 
 
 @pytest.mark.parametrize("name", ["LMS", "RecursiveLeastSquares", "SlidingWindow"])
-def test_a_single_value_is_refused_by_readouts(name):
+def test_a_single_value_raises_in_readouts(name):
     sizes = {"n_rows": 20} if name == "SlidingWindow" else {}
     readout = getattr(reservoir.readouts, name)(**sizes)
     for call in (
@@ -143,7 +143,7 @@ def test_a_single_value_is_refused_by_readouts(name):
 
 
 @pytest.mark.parametrize("cls", STEPS)
-def test_text_in_x_is_one_sentence_in_every_estimator(cls):
+def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
     table = X.astype(object)
     table[:, 1] = ["a", "b"] * 30
     said = set()
@@ -165,7 +165,7 @@ def test_text_in_x_is_one_sentence_in_every_estimator(cls):
 
 
 @pytest.mark.parametrize("cls", STEPS)
-def test_sparse_x_is_refused_with_the_encoders_setting(cls):
+def test_sparse_x_raises_and_names_the_encoders_setting(cls):
     for given in (sp.csr_array(X), [sp.csr_array(X)] * 8):
         with pytest.raises(
             TypeError, match=r"Sparse data .* for (X|Sequence 0 of X).*`X = .*toarr"
@@ -174,7 +174,7 @@ def test_sparse_x_is_refused_with_the_encoders_setting(cls):
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_one_hot_labels_are_refused_with_what_undoes_them(cls):
+def test_one_hot_labels_raise_with_code_that_decodes_them(cls):
     given, labels = STEPS[cls]
     columns = np.eye(2)[labels]
     with pytest.raises(ValueError, match=r"y should be a 1d array.*`y = y\.argmax\(1\)`"):
@@ -221,7 +221,7 @@ def test_rows_at_the_ends_of_a_series_may_be_cut_off():
 
 @pytest.mark.parametrize("cls", [ESNRegressor, ESNSequenceRegressor, RNNRegressor])
 @pytest.mark.parametrize("as_category", [False, True])
-def test_text_as_targets_of_a_regressor_is_refused_in_words(cls, as_category):
+def test_text_as_targets_of_a_regressor_raises(cls, as_category):
     labels = np.array(["low", "high"] * (len(STEPS[cls][0]) // 2))
     if as_category:
         labels = pytest.importorskip("pandas").Series(labels, dtype="category")
@@ -229,7 +229,7 @@ def test_text_as_targets_of_a_regressor_is_refused_in_words(cls, as_category):
         small(cls).fit(STEPS[cls][0], labels)
 
 
-def test_text_and_sparse_arrays_are_refused_by_measures():
+def test_text_and_sparse_arrays_raise_in_measures():
     esn = small(ESNRegressor).fit(X, X[:, 0])
     text = np.array(["a"] * 40)
     for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
@@ -244,7 +244,7 @@ def test_text_and_sparse_arrays_are_refused_by_measures():
         stability.lyapunov_exponents(esn, sp.csr_array(X))
 
 
-def test_sparse_series_are_refused_in_words():
+def test_sparse_series_raise():
     series = sp.csr_array(X[:, :1])
     calls = {
         "y": lambda y: ESNForecaster(search="series").fit(y),
@@ -263,7 +263,7 @@ def test_sparse_series_are_refused_in_words():
 # --- networks and their weights -----------------------------------------------------------------
 
 
-def test_gated_networks_are_told_that_they_have_no_reservoir():
+def test_gated_networks_raise_for_lack_of_a_reservoir():
     gated = RNNRegressor(4, cell="gru", max_iter=1).fit(X, X[:, 0])
     for measure in (
         lambda model: stability.lyapunov_exponents(model, X),

@@ -108,7 +108,7 @@ class TestClassifier:
         assert clf.score(X[400:], y[400:]) > 0.8
         assert clf.state_.shape == (53,)
 
-    def test_one_class_is_refused(self):
+    def test_one_class_raises(self):
         with pytest.raises(ValueError, match="one class only"):
             ESNClassifier().fit(np.zeros((20, 1)), np.zeros(20, int))
 
@@ -269,7 +269,7 @@ def test_labels_without_error_are_not_certain(global_random_seed):
     assert log_loss(y[1500:], proba) < 0.05
 
 
-def test_a_network_saved_before_there_was_a_temperature_says_what_it_said():
+def test_probabilities_of_files_without_a_temperature_are_unchanged():
     X, y = three_waves(500)
     clf = ESNClassifier(20, random_state=0).fit(X, y)
     del clf.temperature_

@@ -334,7 +334,7 @@ def test_a_search_in_closed_loop_starts_where_training_did(options):
     assert np.isfinite(search.best_estimator_.forecast(20)).all()
 
 
-def test_a_readout_of_ones_own_closes_the_loop():
+def test_a_custom_readout_closes_the_loop():
     inputs, targets = make_forecast_pairs(lorenz(500, random_state=0) / 20)
     ours = NVARRegressor(2, alpha=1e-3).fit(inputs, targets).forecast(10)
     theirs = NVARRegressor(2, readout=Ridge(1e-3)).fit(inputs, targets).forecast(10)
@@ -461,12 +461,12 @@ def test_increments_hold_a_flow_for_longer(global_random_seed):
         ({"dtype": "int8"}, ValueError, "dtype"),
     ],
 )
-def test_bad_parameters_are_refused(params, error, match):
+def test_bad_parameters_raise(params, error, match):
     with pytest.raises(error, match=match):
         NVARRegressor(**params).fit(X, Y)
 
 
-def test_a_series_shorter_than_its_lags_is_refused():
+def test_a_series_shorter_than_its_lags_raises():
     with pytest.raises(ValueError, match=r"use 12 rows before .* X has n_samples=12"):
         NVARRegressor(5, skip=3).fit(X[:12], Y[:12])
     with pytest.raises(ValueError, match="sequence 1 has n_samples=3"):
@@ -496,7 +496,7 @@ def test_constant_columns_are_centred_and_do_no_harm():
     assert not hasattr(model.set_params(basis="monomial").fit(X, Y), "input_range_")
 
 
-def test_what_overflows_is_named():
+def test_overflow_is_named():
     with pytest.raises(ValueError, match=r"terms overflow, first for x0\^2"):
         NVARRegressor(1).fit(X * 1e100, Y)
     with pytest.raises(ValueError, match="squares of X overflow in column 0"):
@@ -506,7 +506,7 @@ def test_what_overflows_is_named():
         model.predict(np.array([[0.1], [0.2], [0.1], [1e200]]))
 
 
-def test_an_index_that_does_not_follow_begins_anew():
+def test_an_index_that_does_not_follow_starts_fresh():
     pd = pytest.importorskip("pandas")
     dates = pd.date_range("2024-01-01", periods=500, freq="D")
     frame = pd.DataFrame({"u": X[:, 0]}, index=dates)

@@ -75,7 +75,7 @@ class TestRegressor:
         np.testing.assert_allclose(parts.state_, whole.state_, rtol=0, atol=1e-6)
         assert parts.alpha_ == whole.alpha_
 
-    def test_partial_fit_goes_on_from_fit(self, params, n_outputs):
+    def test_partial_fit_continues_from_fit(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)
         whole = self.make(params).fit(X, y)
         parts = self.make(params).fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
@@ -95,7 +95,7 @@ class TestRegressor:
         stream.reset()
         np.testing.assert_array_equal(stream.predict(X[300:301]), chunks[0])
 
-    def test_return_state_goes_on(self, params, n_outputs):
+    def test_return_state_continues(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)
         esn = self.make(params).fit(X[:300], y[:300])
         _, state = esn.predict(X[300:350], return_state=True)
@@ -336,7 +336,7 @@ class TestReadout:
         with pytest.raises(TypeError, match="Ridge has no partial_fit"):
             ESNRegressor(30, readout=Ridge()).partial_fit(X, y)
 
-    def test_an_array_of_alphas_is_refused(self):
+    def test_an_array_of_alphas_raises(self):
         X, y = series()
         with pytest.raises(ValueError, match="readout= replaces"):
             ESNRegressor(30, readout=Ridge(), alpha=[1.0, 2.0]).fit(X, y)
@@ -358,7 +358,7 @@ class TestTransformer:
         ).fit(X, y)  # fmt: skip
         np.testing.assert_allclose(pipe.predict(X), esn.predict(X), atol=1e-8)
 
-    def test_last_goes_on_from_fit(self):
+    def test_last_continues_from_fit(self):
         X, _ = series()
         whole = ReservoirTransformer(30, random_state=0).fit_transform(X)
         last = ReservoirTransformer(30, initial_state="last", random_state=0)
@@ -513,7 +513,7 @@ def test_partial_fit_with_noise_over_sequences_is_one_fit(feedback, splits):
 
 
 @pytest.mark.parametrize("params", [{}, {"noise": 0.1}, {"alpha": [1e-4, 1.0]}])
-def test_a_fit_that_fails_leaves_no_trace(params):
+def test_a_fit_that_fails_changes_nothing(params):
     X, y = series()
     esn = ESNRegressor(20, washout=10, random_state=0, **params)
     fresh = clone(esn)
@@ -562,7 +562,7 @@ def test_set_params_waits_for_the_next_fit(change):
     assert np.array_equal(esn.forecast(5), loop)
 
 
-def test_partial_fit_goes_on_with_the_readout_it_began_with():
+def test_partial_fit_continues_with_the_readout_it_began_with():
     X, y = series()
     for first, second in ((None, SGDRegressor()), (SGDRegressor(random_state=0), None)):
         esn = ESNRegressor(20, readout=first, random_state=0).partial_fit(X[:200], y[:200])
@@ -583,7 +583,7 @@ class Falling(SGDRegressor):
         return self
 
 
-def test_a_readout_that_fails_half_way_leaves_no_trace():
+def test_a_readout_that_fails_half_way_changes_nothing():
     X, y = series()
     readout = Falling(random_state=0)
     esn = ESNRegressor(20, readout=readout, random_state=0).partial_fit(X[:200], y[:200])

@@ -86,7 +86,7 @@ def test_units_and_origin_of_time_do_not_matter():
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_chunks_and_sessions_go_on_over_a_gap(dtype):
+def test_chunks_and_sessions_continue_over_a_gap(dtype):
     times, u, y = timed()
     X, made = table(times, u), {"dtype": dtype, "washout": 20, "alpha": 1e-2, **MADE}
     whole = ESNRegressor(30, time_column=1, **made).fit(X[:200], y[:200])
@@ -234,7 +234,7 @@ def test_a_certificate_covers_the_gaps_of_training(topology, radius):
 
 
 @pytest.mark.slow
-def test_a_slow_observer_is_better_told_the_times():
+def test_times_improve_a_slow_observer():
     # z of Lorenz' system from x; ten seeds and other models: examples/benchmarks/irregular_times.py
     from reservoir.datasets import lorenz
     from reservoir.metrics import nrmse
@@ -279,7 +279,7 @@ def test_earlier_files_have_times_of_float32(kind, tmp_path):
         assert np.isfinite(load(tmp_path / "model.npz").predict(rows[100:])).all()
 
 
-def test_what_units_do_is_read_off_the_states_whatever_the_steps():
+def test_activity_is_measured_from_the_states_for_any_steps():
     times, u, _ = timed(700)
     u, dt, clock = 5 * u, steps_of(times, 2.0), Clock(1, times[0], 2.0)
     leak = np.random.default_rng(0).uniform(0.1, 0.9, 20)
@@ -326,7 +326,7 @@ def test_the_column_that_overflows_is_the_users():
         ({"time_step": "mean"}, "time_step='mean'"),
     ],
 )
-def test_bad_parameters_are_refused_and_leave_no_trace(params, match):
+def test_bad_parameters_raise_and_change_nothing(params, match):
     times, u, y = timed(50)
     model = ESNRegressor(10, **{"time_column": 1, **MADE, **params})
     before = set(vars(model))
@@ -346,7 +346,7 @@ def test_features_that_are_no_states_take_no_times():
         Polynomials(time_column=1, **MADE).fit(table(times, u), y)
 
 
-def test_bad_rows_are_refused():
+def test_bad_rows_raise():
     times, u, y = timed(50)
     X = table(times, u)
     model = ESNRegressor(10, time_column=1, **MADE)
@@ -362,7 +362,7 @@ def test_bad_rows_are_refused():
         model.fit(X, y)
 
 
-def test_what_takes_equal_steps_says_so():
+def test_what_needs_equal_steps_raises():
     times, u, y = timed(80)
     esn = ESNRegressor(10, time_column=1, **MADE).fit(table(times, u), y)
     for call in (lambda: esn.forecast(3), lambda: forecast(esn, 3)):

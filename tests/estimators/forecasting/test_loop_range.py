@@ -50,7 +50,7 @@ def is_far(rows, y, widths=10):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch):
+def test_a_forecast_that_leaves_the_data_warns_once(seed, engine, monkeypatch):
     """A network fitted to noise went to 4.5e63 without a word, one fitted to Lorenz to 6.9e9."""
     if engine == "numba":
         pytest.importorskip("numba")
@@ -72,7 +72,7 @@ def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch)
         assert strayed
 
 
-def test_loops_that_stay_say_nothing():
+def test_loops_that_stay_do_not_warn():
     X, y = make_forecast_pairs(mackey_glass(1000, random_state=0))
     for seed in SEEDS:
         esn = ESNRegressor(200, leak_rate=0.3, random_state=seed).fit(X, y)
@@ -315,7 +315,7 @@ def test_ranges_through_feedback_weights_and_curved_targets(how, ends):
 
 
 @pytest.mark.parametrize("bad", [(1.0, 0.0), (np.nan, 1.0), ([0, 0], [1, 1]), "yes", 3, (1,)])
-def test_what_is_no_range_is_refused(bad):
+def test_what_is_no_range_raises(bad):
     X, y = pairs_of_noise(0)
     for model in (ESNRegressor(10), RNNRegressor(4, max_iter=0, cell="gru", init="glorot")):
         model.fit(X, y[:, 0])

@@ -236,7 +236,7 @@ def test_labels_that_come_now_and_then(online):
     assert len(session.last_errors_) == known[100:].sum()
 
 
-def test_minus_one_is_a_label_and_other_refusals():
+def test_minus_one_is_a_label_and_other_errors():
     X, y, known = labelled()
     y[:3] = -1
     clf = classifier(missing_targets="skip").fit(X, y)

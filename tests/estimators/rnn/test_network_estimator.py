@@ -147,7 +147,7 @@ def test_pandas():
     assert set(labels.predict(stacked)) <= {"up", "down"}
 
 
-def test_shuffled_ids_are_refused():
+def test_shuffled_ids_raise():
     X, y, _ = stack_sequences(*sequences())
     order = np.random.default_rng(0).permutation(len(X))
     with pytest.raises(ValueError, match=r"id .* appears again in row .* adjacent"):
@@ -211,7 +211,7 @@ class TestRegressor:
         np.testing.assert_array_equal(stream.predict(X[100:101]), chunks[0])
 
     @pytest.mark.fast_cases(2)
-    def test_return_state_goes_on(self, params, n_outputs):
+    def test_return_state_continues(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X[:100], y[:100])
         atol = 1e-5 if "dtype" in params else 1e-12
@@ -344,7 +344,7 @@ def test_washout_rows_are_not_learned():
 # -------------------------------------------------------------------------- scikit-learn's tools
 
 
-def test_cross_validation_by_time_goes_on_from_the_end_of_training():
+def test_cross_validation_by_time_continues_from_the_end_of_training():
     X, y = series()
     split = TimeSeriesSplit(3)
     scores = cross_val_score(make(), X, y, cv=split)

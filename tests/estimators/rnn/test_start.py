@@ -68,7 +68,7 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random
     assert ls.best_loss_ <= esn.best_loss_ * (1 + 1e-6)
 
 
-def test_what_cannot_be_learned_does_not_blow_the_weights_up(global_random_seed):
+def test_unlearnable_targets_keep_weights_small(global_random_seed):
     """Long steps lower the error a little, too: unbounded ones went up to weights of 1e9."""
     radii = []
     for seed in range(3 * global_random_seed, 3 * global_random_seed + 3):
@@ -165,7 +165,7 @@ def test_an_esn_keeps_its_training_apart():
     assert pickle.dumps(esn) == before
 
 
-def test_to_rnn_goes_on_online():
+def test_to_rnn_continues_online():
     """The first row of a chunk follows the last row of training."""
     z = mackey_glass(500, random_state=0)
     esn = ESNRegressor(12, leak_rate=0.5, random_state=0).fit(z[:399], z[1:400])
@@ -284,7 +284,7 @@ def test_what_is_no_network():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
-def test_warm_start_goes_on(cell):
+def test_warm_start_continues(cell):
     X, y = series()
     rnn = make(cell=cell, init="glorot", max_iter=3, warm_start=True).fit(X, y)
     first, weights = rnn.best_loss_, rnn.params_

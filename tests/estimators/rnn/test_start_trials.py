@@ -116,7 +116,7 @@ def test_losses_by_sequence_are_those_of_the_whole():
 
 
 @pytest.mark.slow
-def test_training_goes_on_from_the_best_weights_of_the_trial():
+def test_training_continues_from_the_best_weights_of_the_trial():
     X, y = temporal_order(120, length=20, random_state=0)
     options = {"target": "last", "max_iter": 12, "learning_rate_init": 0.01, "random_state": 1}
     one = RNNClassifier(12, **options).fit(X, y)
@@ -153,7 +153,7 @@ def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch)
     assert seen == [(name, 30, 10, [20, 20]) for name in CANDIDATES]
 
 
-def test_the_trial_says_what_it_found(caplog):
+def test_the_trial_reports_its_result(caplog):
     X, y = last_marked(20, 0)
     rnn = RNNRegressor(6, target="last", max_iter=3, verbose=True, random_state=0).fit(X, y)
     lines = [line for line in caplog.messages if "Trial" in line]

@@ -113,7 +113,7 @@ def test_numbers_keep_their_shape(n_outputs):
 @pytest.mark.parametrize(
     "cls, statistic", [(ESNSequenceClassifier, f_classif), (ESNSequenceRegressor, f_regression)]
 )
-def test_columns_that_say_more_are_penalised_less(cls, statistic):
+def test_informative_columns_are_penalised_less(cls, statistic):
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
     esn = make(cls, dtype="float64").fit(Xs, y)
@@ -450,7 +450,7 @@ def test_splitters_of_rows_work_with_the_ids_as_groups():
     assert np.mean(said == by_row) > 0.7
 
 
-def test_labels_that_do_not_fit_the_sequences_are_refused():
+def test_labels_that_do_not_fit_the_sequences_raise():
     pd = pytest.importorskip("pandas")
     Xs, y = waves(12)
     _, frame, multi, ids = as_tables(Xs)
@@ -507,7 +507,7 @@ def test_numbers_whose_squares_overflow_are_named():
         ({"readout": Ridge()}, TypeError, "not a classifier"),
     ],
 )
-def test_what_cannot_be_learned_is_refused(change, error, message):
+def test_what_cannot_be_learned_raises(change, error, message):
     Xs, y = waves(12)
     data = {"X": Xs, "y": y, "sample_weight": None}
     options = {key: value for key, value in change.items() if key not in data}
@@ -522,7 +522,7 @@ def test_what_cannot_be_learned_is_refused(change, error, message):
 
 
 @pytest.mark.slow
-def test_any_readout_stands_on_the_standardised_features():
+def test_any_readout_receives_the_standardised_features():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
     readout = LogisticRegression(C=0.01, tol=1e-10)
@@ -574,7 +574,7 @@ def test_searches_stacks_and_calibration_take_it():
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
-def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
+def test_copies_and_files_predict_the_same(cls, dtype, tmp_path):
     Xs, y = waves(24)
     labels = np.array(["a", "b", "c"])[y] if cls is ESNSequenceClassifier else y * 1.0
     model = make(cls, dtype=dtype).fit(Xs, labels)
@@ -596,7 +596,7 @@ def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_channel_that_tells_is_the_one_that_matters():
+def test_the_informative_channel_is_the_important_one():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
     clf = make(input_scaling=0.3).fit(Xs, y)

@@ -95,7 +95,7 @@ def calendar(index):
 
 @pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", FREQUENCIES)
-def test_dates_go_on_as_pandas_goes_on(name):
+def test_dates_continue_as_in_pandas(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]
     for zone, n_rows in itertools.product(ZONES, lengths):
         index = dates(name, n_rows + 9, zone).rename("when")
@@ -220,7 +220,7 @@ def test_seasons_of_periods(freq, seasons):
     np.testing.assert_allclose(found.seasons(100_000), seasons)
 
 
-def test_one_row_goes_on_where_its_index_has_a_frequency():
+def test_one_row_continues_where_its_index_has_a_frequency():
     index = dates("month starts", 4)
     assert calendar(index[:1]).following(3).equals(index[1:])
     for n in (1, 2):

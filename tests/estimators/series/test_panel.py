@@ -245,7 +245,7 @@ def same_dates():
         ),
     ],
 )
-def test_panels_that_are_refused(y, column, error, told):
+def test_panels_that_raise(y, column, error, told):
     with pytest.raises(error, match=told):
         read_panel(y, column)
 

@@ -22,7 +22,7 @@ MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), nam
         pd.DataFrame({"a": [1, 2, np.nan, 4]}),
     ],
 )
-def test_what_is_missing_is_nan(table):
+def test_missing_values_are_nan(table):
     found = read_values("y", table)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [[1], [2], [np.nan], [4]])
@@ -50,7 +50,7 @@ def test_what_is_missing_is_nan(table):
         ([[1, 2], [3]], ValueError, "rows of different lengths"),
     ],
 )
-def test_values_that_are_refused(table, error, told):
+def test_values_that_raise(table, error, told):
     with pytest.raises(error, match=told):
         read_values("y", table)
 
