@@ -1,4 +1,4 @@
-"""The benchmark of defaults: are its tasks and scores what they are called?"""
+"""The benchmark of default settings: its tasks and its scores."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The benchmarks of chaotic systems: is their truth true, and do they measure what they say?"""
+"""The benchmarks of chaotic systems: the accuracy of the reference solutions, and the measures."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The benchmarks of streams that drift: do they measure what they say?"""
+"""The benchmarks of streams with drift: their tasks and their measures."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The benchmark of probabilities: does it rate them as is said?"""
+"""The benchmark of probabilities: its ratings, and data of known probabilities."""
 
 import sys
 

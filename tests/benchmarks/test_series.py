@@ -1,4 +1,4 @@
-"""The benchmark of series with trends and seasons: does it measure what it says?"""
+"""The benchmark of series with trends and seasons: its data and its measures."""
 
 import sys
 

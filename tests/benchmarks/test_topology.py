@@ -1,4 +1,4 @@
-"""The benchmark of topologies: does it change them alone, and compare what belongs together?"""
+"""The benchmark of topologies: it varies only the topology, and compares like with like."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""What readouts, sources, rules, targets, forecasters and so on must be: toys, put to use.
+"""The interfaces of readouts, sources, rules, targets, forecasters and others: toys that use them.
 
-The toys stand in `tests/helpers/toys`, one file each, as CONTRIBUTING.md says how; here they are
-registered as the package registers its own.
+The toys are in `tests/helpers/toys`, one file each, written as CONTRIBUTING.md describes; here
+they are registered in the same way as the parts of the package.
 """
 
 from contextlib import contextmanager

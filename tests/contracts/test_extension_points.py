@@ -1,4 +1,4 @@
-"""A new cell, a cell made of cells, a cell without kernels, a new activation: toys, registered."""
+"""Registered toys: a cell, a cell made of cells, a cell without kernels, an activation."""
 
 import io
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Maps of crowds: people are neither made nor lost, stay where they are, and live by the clock."""
+"""Maps of crowds: the number of people is conserved, and they follow the time of day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets: their equations hold, their tolerances are kept, their statistics are known."""
+"""Datasets: their equations, tolerances, and known statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visits of patients: what the description promises of times, findings and labels."""
+"""Visits of patients: times, findings and labels as documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Songs: sections return, their notes vary as much as is said, and no harmonic folds back."""
+"""Songs: sections recur, their notes vary by the given amount, and no harmonic is aliased."""
 
 from __future__ import annotations
 

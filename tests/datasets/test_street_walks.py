@@ -1,4 +1,4 @@
-"""Walks through a town: streets, shortest ways, routes that come again, detours."""
+"""Walks through a town: streets, shortest ways, recurring routes, detours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weather that keeps the laws it was made by, and a load that follows weather and calendar."""
+"""Weather that satisfies its generating laws, and a load that follows weather and calendar."""
 
 from __future__ import annotations
 

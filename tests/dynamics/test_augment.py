@@ -1,4 +1,4 @@
-"""What a readout sees in the place of states: learned, predicted, run on own outputs, kept."""
+"""Features that replace the states (`augment`): learning, prediction, closed loops, saving."""
 
 import joblib
 import numpy as np

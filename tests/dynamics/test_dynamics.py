@@ -1,4 +1,4 @@
-"""The state update against the naive loops, and what `Reservoir` promises of its arrays."""
+"""The state update against naive loops, and the arrays of `Reservoir`."""
 
 import copy
 import itertools

@@ -1,4 +1,4 @@
-"""Rows of the past beside the states: features, steps side by side, loops on own outputs."""
+"""Past inputs beside the states: features, steps of many runs, closed loops."""
 
 import numpy as np
 import pytest

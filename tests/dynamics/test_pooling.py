@@ -1,4 +1,4 @@
-"""Pooling while states are made equals pooling the array of all states."""
+"""Pooling during a run equals pooling the stored states."""
 
 import pickle
 import tracemalloc

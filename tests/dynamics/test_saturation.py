@@ -1,4 +1,4 @@
-"""Reservoirs whose units stand still at their bounds, flip between them, or grow without any."""
+"""Reservoirs whose units are saturated, flip between their bounds, or grow without bounds."""
 
 import contextlib
 import copy

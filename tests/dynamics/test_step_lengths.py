@@ -1,4 +1,4 @@
-"""Steps of different length: the leak of each is scaled by the time that it took."""
+"""Steps of different lengths (`dt`): the leak of each step depends on its length."""
 
 import numpy as np
 import pytest

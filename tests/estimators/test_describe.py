@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator."""
+"""The descriptions of fitted estimators in notebooks."""
 
 import re
 import warnings

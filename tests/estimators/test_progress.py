@@ -1,4 +1,4 @@
-"""Where an estimator stands in its data: going on, starting anew, refusing."""
+"""Position of an estimator in its data: continuing, starting fresh, errors."""
 
 import copy
 

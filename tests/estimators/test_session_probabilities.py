@@ -1,4 +1,4 @@
-"""Probabilities with the state behind them, and in sessions."""
+"""Probabilities that continue from a state, and in sessions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Answers as Series and DataFrames: their index, their names, and what keeps the setting."""
+"""Predictions as Series and DataFrames: their index, their names, and copies of the setting."""
 
 import io
 import sys

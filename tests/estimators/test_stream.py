@@ -1,4 +1,4 @@
-"""Sessions that learn: equal to partial_fit, row for row, whatever was predicted before."""
+"""Sessions that learn: equal to partial_fit row by row, whatever was predicted before."""
 
 import copy
 import itertools

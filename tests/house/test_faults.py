@@ -1,4 +1,4 @@
-"""The faults of `tests/faults` fit the present source: `tests/faults/run.py` can make them."""
+"""The faults in `tests/faults` apply to the present source."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Order in the source: who may import what, and sizes that can be read."""
+"""Order in the source: imports between modules, and limits of size."""
 
 import ast
 import importlib.util

@@ -1,4 +1,4 @@
-"""What is promised of the package as a whole: its version, its imports, its data, its docs."""
+"""The package as a whole: its version, its imports, its data, its documentation."""
 
 import ast
 import importlib

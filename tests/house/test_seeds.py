@@ -1,4 +1,4 @@
-"""The seeds of `global_random_seed`: one, those that are named, or one that all processes share."""
+"""The seeds of `global_random_seed`: one, given ones, or one shared by all processes."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Estimators of whole sequences, and forecasters, in the interfaces of aeon and sktime."""
+"""Sequence estimators and forecasters in the interfaces of aeon and sktime, and their data."""
 
 import doctest
 import inspect

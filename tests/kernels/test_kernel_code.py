@@ -1,8 +1,8 @@
-"""Compiled code that several processes made and one loads: names that meet must mean the same.
+"""Compiled code that several processes made and one loads: equal names must have equal code.
 
-Kernels are kept on disk. A process then runs code that others compiled, in whatever order they
-did, and functions that bear one name in it are taken for one. The first tests read the code; the
-last ones fill a cache from several processes and run everything from it, between guard pages.
+Kernels are stored on disk, so a process runs code that others compiled in any order, and functions
+of one name are taken to be the same. The first tests read the code; the last ones fill a cache from
+several processes and run everything from it, between guard pages.
 """
 
 import os

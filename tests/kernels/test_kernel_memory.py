@@ -1,4 +1,4 @@
-"""Whether compiled kernels stay inside their arrays, and run on arrays they were made for."""
+"""Compiled kernels stay inside their arrays, and check the arrays that they receive."""
 
 import os
 import subprocess

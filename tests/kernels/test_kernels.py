@@ -1,4 +1,4 @@
-"""Compiled kernels against the NumPy reference, and how the engine is chosen."""
+"""Compiled kernels against the NumPy reference, and the choice of the engine."""
 
 import copy
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Loops on own outputs from given states, compared with what followed."""
+"""Closed loops from given states, compared with the data that followed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The core of `ESNForecaster` equals naive versions: stored features, loops one by one, medians."""
+"""The core of `ESNForecaster` against naive versions: stored features, single loops, medians."""
 
 import tracemalloc
 from dataclasses import replace

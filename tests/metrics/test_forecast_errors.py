@@ -1,4 +1,4 @@
-"""Errors of forecasts as forecasters measure them: definitions, theory, what others return."""
+"""Errors of forecasts: definitions, theory, and the values of other packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: their definitions, the theory they rest on, published values."""
+"""Metrics: their definitions, their theory, published values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backtests: who is fitted on what, what is handed over, errors against naive loops."""
+"""Backtests: the rows of each fit and forecast, and errors against naive loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search in closed loop equals a naive one: each candidate alone, forecast by forecast."""
+"""The closed-loop search equals a naive one: each candidate alone, forecast by forecast."""
 
 import pickle
 import warnings

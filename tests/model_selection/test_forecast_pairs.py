@@ -1,4 +1,4 @@
-"""Inputs and targets from a series: what stands in which row, under which name and date."""
+"""Inputs and targets from a series: the content of the rows, their names and dates."""
 
 import warnings
 

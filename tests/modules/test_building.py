@@ -1,4 +1,4 @@
-"""The whole recipe: what each argument changes, and what it leaves alone."""
+"""The whole recipe of a reservoir: the effect of each argument."""
 
 import threading
 

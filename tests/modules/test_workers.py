@@ -1,4 +1,4 @@
-"""Whoever shares out jobs: no bit depends on joblib's backend, and BLAS gets its threads back."""
+"""Parallel jobs: equal bits on every backend of joblib, and restored thread limits of BLAS."""
 
 import contextlib
 import threading

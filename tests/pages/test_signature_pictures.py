@@ -1,4 +1,4 @@
-"""The networks of the two signature pictures: what their pages say holds for several seeds."""
+"""The networks of the two signature pictures: the claims of their pages for several seeds."""
 
 import numpy as np
 import pytest

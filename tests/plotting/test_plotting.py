@@ -1,4 +1,4 @@
-"""Plots: what is drawn, where the forecast's start is marked, what is refused."""
+"""Plots: their content, the start of the forecast, errors."""
 
 import inspect
 import subprocess

@@ -1,4 +1,4 @@
-"""Pictures of stability: what is drawn equals what was given or what theory says; refusals."""
+"""Plots of stability: their content against given values and theory; errors."""
 
 from types import SimpleNamespace
 

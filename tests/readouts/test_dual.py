@@ -1,4 +1,4 @@
-"""Leave-one-out of a ridge on few rows: equal to fits that leave rows out."""
+"""Leave-one-out of a ridge on few rows equals fits without each row."""
 
 import numpy as np
 import pytest

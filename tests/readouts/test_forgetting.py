@@ -1,4 +1,4 @@
-"""Forgetting: each row that enters makes those before it lighter, in sums and in estimators."""
+"""Forgetting: each new row reduces the weight of earlier rows, in sums and in estimators."""
 
 import itertools
 

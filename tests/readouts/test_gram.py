@@ -1,4 +1,4 @@
-"""Gram-based ridge readouts against stored states, the hat matrix and scikit-learn."""
+"""Ridge readouts from Gram matrices against stored states, the hat matrix and scikit-learn."""
 
 import itertools
 import pickle

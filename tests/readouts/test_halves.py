@@ -1,4 +1,4 @@
-"""A penalty chosen by two halves: runs of rows that grow, the default path, any split."""
+"""A penalty chosen by two halves: runs of growing length, the default path, any split."""
 
 import contextlib
 import copy

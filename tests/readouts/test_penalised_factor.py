@@ -1,4 +1,4 @@
-"""The ridge that goes on row by row, against least squares on all rows."""
+"""The recursive ridge against least squares on all rows."""
 
 import numpy as np
 import pytest

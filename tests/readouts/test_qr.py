@@ -1,4 +1,4 @@
-"""The triangular factor of features and targets: the ridge with all its digits."""
+"""The triangular factor of features and targets: ridge regression with all digits."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Files that are damaged, or made to do harm, and saving that fails: nothing is lost or run."""
+"""Damaged or malicious files, and failures while saving: nothing is lost or executed."""
 
 import io
 import json

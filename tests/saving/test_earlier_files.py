@@ -1,4 +1,4 @@
-"""Files of versions whose estimators held in themselves what a reader and a model hold now."""
+"""Files of versions whose estimators had no reader and no model."""
 
 import json
 

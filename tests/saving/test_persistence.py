@@ -1,4 +1,4 @@
-"""pickle, joblib, skops, and one .npz file without a pickle: each gives the same model back."""
+"""pickle, joblib, skops and .npz files without pickles: each restores the same model."""
 
 import io
 import json

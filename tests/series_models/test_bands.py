@@ -1,4 +1,4 @@
-"""Bands and sample paths: they cover what they say, grow with the horizon, and stay finite."""
+"""Bands and sample paths: their coverage, their growth with the horizon, finite values."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Models of series: each equals its formula, forecasts know the past alone, gaps are filled."""
+"""Models of series: each equals its formula and uses only the past; gaps are filled."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""Several series that one model is learned from, and how it compares with a model for each."""
+"""One model learned from several series, compared with one model for each."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Certificates: proofs against attacks, exact arithmetic, rounding, errors."""
+
 import os
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Certificates of steps that differ in length: attacks, refusals, saving, bias="stable"."""
+"""Certificates for steps of different lengths: attacks, errors, saving, bias="stable"."""
 
 import copy
 import json

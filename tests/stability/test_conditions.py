@@ -1,4 +1,4 @@
-"""Conditions on the weights alone: what they say, and that `certify` proves what they prove."""
+"""Conditions on the weights alone: their values, and `certify` proves what they prove."""
 
 import contextlib
 import inspect

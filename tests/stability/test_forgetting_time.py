@@ -1,4 +1,4 @@
-"""`Certificate.steps_to`: a proved number of steps until any two starts are forgotten."""
+"""`Certificate.steps_to`: a proved number of steps until the initial state is forgotten."""
 
 import pickle
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Limit cycles, attractors and sweeps: theory, counterexamples, and what is refused."""
+"""Limit cycles, attractors and sweeps: theory, counterexamples, errors."""
 
 import joblib
 import numpy as np

@@ -1,4 +1,4 @@
-"""Theorem C7: what is proved is true in exact arithmetic, and what is false is never proved."""
+"""Theorem C7: proved statements hold in exact arithmetic, and false ones are never proved."""
 
 from fractions import Fraction
 from itertools import product

@@ -1,4 +1,4 @@
-"""What floating point leaves of a certificate: `Certificate.resolution`."""
+"""The effect of floating point on a certificate: `Certificate.resolution`."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Topologies: what is connected, exactly, and at what cost."""
+"""Topologies: their exact connections, and their cost."""
 
 import inspect
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Least squares online: what it shrinks to, when it is taken over, what it looks back to."""
+"""Online least squares: shrinkage, adoption of new weights, the window of rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Symbols as inputs by their numbers: the same network as with one-hot columns, without these."""
+"""Symbols as inputs by number: the same network as with one-hot columns, without the columns."""
 
 import tracemalloc
 

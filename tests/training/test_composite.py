@@ -1,4 +1,4 @@
-"""Cells made of cells, through the estimators: made from recipes, trained, saved, refused."""
+"""Cells made of cells, through the estimators: recipes, training, saving, errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Curricula: what the first epochs of training play."""
+"""Curricula: the data of the first epochs of training."""
 
 import re
 from dataclasses import dataclass, field

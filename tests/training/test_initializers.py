@@ -1,4 +1,4 @@
-"""Random starts: variances, orthogonality, spectral radius, seeds, and refusals."""
+"""Random starts: variances, orthogonality, spectral radius, seeds, errors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Products of Jacobians beside random matrices: norms by simulation, tests by their size and power.
+"""Products of Jacobians against random matrices: norms by simulation, size and power of tests.
 
-What Bay (2017) prints in chapter 4 and appendix B stands beside what is found.
+The results are compared with those printed by Bay (2017) in chapter 4 and appendix B.
 """
 
 import numpy as np

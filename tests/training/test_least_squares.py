@@ -1,4 +1,4 @@
-"""The least-squares start: against slow formulas, printed figures, and what must never happen."""
+"""The least-squares start: naive formulas, printed figures, and safety."""
 
 import tracemalloc
 from dataclasses import replace

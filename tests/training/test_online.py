@@ -1,4 +1,4 @@
-"""Learning online: splits of the data, sequences, what is refused, and that it learns at all."""
+"""Online learning: splits of the data, sequences, errors, and convergence."""
 
 import pickle
 import warnings

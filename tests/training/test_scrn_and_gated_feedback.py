@@ -1,4 +1,4 @@
-"""SCRN and gated feedback: beside naive loops, and all that a network does with them."""
+"""SCRN and gated feedback: against naive loops, and in all functions of a network."""
 
 from __future__ import annotations
 

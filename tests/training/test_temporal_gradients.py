@@ -1,4 +1,4 @@
-"""The gradient step by step, and the direction that hears every step."""
+"""The gradient by time step, and the direction that uses all steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bad input: each kind with its message (value, bound, remedy). Sequences: test_sequences.py."""
+"""Bad input: the message of each kind (value, bound, remedy). Sequences: test_sequences.py."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What a pandas index tells: whether rows follow, are in order, and belong together."""
+"""The pandas index of rows: whether rows follow, are in order, and belong together."""
 
 import copy
 import io

@@ -1,4 +1,4 @@
-"""Refusals in words of what users hand over most often by mistake, the same words everywhere."""
+"""Common mistakes of users: text, sparse data, single values; the same messages everywhere."""
 
 import inspect
 import re

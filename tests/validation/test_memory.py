@@ -1,6 +1,6 @@
-"""What does not fit into memory is refused by name: how much it takes, and what to change.
+"""Memory errors: the size, and a remedy, for each kind of allocation.
 
-No test asks for much: the memory of the machine is said to be small.
+No test allocates much: the memory of the machine is set to a small value.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The order of rows by their index: what is refused, what is warned of, and remedies that work."""
+"""The order of rows by their index: errors, warnings, and remedies that work."""
 
 import re
 import warnings

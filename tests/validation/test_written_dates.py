@@ -1,4 +1,4 @@
-"""Dates written as whole numbers: told from numbers of rows, refused or warned of."""
+"""Dates written as whole numbers: recognised, errors and warnings."""
 
 import datetime
 

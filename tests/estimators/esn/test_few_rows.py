@@ -1,4 +1,4 @@
-"""About as many rows as columns under a small penalty: where errors are at their largest."""
+"""About as many rows as columns under a small penalty, where errors are largest."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""FORCE learning: the weights that it must lead to, the loops that it must leave behind."""
+"""FORCE learning: the learned weights, and the closed loops after training."""
 
 import numpy as np
 import pytest

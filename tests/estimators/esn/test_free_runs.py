@@ -1,4 +1,4 @@
-"""A penalty chosen by free runs in held-out rows equals a choice by hand, forecast by forecast."""
+"""A penalty chosen by free runs in held-out rows equals a choice from explicit forecasts."""
 
 import warnings
 

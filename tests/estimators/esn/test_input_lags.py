@@ -1,4 +1,4 @@
-"""`n_lags` of ESNRegressor: inputs of the past beside the states, in all that a network does."""
+"""`n_lags` of ESNRegressor: past inputs beside the states, in all functions of a network."""
 
 import pickle
 

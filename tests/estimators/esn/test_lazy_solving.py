@@ -1,4 +1,4 @@
-"""After partial_fit the ridge is solved for when an attribute of it is first read, and once."""
+"""After partial_fit the ridge is solved once, when one of its attributes is first read."""
 
 import copy
 import io

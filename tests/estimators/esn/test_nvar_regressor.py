@@ -1,4 +1,4 @@
-"""Next-generation reservoir computing: terms, fits, chunks, forecasts, refusals."""
+"""Next-generation reservoir computing: terms, fits, chunks, forecasts, errors."""
 
 import itertools
 import warnings

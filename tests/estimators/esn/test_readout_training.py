@@ -1,4 +1,4 @@
-"""Many sequences: the same numbers side by side, one by one, in workers and on a cluster."""
+"""Many sequences: equal numbers side by side, one by one, in workers and on a cluster."""
 
 import joblib
 import numpy as np

@@ -1,4 +1,4 @@
-"""The parameter `solver` of echo state estimators: which sums a fit keeps, and what they give."""
+"""The parameter `solver` of echo state estimators: the sums of a fit, and their results."""
 
 import itertools
 import pickle

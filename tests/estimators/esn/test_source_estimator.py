@@ -1,4 +1,4 @@
-"""What the estimators promise: purity, chunks, seeds, weights, containers, readouts."""
+"""Echo state estimators: purity, chunks, seeds, weights, containers, readouts."""
 
 import copy
 import itertools

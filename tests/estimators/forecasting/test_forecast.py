@@ -1,4 +1,4 @@
-"""Closed loops: alone, with context, with exogenous inputs, and through scikit-learn's wrappers."""
+"""Closed loops: alone, with context, with exogenous inputs, and in scikit-learn's wrappers."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Closed loops that leave the data: what is said, and what clipping holds."""
+"""Closed loops that leave the range of the training targets: warnings, and clipping."""
 
 import warnings
 

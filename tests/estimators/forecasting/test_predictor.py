@@ -1,4 +1,4 @@
-"""Predictions of many sequences, batch by batch: the bits of one run, and the memory of a batch."""
+"""Predictions of many sequences in batches: the bits of one run, and the memory of a batch."""
 
 import tracemalloc
 from functools import partial

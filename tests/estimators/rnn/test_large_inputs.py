@@ -1,4 +1,4 @@
-"""Trained networks say so where inputs are too large for them."""
+"""Warnings of trained networks about inputs that are too large."""
 
 import warnings
 

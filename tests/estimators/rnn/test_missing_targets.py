@@ -1,4 +1,4 @@
-"""Trained networks on targets with gaps: rows with NaN drive the network and count for nothing."""
+"""Trained networks on missing targets: rows with NaN drive the network and are not scored."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What trained networks refuse, each with its message, and that a refusal leaves no trace."""
+"""Errors of trained networks: their messages, and an unchanged estimator."""
 
 import contextlib
 import pickle

@@ -1,4 +1,4 @@
-"""Closed loops of trained networks: alone, with context, exogenous inputs, inside wrappers."""
+"""Closed loops of trained networks: alone, with context, exogenous inputs, in wrappers."""
 
 import pickle
 

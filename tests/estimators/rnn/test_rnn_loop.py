@@ -1,4 +1,4 @@
-"""Networks trained to predict their own next input are safe to be left to their own outputs."""
+"""Networks trained to predict their own next input stay in range in closed loop."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Symbols drawn from a network that tells the next one."""
+"""Symbols sampled from a network that predicts the next symbol."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where training starts: names, other networks, weights of before; what is kept on the disk."""
+"""The start of training: names, other networks, previous weights; files."""
 
 import pickle
 

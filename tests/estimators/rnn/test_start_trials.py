@@ -1,4 +1,4 @@
-"""Starts on trial: with one target per sequence, init="auto" sees what suits the task."""
+"""Trials of starts: with one target per sequence, init="auto" selects the start."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Steps of unequal length: sequences whose rows say when they were measured."""
+"""Steps of different lengths: sequences with a column of times."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Spiking networks: equal to the slow way, wired as the paper says; spike patterns told apart."""
+"""Spiking networks: equal to a naive simulation, wired as in the paper; spike patterns."""
 
 from __future__ import annotations
 

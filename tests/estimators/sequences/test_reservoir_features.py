@@ -1,4 +1,4 @@
-"""ReservoirFeatures: equal to the slow way, in every container; what is filled, what refused."""
+"""ReservoirFeatures: equal to a naive version, in every container; missing values, errors."""
 
 import pickle
 import tracemalloc

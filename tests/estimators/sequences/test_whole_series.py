@@ -1,4 +1,4 @@
-"""Whole sequences as people bring them: what they hold, what is set later, what overflows."""
+"""Whole sequences from users: containers, parameters set after fit, overflow."""
 
 import re
 

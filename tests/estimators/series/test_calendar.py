@@ -1,4 +1,4 @@
-"""The index of a series: its frequency, how it goes on, its seasons, and what is refused."""
+"""The index of a series: its frequency, its continuation, its seasons, and errors."""
 
 import copy
 import itertools

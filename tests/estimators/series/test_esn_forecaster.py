@@ -1,4 +1,4 @@
-"""ESNForecaster of series that follow a rule: containers, what is refused, how far it sees."""
+"""ESNForecaster of series that follow a dynamical law: containers, errors, accuracy."""
 
 import logging
 import pickle

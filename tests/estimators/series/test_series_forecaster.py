@@ -1,4 +1,4 @@
-"""ESNForecaster of series with trends and seasons: containers, dates, gaps, panels, refusals."""
+"""ESNForecaster of series with trends and seasons: containers, dates, gaps, panels, errors."""
 
 import copy
 import logging
