@@ -141,6 +141,6 @@ def test_unknown_name_names_the_close_matches():
         get_activation(3)
 
 
-def test_a_bare_function_is_refused_with_the_remedy():
+def test_a_bare_function_raises_with_a_remedy():
     with pytest.raises(TypeError, match=r"bare function\. Wrap it in a .*Activation with"):
         get_activation(math.tanh)

@@ -1,4 +1,4 @@
-"""The benchmark of certified networks: do its scores and tasks measure what they are called?"""
+"""The benchmark of certified networks: its tasks and its scores."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Code in messages works: run with what caused the message, it lets the same call succeed.
+"""Code in messages: run after the call that failed, it makes the same call succeed.
 
 Every place that writes code into a message has a case in `tests/helpers/code_cases.py`.
 """

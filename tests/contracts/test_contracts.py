@@ -1,7 +1,7 @@
-"""What readouts, sources, rules, targets, forecasters and so on must be: toys, put to use.
+"""The interfaces of readouts, sources, rules, targets, forecasters and others: toys that use them.
 
-The toys stand in `tests/helpers/toys`, one file each, as CONTRIBUTING.md says how; here they are
-registered as the package registers its own.
+The toys are in `tests/helpers/toys`, one file each, written as CONTRIBUTING.md describes; here
+they are registered in the same way as the parts of the package.
 """
 
 from contextlib import contextmanager
@@ -149,7 +149,7 @@ def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
     assert model.states(X[TEST]).shape == (150, 6 * X.shape[1])
 
 
-def test_what_has_no_closed_loop_says_so_by_name(toys):
+def test_sources_without_a_closed_loop_raise(toys):
     series = np.sin(0.3 * np.arange(300))
     model = LagRegressor(n_lags=3).fit(series[:-1, None], series[1:])
     with pytest.raises(ValueError, match="LaggedInputs cannot run in closed loop"):

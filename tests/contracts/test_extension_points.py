@@ -1,4 +1,4 @@
-"""A new cell, a cell made of cells, a cell without kernels, a new activation: toys, registered."""
+"""Registered toys: a cell, a cell made of cells, a cell without kernels, an activation."""
 
 import io
 from contextlib import contextmanager
@@ -140,7 +140,7 @@ def test_a_name_for_a_known_cell():
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", cells())
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
+def test_custom_cells_do_all_that_a_network_does(cell, dtype):
     rnn = RNNRegressor(cell=cells()[cell], dtype=dtype, **FAST).fit(X, Y)
     assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
     assert rnn.predict(X).dtype == dtype
@@ -166,7 +166,7 @@ def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
     np.testing.assert_array_equal(from_frozen.predict(X), rnn.predict(X))
 
 
-def test_a_cell_of_ones_own_is_searched_and_saved(tmp_path):
+def test_a_custom_cell_is_searched_and_saved(tmp_path):
     """Three files: the cell's, the line in CELLS, the tests."""
     with registered(CELLS, "toy", Decay):
         search = GridSearchCV(
@@ -193,7 +193,7 @@ def test_a_name_is_saved_once():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", cells())
-def test_what_cells_of_ones_own_refuse(cell):
+def test_errors_of_custom_cells(cell):
     made = cells()[cell]
     name = type(made).__name__
     rnn = RNNRegressor(cell=made, **FAST).fit(X, Y)
@@ -224,7 +224,7 @@ def test_what_cells_of_ones_own_refuse(cell):
         ls_fit(dict(rnn.params_), X, Y, cell=made)
 
 
-def test_a_start_that_knows_nothing_says_so():
+def test_the_default_start_of_an_unsupported_cell_warns():
     for seed in range(3):
         rnn = RNNRegressor(6, cell=Decay(6), max_iter=0, random_state=seed)
         with pytest.warns(ConvergenceWarning, match="max_iter=0 keeps .* do not support Decay"):
@@ -412,7 +412,7 @@ def test_an_esn_with_a_registered_activation_can_be_trained():
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak", [1.0, 0.4])
-def test_an_activation_that_says_how_it_bends(leak, tmp_path):
+def test_an_activation_with_a_second_derivative(leak, tmp_path):
     """One file: all that is asked of an activation stands in its entry."""
     with registered(ACTIVATIONS, "smoothstep", SMOOTHSTEP):
         network = Network(SimpleCell(5, "smoothstep", leak), 3, 2, include_input=True)

@@ -1,4 +1,4 @@
-"""Datasets: their equations hold, their tolerances are kept, their statistics are known."""
+"""Datasets: their equations, tolerances, and known statistics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_shapes_seeds_and_finiteness(name):
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_documented_and_refuses(name):
+def test_documentation_and_errors(name):
     function = getattr(datasets, name)
     for word in function.__doc__, datasets.__doc__:
         assert "random_state" in word
@@ -227,7 +227,7 @@ def test_lorenz96_energy_balance(n_features):
     assert (X**2).sum(axis=1).mean() == pytest.approx(8.0 * X.sum(axis=1).mean(), rel=0.03)
 
 
-def test_flows_refuse():
+def test_errors_of_flows():
     with pytest.raises(ValueError, match=r"shape \(2,\); lorenz needs \(3,\)"):
         datasets.lorenz(5, initial_state=[1, 2])
     with pytest.raises(ValueError, match="NaN or inf"):
@@ -276,7 +276,7 @@ def test_henon_exponents(seed):
     assert total / 10_000 == pytest.approx(1 / datasets.LYAPUNOV_TIME["henon"], abs=0.02)
 
 
-def test_maps_refuse():
+def test_errors_of_maps():
     with pytest.raises(ValueError, match="henon escaped to infinity at step"):
         datasets.henon(100, initial_state=[5.0, 5.0])
     with pytest.raises(ValueError, match=r"r=4.1 must be finite and in \[0, 4\]"):
@@ -487,7 +487,7 @@ def test_gestures_need_the_order_of_time(pair):
     assert cross_val_score(clocked, np.reshape(eighths, (len(chosen), -1)), y[chosen]).mean() > 0.8
 
 
-def test_gestures_refuse():
+def test_errors_of_gestures():
     for word in "random_state", "References":
         assert word in datasets.gestures.__doc__
     with pytest.raises(ValueError, match="n_sequences=0 must be at least 1"):

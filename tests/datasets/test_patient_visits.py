@@ -1,4 +1,4 @@
-"""Visits of patients: what the description promises of times, findings and labels."""
+"""Visits of patients: times, findings and labels as documented."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_shares_and_seeds():
 @pytest.mark.parametrize(
     "bad", [{"n_patients": 3}, {"positive": 0}, {"positive": 1}, {"noise": -1}, {"noise": np.nan}]
 )
-def test_bad_values_are_refused(bad):
+def test_bad_values_raise(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         patient_visits(**bad)

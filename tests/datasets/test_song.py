@@ -1,4 +1,4 @@
-"""Songs: sections return, their notes vary as much as is said, and no harmonic folds back."""
+"""Songs: sections recur, their notes vary by the given amount, and no harmonic is aliased."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_no_harmonic_folds_back():
     np.testing.assert_allclose(shares[0], shares[1], rtol=0.1)
 
 
-def test_refuses():
+def test_errors():
     with pytest.raises(ValueError, match="n_samples=0 must be at least 1"):
         song(0)
     with pytest.raises(ValueError, match=r"rate=100 must be finite and in \[4000"):

@@ -1,4 +1,4 @@
-"""Walks through a town: streets, shortest ways, routes that come again, detours."""
+"""Walks through a town: streets, shortest ways, recurring routes, detours."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_seeds_and_small_towns():
     "bad",
     [{"n_walks": 0}, {"n_crossings": 24}, {"n_routes": 0}, {"detours": -0.1}, {"detours": 1.1}],
 )
-def test_bad_values_are_refused(bad):
+def test_bad_values_raise(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         street_walks(**{"n_walks": 5, **bad})

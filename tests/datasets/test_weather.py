@@ -1,4 +1,4 @@
-"""Weather that keeps the laws it was made by, and a load that follows weather and calendar."""
+"""Weather that satisfies its generating laws, and a load that follows weather and calendar."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_seeds():
     )
 
 
-def test_bad_values_are_refused():
+def test_bad_values_raise():
     with pytest.raises(ValueError, match="n_samples=0 must be at least 1"):
         weather_and_load(0)
     with pytest.raises(ValueError, match="noise=-1"):

@@ -1,4 +1,4 @@
-"""What a readout sees in the place of states: learned, predicted, run on own outputs, kept."""
+"""Features that replace the states (`augment`): learning, prediction, closed loops, saving."""
 
 import joblib
 import numpy as np
@@ -159,7 +159,7 @@ def test_one_step_of_many_runs_is_a_step_of_each(augment):
 
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
-def test_a_diverging_loop_says_so_and_returns_numbers():
+def test_a_diverging_loop_warns_and_returns_finite_numbers():
     inputs, targets = make_forecast_pairs(np.cumprod(np.full(60, 1.05))[:, None])
     model = esn("square", activation="identity", alpha=1e-8).fit(inputs, targets)
     with pytest.warns(RuntimeWarning, match="closed loop"):
@@ -187,7 +187,7 @@ def test_a_function_is_pickled_and_not_saved(tmp_path):
         save(model, tmp_path / "esn.npz")
 
 
-def test_what_sees_states_alone_refuses_it_by_name():
+def test_what_uses_states_only_raises_with_augment():
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
     model = esn("square", n_units=8).fit(inputs, targets)
     with pytest.raises(ValueError, match="augment='square' cannot be trained"):
@@ -224,7 +224,7 @@ def test_even_functions_need_the_squares():
 
 
 @pytest.mark.parametrize("augment", [None, *KINDS])
-def test_units_at_their_bounds_are_seen_behind_it(augment):
+def test_saturated_units_warn_with_augment(augment):
     with pytest.warns(UserWarning, match="are stuck .* driven by the bias"):
         esn(augment, bias_scaling=500.0, spectral_radius=0.1).fit(X, Y)
     # units that flip from bound to bound do not stand still, though their squares do
@@ -247,12 +247,12 @@ def test_units_at_their_bounds_are_seen_behind_it(augment):
         (lambda x: np.where(len(x) > 200, np.inf, x), ValueError, "NaN or infinity"),
     ],
 )
-def test_bad_values_are_refused(augment, error, match):
+def test_bad_values_raise(augment, error, match):
     with pytest.raises(error, match=match):
         esn(augment).fit(X, Y)
 
 
-def test_what_overflows_is_named():
+def test_overflow_is_named():
     model = esn("square", activation="identity", input_scaling=1.0)
     with pytest.raises(ValueError, match=r"squares of the states overflow, first in unit \d"):
         model.fit(X * 1e90, Y)

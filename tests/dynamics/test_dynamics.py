@@ -1,4 +1,4 @@
-"""The state update against the naive loops, and what `Reservoir` promises of its arrays."""
+"""The state update against naive loops, and the arrays of `Reservoir`."""
 
 import copy
 import itertools
@@ -100,7 +100,7 @@ def test_run_across_the_block_boundary():
     np.testing.assert_allclose(states, slow(m, X, leak=0.4), rtol=0, atol=1e-12)
 
 
-def test_an_activation_of_ones_own():
+def test_a_custom_activation():
     m, X = matrices(), series(10)
     mine = Activation("half", lambda z, out=None: np.multiply(z, 0.5, out=out), None, 0.5, None, 0)
     reservoir = build(m, activation=mine)
@@ -316,7 +316,7 @@ def test_huge_inputs_saturate(value):
     assert np.isfinite(step_jacobian(build(m), np.zeros(9), [value])).all()
 
 
-def test_huge_inputs_that_cancel_are_refused_by_name():
+def test_huge_inputs_that_cancel_raise():
     # infinity from the input less infinity from the feedback
     reservoir = Reservoir([[0.0]], [[2.0]], [0.0], W_fb=np.array([[-2.0]]))
     X = np.array([[0.0], [1.7e308]])
@@ -332,7 +332,7 @@ def test_huge_inputs_that_cancel_are_refused_by_name():
 @pytest.mark.parametrize(
     "terms", [(1e308, -1e308), (1e298, -1e298, 1e298, -1e298), (-1e308, 1e308)]
 )
-def test_inputs_that_cancel_beyond_the_largest_float_are_refused_everywhere(
+def test_inputs_that_cancel_beyond_the_largest_float_raise_everywhere(
     engine, activation, storage, terms
 ):
     # fused multiply-adds make +-infinity of them, which saturates: no NaN gives them away
@@ -378,7 +378,7 @@ def test_sums_that_overflow_on_one_side_saturate_in_run_as_in_step(dtype, seed):
         np.testing.assert_array_equal(x, state)
 
 
-def test_unbounded_states_are_refused_by_name():
+def test_unbounded_states_raise():
     reservoir = Reservoir([[3.0]], [[1.0]], [0.0], activation="identity")
     with pytest.raises(ValueError, match=r"from step 646 on \(activation='identity', dtype=float6"):
         run(reservoir, np.ones((700, 1)))
@@ -391,7 +391,7 @@ def test_a_sum_that_overflows_is_no_error():
     assert (run(reservoir, [[1.5e308]]) == 1.5e308).all()
 
 
-def test_what_float32_cannot_hold_is_refused_without_a_warning():
+def test_float32_overflow_raises_without_a_warning():
     narrow = build(matrices()).astype("float32")
     with pytest.raises(ValueError, match="X contains NaN or infinity as float32, first in row 1"):
         run(narrow, [[0, 0], [1e300, 0]])
@@ -402,7 +402,7 @@ def test_what_float32_cannot_hold_is_refused_without_a_warning():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_are_refused(bad):
+def test_nan_and_infinity_raise(bad):
     reservoir, X = build(matrices(), feedback=True), series(4)
     poisoned = X.copy()
     poisoned[2, 1] = bad
@@ -769,14 +769,14 @@ def test_sizes_and_repr():
         ({"activation": "tahn"}, r"activation='tahn' is not known\. Did you mean 'tanh'"),
     ],
 )
-def test_what_a_reservoir_refuses(changes, message):
+def test_errors_of_a_reservoir(changes, message):
     fields = {"W": np.eye(2), "W_in": np.ones((2, 1)), "bias": np.zeros(2), **changes}
     with pytest.raises(ValueError, match=message):
         Reservoir(fields.pop("W"), fields.pop("W_in"), fields.pop("bias"), **fields)
 
 
 @pytest.mark.parametrize("name", ["W", "W_in", "bias", "W_fb"])
-def test_complex_weights_are_refused(name):
+def test_complex_weights_raise(name):
     fields = {"W": np.eye(2), "W_in": np.ones((2, 1)), "bias": np.zeros(2), "W_fb": np.ones((2, 1))}
     fields[name] = fields[name] * 1j
     with pytest.raises(TypeError, match=f"{name} must be real; got complex"):

@@ -1,4 +1,4 @@
-"""What closed loops feed back: outputs that a function of the user's changes."""
+"""Fed-back outputs changed by a function of the user."""
 
 import numpy as np
 import pytest

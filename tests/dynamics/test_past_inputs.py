@@ -1,4 +1,4 @@
-"""Rows of the past beside the states: features, steps side by side, loops on own outputs."""
+"""Past inputs beside the states: features, steps of many runs, closed loops."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_many_loops_are_loops_one_by_one():
             np.testing.assert_allclose(rows[:, i, j], alone, rtol=0, atol=1e-12)
 
 
-def test_a_loop_that_diverges_stands_where_it_was_sound():
+def test_a_diverging_loop_keeps_its_last_finite_state():
     source = source_of(n_features=1, activation="identity")
     coef = np.full((1, source.width), 3.0)
     state, first = np.full(source.state_size, 0.1), np.ones(1)

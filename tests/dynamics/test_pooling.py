@@ -1,4 +1,4 @@
-"""Pooling while states are made equals pooling the array of all states."""
+"""Pooling during a run equals pooling the stored states."""
 
 import pickle
 import tracemalloc
@@ -130,7 +130,7 @@ def test_a_dense_w_and_no_common_engine(engine):
 
 
 @on_every_engine
-def test_overflow_is_refused(engine):
+def test_overflow_raises(engine):
     res = Reservoir(2 * np.eye(1), [[1.0]], [0.0], activation="identity")
     with pytest.raises(ValueError, match="not finite"):
         pool_many(res, [np.ones((2000, 1))], Pooling(("mean",)), engine=engine)
@@ -139,7 +139,7 @@ def test_overflow_is_refused(engine):
         pool_many(res, X, Pooling(("std",)), engine=engine)
 
 
-def test_bad_arguments_are_refused():
+def test_bad_arguments_raise():
     res = drawn(5, 1)
     with pytest.raises(ValueError, match="Did you mean 'mean'"):
         Pooling(("meen",))
@@ -198,7 +198,7 @@ def test_messages_call_series_by_their_names():
 
 
 @on_every_engine
-def test_steps_are_counted_from_the_first_where_a_series_goes_on_alone(engine):
+def test_steps_are_counted_alike_in_run_and_run_many(engine):
     res = Reservoir(2 * np.eye(1), [[1.0]], [0.0], activation="identity")
     lengths = [*[100] * 7, 2000]
     with pytest.raises(ValueError, match=r"^The states are not finite") as alone:

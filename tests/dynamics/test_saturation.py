@@ -1,4 +1,4 @@
-"""Reservoirs whose units stand still at their bounds, flip between them, or grow without any."""
+"""Reservoirs whose units are saturated, flip between their bounds, or grow without bounds."""
 
 import contextlib
 import copy
@@ -53,7 +53,7 @@ def pairs():
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
-def test_unscaled_data_are_told(pairs, global_random_seed, activation):
+def test_unscaled_data_warn(pairs, global_random_seed, activation):
     """Of CO2 in ppm nearly all units stand still, and the network is a model of one lag."""
     X, y = pairs
     esn = ESNRegressor(100, activation=activation, random_state=global_random_seed)
@@ -123,7 +123,7 @@ def test_other_estimators(pairs):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.05])
-def test_what_moves_is_left_alone(pairs, global_random_seed, leak_rate):
+def test_units_that_move_do_not_warn(pairs, global_random_seed, leak_rate):
     for X, y in (
         make_forecast_pairs(mackey_glass(500, random_state=global_random_seed)),
         narma(500, random_state=global_random_seed),
@@ -143,7 +143,7 @@ def test_what_moves_is_left_alone(pairs, global_random_seed, leak_rate):
     )
 
 
-def test_who_has_spoken_is_silent_after_loading(pairs, tmp_path):
+def test_a_model_that_warned_does_not_warn_after_loading(pairs, tmp_path):
     X, y = pairs
     esn = ESNRegressor(50, washout=0, random_state=0).partial_fit(X[:5], y[:5])
     save(esn, tmp_path / "before.npz")
@@ -254,7 +254,7 @@ def test_few_rows_are_all_looked_at_and_of_many_each_29th():
 @pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("how", ["leak", "noise", "sequences", "classes", "session", "states"])
 @pytest.mark.parametrize("factor", [1, 1e4])
-def test_units_that_flip_are_told(how, factor):
+def test_units_that_flip_warn(how, factor):
     """Centred inputs times 10,000: the mean of each unit is far from its bounds, its values not."""
     X, y = narma(600, random_state=0)
     X, esn = factor * (X - X.mean()), ESNRegressor(50, random_state=0)
@@ -327,14 +327,14 @@ def filled(series):
 @pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("options", [{}, {"leak_rate": 0.1}, {"feedback": True}], ids=str)
 @pytest.mark.parametrize("name", SERIES)
-def test_shipped_series_behind_a_scaler_are_left_alone(name, options, global_random_seed):
+def test_shipped_series_after_a_scaler_do_not_warn(name, options, global_random_seed):
     X, y = make_forecast_pairs(SERIES[name](600, random_state=global_random_seed))
     y = (y - y.mean(axis=0)) / y.std(axis=0)
     esn = ESNRegressor(50, random_state=global_random_seed, **options)
     make_pipeline(StandardScaler(), esn).fit(X, y)
 
 
-def test_units_that_drive_one_another_are_told():
+def test_units_that_drive_one_another_warn():
     X, y = narma(300, random_state=0)
     with pytest.warns(UserWarning, match="driven by one another.*lower spectral_radius"):
         ESNRegressor(50, spectral_radius=50.0, random_state=0).fit(X, y)
@@ -360,7 +360,7 @@ def states_of(esn, X, y):
 @pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("learn", [ESNRegressor.fit, in_chunks, states_of])
 @pytest.mark.parametrize("activation", ["identity", "relu", "softplus"])
-def test_growth_is_told_and_the_remedy_holds(activation, learn, global_random_seed):
+def test_growth_warns_and_the_remedy_works(activation, learn, global_random_seed):
     X, y = narma(1500, saturated=True, random_state=global_random_seed)
     options = {"activation": activation, "washout": 0, "random_state": global_random_seed}
     options["leak_rate"] = 1.0

@@ -1,4 +1,4 @@
-"""Where an estimator stands in its data: going on, starting anew, refusing."""
+"""Position of an estimator in its data: continuing, starting fresh, errors."""
 
 import copy
 
@@ -37,7 +37,7 @@ def learned(progress, sequences, new_sequence=False):
     return continues, skips
 
 
-def test_a_table_goes_on_and_its_washout_is_spent_once():
+def test_a_table_continues_and_its_washout_is_spent_once():
     progress = Progress(1, washout=5)
     assert learned(progress, chunk(3)) == (False, [3])
     assert progress.n_steps == 3
@@ -57,14 +57,14 @@ def test_items_of_a_container_are_sequences_of_their_own(container):
     assert progress.n_steps == 4
 
 
-def test_a_new_sequence_starts_anew():
+def test_a_new_sequence_starts_fresh():
     progress = Progress(1, washout=2)
     learned(progress, chunk(4))
     assert learned(progress, chunk(4), new_sequence=True) == (False, [2])
     assert progress.n_steps == 4
 
 
-def test_ids_decide_what_goes_on_and_may_not_return():
+def test_ids_decide_what_continues_and_may_not_return():
     progress = Progress(1, washout=3)
     assert learned(progress, chunk(2, 2, ids=("a", "b"))) == (False, [2, 2])
     assert learned(progress, chunk(2, 4, ids=("b", "c"))) == (True, [1, 3])
@@ -89,7 +89,7 @@ class Copied(str):
 
 
 @pytest.mark.both_engines
-def test_chunks_share_the_ids_and_leave_no_trace():
+def test_chunks_share_the_ids_and_change_nothing():
     rows = np.empty((20, 2), dtype=object)
     rows[:, 0], rows[:, 1] = [Copied(name) for name in "abcdefghij" * 2], np.arange(20.0)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
@@ -119,7 +119,7 @@ def test_a_seam_that_does_not_follow_is_a_problem_for_a_loop():
     assert Progress(1, compares=False).pairing.feedback
 
 
-def test_an_index_that_does_not_follow_is_said():
+def test_an_index_that_does_not_follow_warns():
     pd = pytest.importorskip("pandas")
     days = pd.date_range("2024-01-01", periods=30, freq="D")
     frames = [pd.DataFrame({"x": np.arange(10.0)}, index=days[k : k + 10]) for k in (0, 10, 25 - 5)]

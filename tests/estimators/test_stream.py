@@ -1,4 +1,4 @@
-"""Sessions that learn: equal to partial_fit, row for row, whatever was predicted before."""
+"""Sessions that learn: equal to partial_fit row by row, whatever was predicted before."""
 
 import copy
 import itertools
@@ -109,7 +109,7 @@ def test_each_output_keeps_its_penalty():
         assert_alike(one, rows, one.predict(X[END:]))
 
 
-def test_a_readout_of_another_kind_learns_if_it_says_how(monkeypatch):
+def test_a_readout_of_another_kind_learns_if_it_can(monkeypatch):
     monkeypatch.setitem(READOUTS, "nearest", NearestReadout)
     model = esn(readout="nearest").fit(X[:FITTED], y[:FITTED])
     session = model.stream().learn(X[FITTED:END], y[FITTED:END])
@@ -141,7 +141,7 @@ def test_the_estimator_and_other_sessions_are_not_changed():
 # --- which rows are meant ----------------------------------------------------------------------
 
 
-def test_the_state_goes_on_once_for_each_row():
+def test_the_state_advances_once_per_row():
     """However predictions and targets come: the outputs are those of one run."""
     model = esn().fit(X[:FITTED], y[:FITTED])
     states = model.states(X[FITTED:])
@@ -257,7 +257,7 @@ def test_rows_are_found_as_a_plain_search_finds_them():
 # --- where sequences begin ---------------------------------------------------------------------
 
 
-def test_the_washout_of_what_begins_anew_is_not_learned_from():
+def test_the_washout_of_a_new_sequence_is_not_learned():
     model = esn(washout=25).fit(X[:FITTED], y[:FITTED])
     assert model.stream().learn(X[300:310], y[300:310]).n_learned_ == 10  # goes on
     for initial_state in ("zeros", "steady", np.full(30, 0.1)):
@@ -386,7 +386,7 @@ def refused(error, match, model, *, targets=y, weights=None):
         session.learn(X[60:70], targets[60:70], weights)
 
 
-def test_what_cannot_learn_row_by_row_is_refused_by_name():
+def test_what_cannot_learn_row_by_row_raises():
     refused(TypeError, "Ridge has no partial_fit", esn(readout=Ridge()))
     plain = ESNClassifier(10, readout=LogisticRegression(), random_state=0)
     refused(TypeError, "LogisticRegression has no partial_fit", plain, targets=LABELS)
@@ -415,7 +415,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_the_short_way_refuses_what_the_long_way_does(bad):
+def test_the_short_way_raises_like_the_long_way(bad):
     """Plain arrays of the right width skip scikit-learn's checks; their messages are the same."""
     model = esn().fit(np.c_[X, X], y)
     session = model.stream().learn(np.ones((3, 2)), y[:3])
@@ -439,7 +439,7 @@ def test_the_short_way_refuses_what_the_long_way_does(bad):
         session.learn(np.ones((3, 2)), y[:3, None])
 
 
-def test_too_large_values_are_named_and_leave_no_trace():
+def test_too_large_values_are_named_and_change_nothing():
     model = esn().fit(X[:FITTED], y[:FITTED])
     session = model.stream().learn(X[300:310], y[300:310])
     before = session.to_estimator()
@@ -463,7 +463,7 @@ def test_too_large_values_are_named_and_leave_no_trace():
     ids=["ridge", "noise", "readout", "two penalties"],
 )
 @pytest.mark.parametrize("predicted", [False, True])
-def test_what_is_refused_in_a_later_block_leaves_no_trace(model, predicted, monkeypatch):
+def test_errors_in_a_later_block_change_nothing(model, predicted, monkeypatch):
     """Rows are learned block by block; after a refusal the same rows may be learned once more."""
     monkeypatch.setattr("reservoir.dynamics.open_loop._BLOCK_ROWS", 16)
     model.fit(X[:FITTED], TWO[:FITTED])
@@ -487,7 +487,7 @@ def test_what_is_refused_in_a_later_block_leaves_no_trace(model, predicted, monk
     )
 
 
-def test_rows_that_trained_networks_refuse_do_not_move_the_state():
+def test_rows_that_raise_do_not_change_the_state():
     model = RNNRegressor(6, max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
     session, other = model.stream(), model.stream()
     with pytest.raises(TypeError, match="does not support sample_weight"):
@@ -495,7 +495,7 @@ def test_rows_that_trained_networks_refuse_do_not_move_the_state():
     np.testing.assert_array_equal(session.predict(X[300:310]), other.predict(X[300:310]))
 
 
-def test_arguments_are_refused_with_their_bounds():
+def test_errors_of_arguments_name_their_bounds():
     model = esn().fit(X[:FITTED], y[:FITTED])
     session = model.stream()
     with pytest.raises(ValueError, match=r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"):
@@ -590,7 +590,7 @@ def test_all_may_be_forgotten():
     assert after._model.readout.n_rows == 98
 
 
-def test_what_does_not_forget_says_so():
+def test_readouts_that_cannot_forget_raise():
     for name, match in (("readout", "SGDRegressor has no"), ("trained", "trained network has no")):
         session = fitted(name, 100)[0].stream()
         with pytest.raises(AttributeError, match=match):
@@ -694,7 +694,7 @@ def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", MODELS)
-def test_an_estimator_of_its_own_goes_on(name):
+def test_to_estimator_continues(name):
     """Behind rows that wait, and behind rows that were learned from."""
     (model, targets), (expected, _) = fitted(name), fitted(name)
     session = model.stream().learn(X[300:340], targets[300:340])
@@ -710,7 +710,7 @@ def test_an_estimator_of_its_own_goes_on(name):
         assert_alike(model, one.predict(X[END:]), expected.predict(X[END:]))
 
 
-def test_a_forecast_goes_on_behind_the_session():
+def test_a_forecast_continues_after_the_session():
     pairs, follows = X[:-1], X[1:]
     model = esn().fit(pairs[:FITTED], follows[:FITTED])
     session = model.stream().learn(pairs[300:400], follows[300:400])
@@ -736,7 +736,7 @@ def test_outputs_that_stand_for_targets_are_not_compared_with_inputs():
         model.forecast(3)
 
 
-def test_tables_that_do_not_follow_are_told():
+def test_tables_that_do_not_follow_warn():
     pd = pytest.importorskip("pandas")
     dates = pd.date_range("2026-01-01", periods=700, freq="h")
     U, z = pd.DataFrame(X, dates), pd.Series(y, dates)
@@ -822,7 +822,7 @@ def test_a_session_is_saved_after_a_reset(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [ESNRegressor, RNNRegressor])
-def test_what_a_user_sets_is_what_is_used(kind, tmp_path):
+def test_attributes_set_by_users_are_used(kind, tmp_path):
     X, y = narma(120, random_state=0)
     options = {"alpha": 1e-3} if kind is ESNRegressor else {"max_iter": 1}
     model = kind(8, random_state=0, **options).fit(X[:80], y[:80])

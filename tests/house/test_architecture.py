@@ -1,4 +1,4 @@
-"""The pages for contributors name what there is: files, registries, layers."""
+"""The pages for contributors name existing files, registries and layers."""
 
 import configparser
 import re

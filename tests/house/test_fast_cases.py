@@ -1,4 +1,4 @@
-"""The fast set: of products of parameters each pair, or what a mark says; the rest is slow."""
+"""The fast set of cases: each pair of parameters, or those of a mark; the others are slow."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The faults of `tests/faults` fit the present source: `tests/faults/run.py` can make them."""
+"""The faults in `tests/faults` apply to the present source."""
 
 from collections import Counter
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_faults_are_two_for_each_of_twenty_rooms():
     assert set(rooms.values()) == {2}
 
 
-def test_a_patch_that_does_not_fit_is_refused():
+def test_a_patch_that_does_not_fit_raises():
     patch = "--- a/f.py\n+++ b/f.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
     assert patched("z\na\nb\nd\n", patch) == "z\na\nc\nd\n"
     for other in ("a\nx\n", "a\nb\na\nb\n", "a\n\nb\n", "a\nbz\n", "za\nb\n"):

@@ -1,4 +1,4 @@
-"""Order in the source: who may import what, and sizes that can be read."""
+"""Order in the source: imports between modules, and limits of size."""
 
 import ast
 import importlib.util
@@ -154,7 +154,7 @@ def test_files_and_functions_can_be_read(path):
 OTHER_FOLDERS = {"benchmarks", "contracts", "house", "modules", "pages"}
 
 
-def test_tests_stand_in_the_folder_of_their_package():
+def test_tests_are_in_the_folder_of_their_package():
     packages = {path.parent.name.removeprefix("_") for path in PACKAGE.glob("*/__init__.py")}
     homes = {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
     assert homes == packages | OTHER_FOLDERS

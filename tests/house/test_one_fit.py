@@ -1,4 +1,4 @@
-"""One `fit` can be followed: few classes, few files, no hooks but the four that are named."""
+"""The structure of one `fit`: few classes, few files, four named hooks."""
 
 import subprocess
 import sys

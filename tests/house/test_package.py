@@ -1,4 +1,4 @@
-"""What is promised of the package as a whole: its version, its imports, its data, its docs."""
+"""The package as a whole: its version, its imports, its data, its documentation."""
 
 import ast
 import importlib
@@ -138,7 +138,7 @@ def test_docstring_names_every_parameter_and_shows_an_example(name):
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_public_methods_say_what_their_parameters_are(name):
+def test_public_methods_document_their_parameters(name):
     for method, thing in inspect.getmembers(find(name), inspect.isfunction):
         if method.startswith("_") or not thing.__module__.startswith("reservoir"):
             continue

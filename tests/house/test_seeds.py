@@ -1,4 +1,4 @@
-"""The seeds of `global_random_seed`: one, those that are named, or one that all processes share."""
+"""The seeds of `global_random_seed`: one, given ones, or one shared by all processes."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def test_seeds_are_those_that_are_named(text, seeds):
 
 
 @pytest.mark.parametrize("text", ["100", "9-0", "one", "-1", "1,2"])
-def test_other_settings_are_refused(text):
+def test_other_settings_raise(text):
     with pytest.raises(ValueError, match=f"RESERVOIR_TEST_SEED={text} is neither"):
         conftest.seeds_from({conftest.SEED: text})
 

@@ -1,4 +1,4 @@
-"""The check of spelling reads prose, and nothing else; `nox -s lint` looks the words up."""
+"""The spelling check reads only prose; `nox -s lint` looks the words up."""
 
 import sys
 

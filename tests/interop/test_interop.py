@@ -1,4 +1,4 @@
-"""Estimators of whole sequences, and forecasters, in the interfaces of aeon and sktime."""
+"""Sequence estimators and forecasters in the interfaces of aeon and sktime, and their data."""
 
 import doctest
 import inspect
@@ -17,10 +17,14 @@ from sklearn.pipeline import make_pipeline
 
 from reservoir import (
     ESNForecaster,
+    ESNRegressor,
     ESNSequenceClassifier,
     ESNSequenceRegressor,
     ReservoirFeatures,
+    ReservoirTransformer,
 )
+from reservoir.building import build_reservoir
+from reservoir.dynamics import run
 from reservoir.interop import as_aeon, as_sktime
 from reservoir.model_selection import from_channels_first
 
@@ -116,7 +120,7 @@ def test_sktimes_forecaster_checks(sktime):
 
 @kinds
 @pytest.mark.parametrize("equal", [False, True])
-def test_the_adapted_estimator_says_what_it_says_alone(library, adapt, cls, equal):
+def test_the_adapted_estimator_equals_the_original(library, adapt, cls, equal):
     (X, y), (new, _) = cases(equal=equal), cases(9, seed=1, equal=equal)
     target = y if cls is ESNSequenceClassifier else y + 0.5
     alone = make(cls).fit(from_channels_first(X), target)
@@ -180,7 +184,7 @@ def test_scikit_learn_takes_what_as_aeon_returns(aeon, equal):
     assert clone(clf).get_params()["estimator__n_units"] == 20
 
 
-def test_features_stand_in_pipelines_of_aeon(aeon):
+def test_features_work_in_pipelines_of_aeon(aeon):
     from aeon.pipeline import make_pipeline as make_aeon_pipeline
     from aeon.transformations.collection.unequal_length import Truncator
 
@@ -195,7 +199,7 @@ def test_features_stand_in_pipelines_of_aeon(aeon):
     assert cut.score(X, y) > 0.9
 
 
-def test_features_stand_in_pipelines_of_sktime(sktime):
+def test_features_work_in_pipelines_of_sktime(sktime):
     X, y = cases(60, equal=True)
     piped = as_sktime(make(ReservoirFeatures)) * LogisticRegression(max_iter=2000)
     assert piped.fit(X, y).score(X, y) > 0.9
@@ -262,7 +266,7 @@ def test_forecasts_of_sktime_are_ours(sktime, columns):
 
 
 @pytest.mark.parametrize("adapter", [as_aeon, as_sktime])
-def test_what_is_no_estimator_of_sequences_is_refused(adapter, monkeypatch):
+def test_what_is_no_estimator_of_sequences_raises(adapter, monkeypatch):
     for wrong in (ESNSequenceClassifier, 3, None, KMeans):
         with pytest.raises(TypeError, match="must be a classifier, a regressor or a transformer"):
             adapter(wrong)
@@ -288,3 +292,47 @@ def test_the_examples_hold(library, adapt):
         runner.run(test)
     assert runner.failures == 0
     assert runner.tries > 12
+
+
+# --- aeon and sktime without adapters -----------------------------------------------------------
+
+
+def collection(n_cases=6, n_channels=2, n_steps=40):
+    """Return cases as aeon and sktime have them in NumPy: channels before time."""
+    return np.random.default_rng(0).normal(size=(n_cases, n_channels, n_steps))
+
+
+def test_panels_of_sktime_are_sequences(sktime):
+    from sktime.datatypes import convert
+
+    X = collection()
+    panel = convert(X, from_type="numpy3D", to_type="pd-multiindex", as_scitype="Panel")
+    y = panel.iloc[:, 0].groupby(level=0).shift(1).fillna(0.0)
+    esn = ESNRegressor(20, washout=5, random_state=0).fit(panel, y)
+    arrays = list(X.swapaxes(1, 2))
+    shifted = [np.append(0.0, rows[:-1, 0]) for rows in arrays]
+    plain = ESNRegressor(20, washout=5, random_state=0).fit(arrays, shifted)
+    np.testing.assert_array_equal(esn.coef_, plain.coef_)
+    np.testing.assert_array_equal(
+        np.ravel(esn.predict(panel)), np.concatenate(plain.predict(arrays))
+    )
+
+
+@pytest.mark.filterwarnings("ignore:unsafe cast:Warning")  # in aeon's own kernels
+def test_collections_of_aeon_go_through_a_reservoir_and_back(aeon):
+    from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
+
+    X, labels = collection(n_cases=12), np.repeat(["a", "b"], 6)
+    X[6:] = np.cumsum(X[6:], axis=2)
+    states = ReservoirTransformer(10, random_state=0).fit_transform(X.swapaxes(1, 2))
+    assert states.shape == (12, 40, 10)
+    nearest = KNeighborsTimeSeriesClassifier(distance="euclidean")
+    assert nearest.fit(states.swapaxes(1, 2), labels).score(states.swapaxes(1, 2), labels) > 0.8
+
+
+@pytest.mark.usefixtures("aeon")
+def test_kernels_run_on_the_numba_that_aeon_allows():
+    reservoir = build_reservoir(50, 2, random_state=0)
+    X = collection(1, 2, 300)[0].T
+    compiled, plain = (run(reservoir, X, engine=engine) for engine in ("numba", "numpy"))
+    np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-12)

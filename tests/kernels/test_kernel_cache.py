@@ -1,7 +1,7 @@
-"""The disk cache of compiled kernels: a file that is damaged is one that is missing.
+"""The disk cache of compiled kernels: a damaged file is treated as a missing one.
 
-numba raises what unpickling raises, at each call until somebody removes the file, and runs machine
-code in which a bit is wrong.
+Without this, numba raises the error of unpickling at each call until the file is removed, and runs
+machine code with a wrong bit.
 """
 
 import importlib.util
@@ -189,7 +189,7 @@ def module(tmp_path, monkeypatch):
     return made
 
 
-def test_a_kernel_with_a_damaged_file_is_compiled_anew(module, tmp_path):
+def test_a_kernel_with_a_damaged_file_is_compiled_again(module, tmp_path):
     folder, rng = tmp_path / "cache", np.random.default_rng(0)
     assert _compile.kernel(module.double)(21) == 42
     for suffix in (INDEX, DATA):

@@ -1,8 +1,8 @@
-"""Compiled code that several processes made and one loads: names that meet must mean the same.
+"""Compiled code that several processes made and one loads: equal names must have equal code.
 
-Kernels are kept on disk. A process then runs code that others compiled, in whatever order they
-did, and functions that bear one name in it are taken for one. The first tests read the code; the
-last ones fill a cache from several processes and run everything from it, between guard pages.
+Kernels are stored on disk, so a process runs code that others compiled in any order, and functions
+of one name are taken to be the same. The first tests read the code; the last ones fill a cache from
+several processes and run everything from it, between guard pages.
 """
 
 import os
@@ -102,7 +102,7 @@ def test_each_name_in_the_code_is_that_of_one_function(code):
     assert source_of("_ZN3abc12_3clocals_3e1fB2v1") == "abc.<locals>.f"
 
 
-def test_functions_without_a_name_of_their_own_are_refused():
+def test_functions_without_a_unique_name_raise():
     def within(z):
         z[0] = 1
 

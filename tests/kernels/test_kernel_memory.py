@@ -1,4 +1,4 @@
-"""Whether compiled kernels stay inside their arrays, and run on arrays they were made for."""
+"""Compiled kernels stay inside their arrays, and check the arrays that they receive."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def shapes_for(name, n_steps=5, n_sequences=3, n_units=5):
 @pytest.mark.parametrize(
     "other", [{k: v} for k, v in (("n_steps", 4), ("n_sequences", 4), ("n_units", 9))], ids=str
 )
-def test_shapes_that_do_not_fit_are_refused(name, other):
+def test_shapes_that_do_not_fit_raise(name, other):
     """Where the NumPy loops raise, kernels wrote behind the end: "double free or corruption"."""
     fit, misfit = shapes_for(name), shapes_for(name, **other)
     arrays = {part: np.zeros(shape) for part, shape in fit.items()}
@@ -81,7 +81,7 @@ def test_shapes_that_do_not_fit_are_refused(name, other):
                 run_with(*(given[part] for part in CALLS[name]))
 
 
-def test_files_of_code_say_what_they_hold(tmp_path):
+def test_files_of_code_name_their_content(tmp_path):
     """Two processes choose one file at the same time: each then finds its own code, or none."""
     from reservoir._kernels._compile import _Files
 

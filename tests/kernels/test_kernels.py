@@ -1,4 +1,4 @@
-"""Compiled kernels against the NumPy reference, and how the engine is chosen."""
+"""Compiled kernels against the NumPy reference, and the choice of the engine."""
 
 import copy
 import multiprocessing
@@ -218,7 +218,7 @@ def test_where_the_states_go(order):
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
-def test_a_buffer_of_ones_own(engine):
+def test_a_custom_buffer(engine):
     net = network(9, leak=0.5)
     X = drive(net, 250)[0]
     buffer = np.full((100, 12), 7.0)
@@ -232,7 +232,7 @@ def test_a_buffer_of_ones_own(engine):
     assert_close(np.concatenate(parts), run(net, X, engine="numpy"))
 
 
-def test_memory_that_does_not_fit_is_refused():
+def test_memory_that_does_not_fit_raises():
     net, X = network(9), np.zeros((5, 2))
     for bad in ({"out": np.empty((4, 9))}, {"out": np.empty((5, 9), np.float32)}):
         with pytest.raises(ValueError, match=r"out must have shape \(5, 9\) and dtype float64"):
@@ -260,7 +260,7 @@ def test_states_may_run_over_the_inputs_they_came_from(engine, custom):
 
 
 @pytest.mark.parametrize("order", ["F", "strided"])
-def test_where_the_states_of_an_activation_of_ones_own_go(order):
+def test_where_the_states_of_a_custom_activation_go(order):
     mine = Activation("mine", np.tanh, None, 1.0, None, True)
     net = network(12, activation=mine)
     X = drive(net, 40)[0]
@@ -325,7 +325,7 @@ def test_huge_outputs_that_cancel_diverge_in_both_engines():
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
-def test_states_that_diverge_behind_a_silent_readout(storage):
+def test_states_that_diverge_under_a_zero_readout(storage):
     net = Reservoir(
         sp.csr_array(np.eye(3) * 2.0) if storage == "sparse" else np.eye(3) * 2.0,
         np.ones((3, 1)), np.zeros(3), activation="identity",
@@ -413,7 +413,7 @@ def test_more_units_than_short_indices_hold():
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
-def test_an_activation_of_ones_own(storage):
+def test_a_custom_activation(storage):
     mine = Activation("half", lambda z, out=None: np.multiply(z, 0.5, out=out), None, 0.5, None, 0)
     named = Activation("tanh", lambda z, out=None: np.sin(z, out=out), None, 1.0, None, 1)
     for activation in (mine, named):
@@ -427,7 +427,7 @@ def test_an_activation_of_ones_own(storage):
         assert_close(*loops)
 
 
-def test_states_that_overflow_are_refused_by_both_engines():
+def test_states_that_overflow_raise_on_both_engines():
     net = Reservoir(np.eye(3) * 2.0, np.ones((3, 1)), np.zeros(3), activation="identity")
     X = np.ones((3000, 1))
     for engine in ("numba", "numpy"):
@@ -438,7 +438,7 @@ def test_states_that_overflow_are_refused_by_both_engines():
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
-def test_bounded_states_that_are_no_number_are_refused(engine):
+def test_bounded_states_that_are_no_number_raise(engine):
     W = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.5e308, 1.5e308, 0.0]])
     net = Reservoir(W, [[0.0], [0.0], [1.0]], [20.0, 20.0, -1e308])
     with pytest.raises(ValueError, match="not finite from step 1 on"):  # infinity less infinity
@@ -744,7 +744,7 @@ def a_copy_of_the_package(folder):
 
 
 @pytest.mark.slow
-def test_a_cache_directory_of_ones_own_and_none_that_can_be_written(tmp_path):
+def test_a_custom_cache_directory_and_a_read_only_one(tmp_path):
     package = a_copy_of_the_package(tmp_path)
     kept = tmp_path / "kept"
     environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(kept)}
@@ -778,7 +778,7 @@ def test_a_disk_that_is_full(monkeypatch):
     np.testing.assert_allclose(_kernels.multiply(net._packed, x), net.W @ x, rtol=1e-14)
 
 
-def test_kernels_refuse_what_they_would_read_wrong():
+def test_kernels_reject_arguments_that_they_would_misread():
     from numba.core.errors import NumbaError
 
     from reservoir._kernels import _time_loops

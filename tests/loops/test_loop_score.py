@@ -1,4 +1,4 @@
-"""Loops on own outputs from given states, compared with what followed."""
+"""Closed loops from given states, compared with the data that followed."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_what_is_lost_is_counted_and_its_error_cut_off():
     assert score_loops(rows, followed, yardstick, leeway=2.0).n_lost == 1
 
 
-def test_constant_targets_have_a_yardstick():
+def test_constant_targets_have_a_baseline():
     yardstick = Baseline.of([np.full((5, 2), [0.0, 7.0])])
     np.testing.assert_array_equal(yardstick.width, [1.0, 7.0])
     np.testing.assert_array_equal(yardstick.spread, [1.0, 1.0])

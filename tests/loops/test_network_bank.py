@@ -1,4 +1,4 @@
-"""The core of `ESNForecaster` equals naive versions: stored features, loops one by one, medians."""
+"""The core of `ESNForecaster` against naive versions: stored features, single loops, medians."""
 
 import tracemalloc
 from dataclasses import replace
@@ -66,7 +66,7 @@ def rows_of(blocks):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_blocks_part_the_rows_and_loops_have_room(seed):
+def test_blocks_divide_the_rows_and_loops_have_room(seed):
     rng = np.random.default_rng(seed)
     lengths = [int(n) for n in rng.integers(2, 60, size=rng.integers(1, 12))] + [60]
     washout, n_steps, n_blocks = (int(n) for n in (rng.integers(0, 9), rng.integers(1, 30), 4))
@@ -323,7 +323,7 @@ def test_states_at_places_are_those_of_whole_runs():
         np.testing.assert_allclose(state, states[i][t - 1], rtol=0, atol=1e-14)
 
 
-def test_a_committee_feeds_back_the_median_within_bounds():
+def test_an_ensemble_feeds_back_the_median_within_bounds():
     data = series(n_exog=1, lengths=(300,))
     members = []
     for seed, plan in enumerate([*PLANS.values(), PLANS["plain"]]):
@@ -354,7 +354,7 @@ def test_a_committee_feeds_back_the_median_within_bounds():
             np.testing.assert_allclose(mine[i], theirs, rtol=0, atol=1e-8)
 
 
-def test_what_networks_say_that_is_not_finite_stops_no_loop():
+def test_outputs_that_are_not_finite_stop_no_loop():
     data = series(lengths=(100,))
     design = design_of(data, [PLANS["plain"]], leave_out=False)
     member = NetworkTrial(PLANS["plain"], 0, data, design, ALPHAS, leave_out=False).member(0)
@@ -380,7 +380,7 @@ def search(data, **params):
 
 
 @pytest.mark.slow
-def test_the_diagnosis_tells_what_is_observed_and_how_noisy():
+def test_the_diagnosis_estimates_what_is_observed_and_the_noise():
     orbit, plane = lorenz(600, dt=0.05, random_state=0), henon(600, random_state=0)
     noise = np.random.default_rng(0).normal(size=orbit.shape)
     for rows, observed in (
@@ -397,7 +397,7 @@ def test_the_diagnosis_tells_what_is_observed_and_how_noisy():
     assert 0.9 < diagnose(standardised(noise), 0).noise < 1.2
 
 
-def test_a_committee_has_the_size_that_was_asked_for():
+def test_an_ensemble_has_the_given_size():
     noisy = standardised(np.random.default_rng(0).normal(size=(200, 1)).cumsum(axis=0))
     plans = [NetworkPlan(10, 0.4, 0.3), NetworkPlan(12, 0.0, 0.8)]
     chosen = search(noisy, plans=plans, n_members=5).run()
@@ -409,7 +409,7 @@ def test_a_committee_has_the_size_that_was_asked_for():
 
 
 @pytest.mark.slow
-def test_hidden_variables_call_for_radial_units_unless_the_past_tells_all():
+def test_hidden_variables_select_radial_units_unless_lags_suffice():
     flow = standardised(lorenz(300, dt=0.1, random_state=0)[:, 0])
     chosen = search(flow, n_members=5).run()
     assert isinstance(chosen.plan, RadialPlan)

@@ -1,4 +1,4 @@
-"""Loops under many readouts side by side, and the error that they are chosen by."""
+"""Closed loops with many readouts side by side, and the error that selects a penalty."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Errors of forecasts as forecasters measure them: definitions, theory, what others return."""
+"""Errors of forecasts: definitions, theory, and the values of other packages."""
 
 from __future__ import annotations
 
@@ -155,11 +155,11 @@ TRAIN = np.arange(10.0)
         (lambda: coverage([1.0], [0.0], [[1.0, 2.0]]), r"but high has shape \(1, 2\)"),
     ],
 )
-def test_refusals_say_value_and_bound(call, message):
+def test_errors_name_value_and_bound(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_a_season_that_is_no_whole_number_is_refused():
+def test_a_season_that_is_no_whole_number_raises():
     with pytest.raises(TypeError, match="season must be an integer; got 52"):
         mase([1.0], [1.0], y_train=TRAIN, season=52.18)

@@ -1,4 +1,4 @@
-"""Metrics: their definitions, the theory they rest on, published values."""
+"""Metrics: their definitions, their theory, published values."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_nrmse_weights_and_types():
     assert cross_val_score(LinearRegression(), X, X[:, 0], scoring=scorer).min() > -1e-9
 
 
-def test_nrmse_refuses():
+def test_errors_of_nrmse():
     with pytest.raises(ValueError, match=r"Column 1 of y_true is constant \(2\)"):
         nrmse([[1.0, 2.0], [3.0, 2.0]], np.zeros((2, 2)))
     with pytest.raises(ValueError, match="constant"):
@@ -141,7 +141,7 @@ def test_valid_time_of_a_perturbed_lorenz_grows_with_the_exponent(global_random_
     assert np.mean(lasted) == pytest.approx(np.log(0.3 * 8.5 / 1e-6), abs=5.0)
 
 
-def test_valid_time_refuses():
+def test_errors_of_valid_time():
     y = np.arange(5.0)
     with pytest.raises(ValueError, match="y_true has shape"):
         valid_time(y, y[:4])
@@ -237,7 +237,7 @@ def test_memory_capacity_input_and_seeds():
     assert memory_capacity(single, random_state=1) == pytest.approx(45.4, abs=2.5)
 
 
-def test_memory_capacity_refuses():
+def test_errors_of_memory_capacity():
     reservoir = make_reservoir()
     with pytest.raises(ValueError, match="washout=50 must be at least max_lag=100"):
         memory_capacity(reservoir, washout=50)

@@ -1,4 +1,4 @@
-"""Backtests: who is fitted on what, what is handed over, errors against naive loops."""
+"""Backtests: the rows of each fit and forecast, and errors against naive loops."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_missing_values_of_pandas_are_nan():
     assert np.isnan(result.errors["error"]).tolist() == [False, False, True]
 
 
-def test_a_forecast_that_is_lost_is_said_and_counts():
+def test_a_lost_forecast_warns_and_counts():
     class Lost(Drift):
         def forecast(self, n_steps, exog=None):
             return np.r_[1.0, np.full(n_steps - 1, np.inf)]
@@ -260,7 +260,7 @@ def test_a_regressor_on_lags_against_a_naive_loop(y, known, window):
         np.testing.assert_allclose(rows, expected)
 
 
-def test_a_regressor_on_lags_goes_on_without_refit():
+def test_a_regressor_on_lags_continues_without_refit():
     period = np.tile([1.0, 5.0, 2.0, 7.0], 12)
     once = backtest(
         LinearRegression(), period, horizon=4, n_origins=3, n_lags=4, refit=False, metrics="mae"
@@ -310,7 +310,7 @@ def test_networks_forecast_as_by_hand(name, exog):
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", ["ESN", "ESN from zeros", "NVAR", "RNN"])
 @pytest.mark.parametrize("y", [SALES, SALES.to_numpy()], ids=["Series", "array"])
-def test_networks_go_on_without_refit(name, y):
+def test_networks_continue_without_refit(name, y):
     """As if each had been fitted once, and had listened to all further rows."""
     result = backtest(
         networks()[name], y, horizon=6, n_origins=3, exog=np.asarray(PRICE), refit=False, season=12
@@ -395,7 +395,7 @@ def test_workers_change_nothing():
     pd.testing.assert_frame_equal(one.errors, two.errors)
 
 
-def test_verbose_says_a_line_for_each_origin(caplog):
+def test_verbose_prints_a_line_for_each_origin(caplog):
     with caplog.at_level(logging.WARNING, "reservoir"):
         backtest(Drift(), SALES, horizon=6, n_origins=2, verbose=1)
     assert [record.getMessage()[:37] for record in caplog.records] == [
@@ -505,7 +505,7 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
         ),
     ],
 )
-def test_refusals_say_value_and_bound(call, message):
+def test_errors_name_value_and_bound(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

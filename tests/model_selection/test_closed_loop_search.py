@@ -1,4 +1,4 @@
-"""The search in closed loop equals a naive one: each candidate alone, forecast by forecast."""
+"""The closed-loop search equals a naive one: each candidate alone, forecast by forecast."""
 
 import pickle
 import warnings
@@ -201,7 +201,7 @@ def test_several_sequences(container, strategy):
         np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-6)
 
 
-def test_feedback_weights_hear_the_targets_before_a_loop():
+def test_feedback_weights_receive_the_targets_before_a_loop():
     t = np.arange(500)
     U, y = np.sin(0.2 * t)[:, None], np.sin(0.2 * t - 0.5) ** 3
     estimator = ESNRegressor(30, feedback=True, feedback_scaling=0.5, random_state=0)
@@ -281,7 +281,7 @@ def test_frames_with_dates_and_names():
         assert named.feature_names_in_.tolist() == ["a", "b"]
 
 
-def test_a_forecaster_of_ones_own_is_searched():
+def test_a_custom_forecaster_is_searched():
     series = 3.0 + 0.5 * np.arange(100) + 0.01 * np.sin(np.arange(100))
     X, y = make_forecast_pairs(series)
     pipe = make_pipeline(StandardScaler(), Drift())
@@ -418,7 +418,7 @@ def test_scores_by_name_and_by_function():
 
 
 @pytest.mark.parametrize("kind", ["network", "pipeline", "function", "rnn"])
-def test_a_loop_that_diverges_has_the_worst_score_and_says_nothing(kind):
+def test_a_diverging_loop_has_the_worst_score_without_a_warning(kind):
     """Weights far too large: outputs overflow, in a loop of any kind."""
     X, Y = make_forecast_pairs(SERIES[:200])
     if kind == "rnn":
@@ -499,7 +499,7 @@ def test_clones_pickles_and_answers_as_its_best():
         forecast(search, 3)
 
 
-def test_what_fails_ranks_last_and_says_so():
+def test_failed_candidates_rank_last_and_warn():
     grid = {"leak_rate": [0.3, 7.0], "alpha": [1e-6, 1e-3]}
     search = ClosedLoopSearchCV(esn(), grid, horizon=9, n_starts=2)
     with pytest.warns(FitFailedWarning, match="2 of 4 .*leak_rate=7"):
@@ -548,7 +548,7 @@ def test_what_fails_ranks_last_and_says_so():
         ({"estimator": Ridge()}, ValueError, "All 1 trials failed.*got Ridge"),
     ],
 )
-def test_bad_parameters_are_refused(params, error, match):
+def test_bad_parameters_raise(params, error, match):
     known = {"estimator": esn(), "candidates": {}, "horizon": 9} | params
     with pytest.raises(error, match=match):
         ClosedLoopSearchCV(known.pop("estimator"), known.pop("candidates"), **known).fit(X, Y)
@@ -568,7 +568,7 @@ def test_bad_parameters_are_refused(params, error, match):
         (X[:0], Y[:0], "no rows"),
     ],
 )
-def test_bad_data_is_refused(X, y, match):
+def test_bad_data_raises(X, y, match):
     with pytest.raises(ValueError, match=match):
         ClosedLoopSearchCV(esn(), {}, horizon=15).fit(X, y)
 
@@ -599,7 +599,7 @@ def test_the_scorer_scores_forecasts_in_the_test_rows(case):
         np.testing.assert_allclose(found, scores, rtol=0, atol=1e-6)
 
 
-def test_the_scorer_goes_on_from_the_end_of_training():
+def test_the_scorer_continues_from_the_end_of_training():
     model = esn(initial_state="last").fit(X[:500], Y[:500])
     found = forecast_scorer(40, n_starts=1, washout=1, scoring="r2")(model, X[500:], Y[500:])
     said = model.forecast(40, context=X[500:502])
@@ -628,13 +628,13 @@ def test_the_scorer_takes_lists_and_is_pickled_and_printed():
         ({"washout": "long"}, ValueError, "washout='long'"),
     ],
 )
-def test_the_scorer_refuses_bad_parameters(params, error, match):
+def test_bad_parameters_of_the_scorer_raise(params, error, match):
     known = {"horizon": 9} | params
     with pytest.raises(error, match=match):
         forecast_scorer(known.pop("horizon"), **known)
 
 
-def test_the_scorer_refuses_short_test_sets():
+def test_short_test_sets_raise_in_the_scorer():
     with pytest.raises(ValueError, match=r"horizon=50 .*only 0 .* in the test set .*n_samples=40"):
         forecast_scorer(50)(esn().fit(X, Y), X[:40], Y[:40])
 

@@ -1,4 +1,4 @@
-"""Inputs and targets from a series: what stands in which row, under which name and date."""
+"""Inputs and targets from a series: the content of the rows, their names and dates."""
 
 import warnings
 
@@ -76,7 +76,7 @@ def test_collections():
     assert X.shape == y.shape == (2, 2)
 
 
-def test_refusals():
+def test_errors():
     for series, options, text in (
         (np.zeros(3), {"horizon": 3}, r"horizon=3 must be smaller .* n_samples=3"),
         (np.zeros(3), {"horizon": [1, 3]}, r"horizon=3 must be smaller .* n_samples=3"),

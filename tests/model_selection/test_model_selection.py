@@ -139,7 +139,7 @@ def test_context_split_follows_the_protocol():
     clone(GridSearchCV(LinearRegression(), {}, cv=cv))
 
 
-def test_context_split_refuses():
+def test_errors_of_context_split():
     X = np.zeros((20, 1))
     with pytest.raises(ValueError, match="Use a cv without shuffling"):
         list(ContextSplit(KFold(3, shuffle=True, random_state=0)).split(X))
@@ -311,7 +311,7 @@ def test_washout_scorer_with_frames():
     assert washout_scorer("r2", 4)(plain, indexed, y) == pytest.approx(expected)
 
 
-def test_washout_scorer_refuses():
+def test_errors_of_washout_scorer():
     X, y = long_series(30)
     model = FromZeros().fit(X, y)
     with pytest.raises(ValueError, match="washout=30 leaves no rows to score: test sequence 0 has"):
@@ -373,7 +373,7 @@ def test_stack_sequences_with_frames():
         stack_sequences([frames[0], frames[1].rename(columns={"a": "c"})])
 
 
-def test_stack_sequences_refuses():
+def test_errors_of_stack_sequences():
     X = np.zeros((3, 2))
     with pytest.raises(ValueError, match="Xs contains 0 sequences; at least 1"):
         stack_sequences([])
@@ -471,7 +471,7 @@ def test_per_step_in_a_pipeline_over_lists(global_random_seed):
         assert score == pytest.approx(expected, rel=1e-12)
 
 
-def test_per_step_refuses():
+def test_errors_of_per_step():
     with pytest.raises(ValueError, match=r"Sequence 1 of X has shape \(4, 3\)"):
         PerStep(StandardScaler()).fit([np.zeros((4, 2)), np.zeros((4, 3))])
     with pytest.raises(ValueError, match="n_sequences=0"):

@@ -1,4 +1,4 @@
-"""The whole recipe: what each argument changes, and what it leaves alone."""
+"""The whole recipe of a reservoir: the effect of each argument."""
 
 import threading
 
@@ -179,7 +179,7 @@ def test_a_radius_of_zero_is_the_zero_matrix():
     assert not dense(small(spectral_radius=0.0).W).any()
 
 
-def test_matrices_and_laws_of_ones_own():
+def test_custom_matrices_and_distributions():
     W_in, bias = np.arange(60.0).reshape(30, 2), np.linspace(-1, 1, 30)
     given = small(input_weights=W_in, bias=bias, input_scaling=3.0, bias_scaling=3.0)
     np.testing.assert_array_equal(given.W_in, W_in)  # as given: no scaling
@@ -264,7 +264,7 @@ def test_a_nilpotent_topology_with_a_radius_names_the_remedy(topology):
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_what_is_refused_and_how(options, message):
+def test_errors_and_their_messages(options, message):
     with pytest.raises(ValueError, match=message):
         small(**options)
 
@@ -286,7 +286,7 @@ def test_what_is_refused_and_how(options, message):
     ],
     ids=str,
 )
-def test_wrong_types_are_refused(options, message):
+def test_wrong_types_raise(options, message):
     with pytest.raises(TypeError, match=message):
         small(**options)
 
@@ -478,7 +478,7 @@ def test_a_tuple_of_leak_rates_has_one_for_each_group(n_units, sizes, dtype):
         ((0.5, "fast"), "leak_rate"),
     ],
 )
-def test_other_tuples_and_short_arrays_are_refused(leak_rate, match):
+def test_other_tuples_and_short_arrays_raise(leak_rate, match):
     with pytest.raises((ValueError, TypeError), match=match):
         small(10, leak_rate=leak_rate)
     with pytest.raises((ValueError, TypeError), match=match):

@@ -103,7 +103,7 @@ def test_callables_are_scaled():
         ({"scaling": True}, TypeError, "scaling"),
     ],
 )
-def test_refusals(kwargs, error, message):
+def test_errors(kwargs, error, message):
     with pytest.raises(error, match=message):
         input_weights(3, 2, **kwargs)
 

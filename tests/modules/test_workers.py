@@ -1,4 +1,4 @@
-"""Whoever shares out jobs: no bit depends on joblib's backend, and BLAS gets its threads back."""
+"""Parallel jobs: equal bits on every backend of joblib, and restored thread limits of BLAS."""
 
 import contextlib
 import threading
@@ -221,7 +221,7 @@ def threads():
     return [pool["num_threads"] for pool in threadpool_info()]
 
 
-def test_threads_that_overlap_give_blas_back_what_it_had():
+def test_overlapping_threads_restore_the_threads_of_blas():
     """Red if each thread restores what it has found: the second one has found the limit."""
     with threadpool_limits(2):
         before = threads()
@@ -237,7 +237,7 @@ def test_threads_that_overlap_give_blas_back_what_it_had():
 
 @pytest.mark.parametrize("place", ["regressor", "bifurcations", "candidates"])
 @pytest.mark.usefixtures("small_batches")
-def test_a_parallel_fit_leaves_no_limit_behind(place):
+def test_a_parallel_fit_restores_thread_limits(place):
     with threadpool_limits(2), joblib.parallel_config("threading"):
         before = threads()
         for _ in range(3):

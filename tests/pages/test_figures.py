@@ -136,7 +136,7 @@ def tables_without_a_mark():
                 yield f"{name}, line {k}"
 
 
-def test_every_table_says_where_its_figures_come_from():
+def test_every_table_names_the_source_of_its_figures():
     found = list(tables_without_a_mark())
     assert not found, "\n".join(found)
 

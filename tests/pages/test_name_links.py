@@ -1,4 +1,4 @@
-"""What a code span in the documentation is taken to mean (docs/name_links.py)."""
+"""The meaning of code spans in the documentation (docs/name_links.py)."""
 
 import importlib
 import sys

@@ -142,14 +142,14 @@ quiet = pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 
 
 @quiet
-def test_the_readme_prints_what_it_says(tmp_path, monkeypatch, capsys):
+def test_the_readme_prints_its_results(tmp_path, monkeypatch, capsys):
     run_page("README.md", None, tmp_path, monkeypatch, capsys)
 
 
 @quiet
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in WITH_CODE if name != "README.md"])
-def test_pages_print_what_they_say(name, tmp_path, monkeypatch, capsys):
+def test_pages_print_their_results(name, tmp_path, monkeypatch, capsys):
     run_page(name, None, tmp_path, monkeypatch, capsys)
 
 
@@ -164,7 +164,7 @@ def test_pages_print_what_they_say(name, tmp_path, monkeypatch, capsys):
         for partner in sorted({partner_of(block) for block in blocks} - {None})
     ],
 )
-def test_pages_print_what_they_say_with_a_partner(
+def test_pages_print_their_results_with_a_partner(
     name, partner, request, tmp_path, monkeypatch, capsys
 ):
     request.getfixturevalue(partner)

@@ -1,4 +1,4 @@
-"""Links, anchors, pictures and paths on the pages for readers lead to what there is."""
+"""Links, anchors, pictures and paths on the pages for readers exist."""
 
 import re
 import subprocess

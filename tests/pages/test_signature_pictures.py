@@ -1,4 +1,4 @@
-"""The networks of the two signature pictures: what their pages say holds for several seeds."""
+"""The networks of the two signature pictures: the claims of their pages for several seeds."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def hearts(n_points):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [0, 1, 3])
-def test_the_loop_comes_back_to_its_heart(seed):
+def test_the_loop_returns_to_its_heart(seed):
     period, n_units = 100, 200
     y = np.tile(hearts(period), (20, 1))
     esn = ESNRegressor(

@@ -1,4 +1,4 @@
-"""Plots: what is drawn, where the forecast's start is marked, what is refused."""
+"""Plots: their content, the start of the forecast, errors."""
 
 import inspect
 import subprocess
@@ -410,7 +410,7 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.memory_profile([[1.0]]), r"profile has shape \(1, 1\)"),
     ],
 )
-def test_refusals_say_value_and_bound(call, message):
+def test_errors_name_value_and_bound(call, message):
     with pytest.raises(ValueError, match=message):
         call()
     assert not plt.get_fignums()  # nothing half drawn is left behind

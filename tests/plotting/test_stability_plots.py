@@ -1,4 +1,4 @@
-"""Pictures of stability: what is drawn equals what was given or what theory says; refusals."""
+"""Plots of stability: their content against given values and theory; errors."""
 
 from types import SimpleNamespace
 
@@ -553,7 +553,7 @@ def test_the_rate_is_never_shown_smaller_nor_as_one(rate, shown):
     assert plotting.certificate(box(rate=rate)).get_title(loc="left").split()[2] == shown
 
 
-def test_what_is_not_certified_says_so():
+def test_a_missing_certificate_is_drawn_as_such():
     ax = plotting.certificate(box(holds=False, rate=np.inf))
     assert ax.get_title(loc="left") == "not certified"
     assert labels(ax) == ["box, not certified"]
@@ -655,7 +655,7 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.forgetting(held(0.0)), "does not hold"),
     ],
 )
-def test_refusals_say_value_and_bound(call, message):
+def test_errors_name_value_and_bound(call, message):
     with pytest.raises(ValueError, match=message):
         call()
     assert not plt.get_fignums()  # nothing half drawn is left behind

@@ -1,7 +1,7 @@
-"""Every way to keep rows, under columns that are zero, equal, constant or depend on each other.
+"""Every kind of sums over rows, with columns that are zero, equal, constant or dependent.
 
-Rows come in chunks of one up to the number of columns and beyond, weighted or not, forgotten or
-not; what is kept must lead to the ridge of the rows that are stored.
+Rows come in chunks of one up to more than the number of columns, with weights and with forgetting;
+the sums must lead to the ridge of the stored rows.
 """
 
 import numpy as np

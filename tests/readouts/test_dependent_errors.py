@@ -250,7 +250,7 @@ def test_it_chooses_larger_penalties_under_dependent_errors_and_predicts_better(
     assert better > max(worse + 0.2, 0.5)
 
 
-def test_what_cannot_compare_neighbours_says_so():
+def test_what_cannot_compare_neighbours_raises():
     H, Y, _ = rows()
     with pytest.raises(ValueError, match=r"'reml_ar1' compares neighbouring .* selection=\"reml\""):
         ridge_path(GramAccumulator(5, 2).update(H, Y), ALPHAS, selection="reml_ar1")

@@ -1,4 +1,4 @@
-"""Leave-one-out of a ridge on few rows: equal to fits that leave rows out."""
+"""Leave-one-out of a ridge on few rows equals fits without each row."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_small_penalties_make_no_nan(shape):
     np.testing.assert_allclose(exact.left_out, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_columns_without_anything_say_the_mean_of_the_others():
+def test_uninformative_columns_predict_the_mean_of_the_others():
     y = np.arange(6.0)
     ridge = leave_one_out_ridge(np.ones((6, 20)), y, [1.0, 10.0])
     np.testing.assert_allclose(ridge.left_out[:, 0], (y.sum() - y) / 5)
@@ -175,7 +175,7 @@ def test_single_precision_is_read_as_it_is(shape):
         ({"H": np.full((10, 3), np.inf)}, "H contains NaN or infinity"),
     ],
 )
-def test_what_cannot_be_fitted_is_refused(change, message):
+def test_what_cannot_be_fitted_raises(change, message):
     given = {"H": rows(10, 3)[0], "Y": np.arange(10.0), "alphas": [1.0]} | change
     with pytest.raises(ValueError, match=message):
         leave_one_out_ridge(**given)

@@ -1,4 +1,4 @@
-"""Forgetting: each row that enters makes those before it lighter, in sums and in estimators."""
+"""Forgetting: each new row reduces the weight of earlier rows, in sums and in estimators."""
 
 import itertools
 
@@ -247,7 +247,7 @@ def test_the_inflation_of_residuals_is_that_of_every_row_for_itself():
     assert aged_inflation(50.0, 40.0, 40.0) == aged_inflation(1e9, 10.0, 5.3) == np.inf
 
 
-def test_scores_without_forgetting_are_as_ever():
+def test_scores_without_forgetting_are_unchanged():
     """Sums that never aged, and the limit of a factor that goes to 1."""
     H, Y, _ = rows(0)
     plain = ridge_path(GramAccumulator(6, 2).update(H, Y), ALPHAS)
@@ -425,7 +425,7 @@ def test_after_a_drift_forgetting_finds_the_new_system(global_random_seed):
         ),
     ],
 )
-def test_what_cannot_forget_says_so(params, message):
+def test_what_cannot_forget_raises(params, message):
     X, Y, _ = data()
     with pytest.raises(ValueError, match=message):
         esn(forgetting=0.9, **params).fit(X, Y[:, 0])

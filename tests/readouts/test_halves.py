@@ -1,4 +1,4 @@
-"""A penalty chosen by two halves: runs of rows that grow, the default path, any split."""
+"""A penalty chosen by two halves: runs of growing length, the default path, any split."""
 
 import contextlib
 import copy
@@ -226,7 +226,7 @@ def test_few_rows_and_sums_that_forget_take_one_sum():
         esn(alpha_selection="halves", washout=0).fit(X[:10], Y[:10])
 
 
-def test_halves_that_were_forgotten_in_part_are_refused_with_what_goes_on():
+def test_halves_forgotten_in_part_raise_with_an_alternative():
     X, y = narma(200, random_state=0)
     session = ESNRegressor(5, alpha_selection="halves", random_state=0).fit(X, y).stream()
     model = session.learn(X, y).forget(0.5).to_estimator()
@@ -244,7 +244,7 @@ def test_what_forgets_nearly_all_at_once_scores_without_a_warning(selection, for
     assert not np.isnan(model.alpha_scores_).any()
 
 
-def test_what_a_session_learned_goes_on_in_its_half():
+def test_rows_of_a_session_stay_in_their_half():
     X, Y = targets(500, 3)
     whole = esn().fit(X, Y)
     session = esn().fit(X[:200], Y[:200]).stream()
@@ -272,7 +272,7 @@ def test_dependent_errors_mislead_it_less_than_cross_validation(global_random_se
     assert np.median(found["gcv"]) < np.median(found["auto"]) - 0.5
 
 
-def test_a_readout_of_ones_own_ignores_the_default_path():
+def test_a_custom_readout_ignores_the_default_path():
     from sklearn.linear_model import Ridge
 
     X, y = sine_square(200, random_state=0)
@@ -283,7 +283,7 @@ def test_a_readout_of_ones_own_ignores_the_default_path():
 
 
 @pytest.mark.parametrize(("size", "is_told"), [(1e3, False), (1e5, True)])
-def test_columns_in_small_units_are_learned_from_or_it_is_told(size, is_told):
+def test_columns_in_small_units_are_learned_from_or_warn(size, is_told):
     rng = np.random.default_rng(0)
     X = np.column_stack(
         [rng.normal(size=700), size * rng.normal(size=700), np.tile([0.3, 0.7], 350)]

@@ -1,4 +1,4 @@
-"""The ridge that goes on row by row, against least squares on all rows."""
+"""The recursive ridge against least squares on all rows."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_forgetting_is_the_weighted_ridge(forgetting, sizes):
 @pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("alpha", [1e-30, 1e-3])
-def test_it_goes_on_from_sums(kind, fit_intercept, alpha):
+def test_it_continues_from_sums(kind, fit_intercept, alpha):
     H, Y = data(300, 15, offset=3.0)
     sums = kind(15, 2).update(H[:200], Y[:200])
     factor = PenalisedFactor.from_sums(sums, alpha, fit_intercept=fit_intercept)
@@ -118,7 +118,7 @@ def test_reading_changes_nothing_and_copies_are_apart():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
-def test_what_cannot_be_squared_is_refused_and_changes_nothing(value):
+def test_what_cannot_be_squared_raises_and_changes_nothing(value):
     H, Y = data(20, 3)
     factor = PenalisedFactor(3, 2, 1.0)
     factor.add(H, Y)

@@ -1,4 +1,4 @@
-"""The triangular factor of features and targets: the ridge with all its digits."""
+"""The triangular factor of features and targets: ridge regression with all digits."""
 
 import pickle
 
@@ -284,7 +284,7 @@ def test_bad_input_changes_nothing():
     assert accumulator.n_samples == 700
 
 
-def test_squares_that_overflow_are_refused_before_anything_is_changed():
+def test_squares_that_overflow_raise_before_anything_changes():
     H, Y = rows()
     factor = factor_of(H, Y)
     before = factor.R.copy()

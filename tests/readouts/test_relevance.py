@@ -1,4 +1,4 @@
-"""Columns weighed by what they say of the targets: equal to the slow way, honest about new rows."""
+"""Columns weighted by their relation to the targets: equal to a naive version, and validated."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_rows_that_weigh_more_count_more():
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0])
-def test_targets_and_columns_without_anything_to_say(value):
+def test_uninformative_targets_and_columns(value):
     H, _, Y = table(20, 30)
     for table_, targets in ((H, np.full_like(Y, value)), (np.full_like(H, value), Y)):
         np.testing.assert_allclose(relevance_weights(table_, targets, np.ones(20)), 1.0)
@@ -217,7 +217,7 @@ def test_labels_without_any_sense_are_not_believed(global_random_seed):
 
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.full(20, -1.0), np.full(20, np.inf)])
-def test_column_weights_that_cannot_be_are_refused(weights):
+def test_column_weights_that_cannot_be_raise(weights):
     H, _, Y = table(10, 20)
     with pytest.raises(ValueError, match=r"column_weights must have shape \(20,\)"):
         leave_one_out_ridge(H, Y, [1.0], column_weights=weights)
@@ -280,7 +280,7 @@ def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted(global_random_s
 
 @pytest.mark.parametrize("value", [-1.0, 0.1, 5.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_target_that_is_constant_among_the_rows_says_nothing(value, seed):
+def test_a_target_constant_among_the_rows_has_no_effect(value, seed):
     """As the column of a class that only the fold left out has."""
     rng = np.random.default_rng(seed)
     H, Y, w = rng.normal(size=(41, 9)), rng.normal(size=(41, 1)), rng.uniform(0.1, 2, 41)

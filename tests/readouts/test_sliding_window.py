@@ -1,4 +1,4 @@
-"""The ridge of a sliding window against a fit of its rows, whatever enters and leaves."""
+"""The ridge of a sliding window against a fit of its rows."""
 
 import numpy as np
 import pytest

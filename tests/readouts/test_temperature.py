@@ -1,4 +1,4 @@
-"""One temperature for the scores of classes: what is known of it, and what it must survive."""
+"""One temperature for the scores of classes: known values, and extreme scores."""
 
 import numpy as np
 import pytest

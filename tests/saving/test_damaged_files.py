@@ -1,4 +1,4 @@
-"""Files that are damaged, or made to do harm, and saving that fails: nothing is lost or run."""
+"""Damaged or malicious files, and failures while saving: nothing is lost or executed."""
 
 import io
 import json
@@ -157,13 +157,13 @@ def check_refusals(files, folder, seed, n_each):
 
 
 @pytest.mark.slow
-def test_mutants_are_refused_or_do_no_harm(files, tmp_path):
+def test_mutants_raise_or_are_harmless(files, tmp_path):
     check_refusals(files, tmp_path, seed=0, n_each=5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 4))
-def test_many_mutants_are_refused_or_do_no_harm(seed, files, tmp_path):
+def test_many_mutants_raise_or_are_harmless(seed, files, tmp_path):
     check_refusals(files, tmp_path, seed=seed, n_each=60)
 
 
@@ -365,7 +365,7 @@ def test_a_masked_array_would_lose_its_mask(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_that_would_be_refused_is_not_written(tmp_path):
+def test_a_model_that_cannot_be_loaded_is_not_written(tmp_path):
     model = MODELS["regressor"]()
     model.coef_ = model.coef_[:, :-1]
     with pytest.raises(ValueError, match=r"ESNRegressor\.coef_ must be"):

@@ -1,4 +1,4 @@
-"""Files of versions whose estimators held in themselves what a reader and a model hold now."""
+"""Files of versions whose estimators had no reader and no model."""
 
 import json
 
@@ -66,7 +66,7 @@ def save_as_before(model, file):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_file_of_an_earlier_version_is_read_and_goes_on(name, tmp_path):
+def test_a_file_of_an_earlier_version_is_read_and_continues(name, tmp_path):
     model, rows, targets = CASES[name]
     model.fit(rows[:200], targets[:200])
     save_as_before(model, tmp_path / "before.npz")
@@ -86,7 +86,7 @@ def test_a_file_of_an_earlier_version_is_read_and_goes_on(name, tmp_path):
         np.testing.assert_array_equal(before, now)
 
 
-def test_what_is_no_such_file_is_refused(tmp_path):
+def test_other_files_raise(tmp_path):
     model, rows, targets = CASES["plain"]
     save_as_before(model.fit(rows[:200], targets[:200]), tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz") as arrays:

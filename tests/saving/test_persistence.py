@@ -1,4 +1,4 @@
-"""pickle, joblib, skops, and one .npz file without a pickle: each gives the same model back."""
+"""pickle, joblib, skops and .npz files without pickles: each restores the same model."""
 
 import io
 import json
@@ -208,7 +208,7 @@ def test_the_file_holds_no_pickle_and_a_version(tmp_path):
     assert (header["format"], header["version"]) == ("reservoir", 2)
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_files_raise(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     with pytest.raises(ValueError, match=r"not written by reservoir\.save"):
         load(tmp_path / "other.npz")

@@ -354,7 +354,7 @@ def test_any_format_and_no_change_of_the_input(convert):
 
 
 @pytest.mark.parametrize("function", [spectral_radius, lambda W: scale_to_spectral_radius(W, 1.0)])
-def test_what_is_no_matrix_is_refused(function):
+def test_what_is_no_matrix_raises(function):
     with pytest.raises(ValueError, match=r"square.*\(2, 3\)"):
         function(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"square.*\(3,\)"):
@@ -416,7 +416,7 @@ def test_scaled_matrix_has_the_norm(ord, shape):
         assert np.linalg.norm(dense, ord) == pytest.approx(0.8, rel=1e-6)
 
 
-def test_norm_refusals():
+def test_norm_errors():
     with pytest.raises(ValueError, match="is zero and cannot"):
         scale_to_norm(np.zeros((2, 3)), 1.0)
     with pytest.raises(ValueError, match="ord=3 is not known"):
@@ -459,7 +459,7 @@ def test_blocks_have_their_radii():
         np.testing.assert_array_equal(dense[between], W.toarray()[between])
 
 
-def test_block_refusals():
+def test_block_errors():
     with pytest.raises(ValueError, match="Block 1 of W, 2 units, has spectral radius 0"):
         scale_blocks(sp.block_diag([ring(3), delay_line(2)]), [0, 0, 0, 1, 1], 0.5)
     with pytest.raises(ValueError, match="labels must be 2 integers"):

@@ -1,4 +1,4 @@
-"""Bands and sample paths: they cover what they say, grow with the horizon, and stay finite."""
+"""Bands and sample paths: their coverage, their growth with the horizon, finite values."""
 
 import pickle
 
@@ -70,7 +70,7 @@ def coverage_of(process, n_series, **known):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("process", [walk, autoregression, growing_season])
-def test_bands_cover_what_they_say_on_many_series(process):
+def test_bands_have_their_coverage_on_many_series(process):
     hits = coverage_of(process, 200)
     near = hits[..., :N_VALIDATED].mean(axis=2)
     error = near.std(axis=0) / np.sqrt(len(near))
@@ -80,7 +80,7 @@ def test_bands_cover_what_they_say_on_many_series(process):
     assert np.all(np.abs(far - COVERAGES) < [0.06, 0.025]), far
 
 
-def test_bands_of_counts_hold_at_least_what_they_say():
+def test_bands_of_counts_have_at_least_their_coverage():
     """A count that lies on the edge of the others is inside: somewhat more than must be."""
     found = coverage_of(counts, 200)[..., :N_VALIDATED].mean(axis=(0, 2))
     assert np.all(found > COVERAGES)
@@ -236,7 +236,7 @@ def test_more_steps_change_none_of_the_first():
 
 
 @pytest.mark.parametrize("process", [walk, growing_season])
-def test_paths_are_spread_as_the_bands_say(process, global_random_seed):
+def test_paths_are_spread_like_the_bands(process, global_random_seed):
     learned, point, _ = bands_of(process, global_random_seed)
     drawn = learned.paths(point, 4000, np.random.default_rng(global_random_seed))
     for coverage in (0.5, 0.8, 0.95):
@@ -294,13 +294,13 @@ def test_bands_survive_pickling():
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 95.0, -0.1, np.nan])
-def test_a_coverage_outside_0_and_1_is_refused(coverage):
+def test_a_coverage_outside_0_and_1_raises(coverage):
     learned, point, _ = bands_of(walk, 0)
     with pytest.raises(ValueError, match="must be between 0 and 1"):
         learned.around(point, [0.8, coverage])
 
 
-def test_a_forecast_that_is_not_positive_is_refused_where_errors_are_ratios():
+def test_a_forecast_not_positive_raises_where_errors_are_ratios():
     learned, point, _ = bands_of(growing_season, 0)
     with pytest.raises(ValueError, match="falls to 0 in a column that had only positive values"):
         learned.around(0 * point, [0.8])
@@ -308,7 +308,7 @@ def test_a_forecast_that_is_not_positive_is_refused_where_errors_are_ratios():
         learned.paths(-point, 3, np.random.default_rng(0))
 
 
-def test_columns_of_which_nothing_is_known_are_refused():
+def test_columns_of_which_nothing_is_known_raise():
     followed = np.full((3, 4, 2), np.nan)
     followed[..., 0] = 1.0
     with pytest.raises(ValueError, match=r"columns \[1\]"):

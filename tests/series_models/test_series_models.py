@@ -1,4 +1,4 @@
-"""Models of series: each equals its formula, forecasts know the past alone, gaps are filled."""
+"""Models of series: each equals its formula and uses only the past; gaps are filled."""
 
 import re
 import warnings
@@ -277,7 +277,7 @@ def test_differences_are_undone_from_any_place(lag, n_outputs):
     np.testing.assert_allclose(again, levels[places[:, None] + np.arange(20)], rtol=1e-12)
 
 
-def test_a_source_of_lags_goes_on_from_its_state():
+def test_a_source_of_lags_continues_from_its_state():
     source = LagSource(3, 2, 1)
     rows = np.arange(18.0).reshape(6, 3)
     ((_, whole, end),) = source.iter_features(rows, source.initial_state_of(rows[0]))
@@ -422,7 +422,7 @@ def test_the_same_seed_gives_the_same_forecast(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_places_with_too_few_rows_before_them_are_refused(name):
+def test_places_with_too_few_rows_before_them_raise(name):
     fitted, history = MODELS[name].fit(history_of(seasonal(60)), 0), history_of(seasonal(60))
     with pytest.raises(ValueError, match="begins at row 0, but this model needs") as caught:
         fitted.forecast(history, np.array([0]), 3)
@@ -634,7 +634,7 @@ def test_models_have_no_units():
         np.testing.assert_allclose(other.predicted / scale, one.predicted, rtol=1e-6)
 
 
-def test_fewer_than_four_rows_are_refused():
+def test_fewer_than_four_rows_raise():
     with pytest.raises(ValueError, match="needs at least 4 rows; got 3"):
         rolled(data_of(seasonal(3)))
 
@@ -766,12 +766,12 @@ def test_gaps_in_odd_and_short_series(name, n_rows):
             np.testing.assert_allclose(data.values, values, rtol=1e-9)
 
 
-def test_values_that_leave_no_room_are_refused():
+def test_values_that_leave_no_room_raise():
     with pytest.raises(ValueError, match=r"magnitude 2e\+305, .* at most 1e\+300"):
         filled(np.array([1.0, 2.0, -2e305, 4.0])[:, None])
 
 
-def test_too_few_values_are_refused():
+def test_too_few_values_raise():
     values = seasonal(100, n_outputs=2)
     values[4:, 1] = np.nan
     with pytest.raises(ValueError, match=r"Column 1 of y has 4 values in 100 rows.*at least 5"):

@@ -1,4 +1,4 @@
-"""Several series that one model is learned from, and how it compares with a model for each."""
+"""One model learned from several series, compared with one model for each."""
 
 import numpy as np
 import pytest
@@ -194,7 +194,7 @@ def fitted(panel):
 
 
 @pytest.mark.slow
-def test_the_forecaster_says_one_choice_for_all(fitted, panel):
+def test_the_forecaster_reports_one_choice_for_all(fitted, panel):
     assert set(fitted.search_results_["series"]) == {"all"}
     assert isinstance(fitted.best_params_["model"], str)
     assert "3 series" in fitted.summary()
@@ -210,7 +210,7 @@ def test_the_forecaster_says_one_choice_for_all(fitted, panel):
     assert fitted.__class__(**fitted.get_params()).fit(panel).forecast(2).equals(later)
 
 
-def test_saved_forecasters_of_panels_say_the_same(fitted, tmp_path):
+def test_saved_forecasters_of_panels_predict_the_same(fitted, tmp_path):
     save(fitted, tmp_path / "panel.npz")
     again = load(tmp_path / "panel.npz")
     assert again.forecast(6, coverage=0.8).equals(fitted.forecast(6, coverage=0.8))

@@ -1,3 +1,5 @@
+"""Bias bounds: the critical bias, theorems for one unit, and counterexamples to the heuristics."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

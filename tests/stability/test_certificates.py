@@ -1,3 +1,5 @@
+"""Certificates: proofs against attacks, exact arithmetic, rounding, errors."""
+
 import os
 from dataclasses import replace
 from fractions import Fraction
@@ -510,7 +512,7 @@ def test_shared_inputs_are_in_the_certificate():
         certify(res, low, high, input_range=(1, -1))
 
 
-def test_what_rests_on_shared_inputs_says_so():
+def test_covers_raises_for_a_proof_of_shared_inputs():
     # two units of gain 1.031 whose drives oppose each other: certified for the one input, and two
     # responses at a corner of the drive's box that no input reaches
     W = np.array(
@@ -844,7 +846,7 @@ def test_the_fuzz_finds_no_second_response():
 
 
 @pytest.mark.parametrize("activation", ["relu", "identity", "softplus", "leaky_relu"])
-def test_unbounded_activations_are_refused_where_a_box_is_needed(activation):
+def test_unbounded_activations_raise_where_a_box_is_needed(activation):
     res = Reservoir([[0.5]], [[1.0]], [0.0], activation=activation)
     for call in (
         lambda: certify_cycle(res, [[0.0]]),

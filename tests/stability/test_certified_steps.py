@@ -1,4 +1,4 @@
-"""Certificates of steps that differ in length: attacks, refusals, saving, bias="stable"."""
+"""Certificates for steps of different lengths: attacks, errors, saving, bias="stable"."""
 
 import copy
 import json
@@ -213,7 +213,7 @@ def test_leaks_that_only_look_equal_in_long_steps_are_not_taken_for_equal():
         ({"method": "lyapunov"}, ValueError, "'lyapunov' with step_range.*'auto' or 'max_norm'"),
     ],
 )
-def test_bad_values_are_refused_with_a_remedy(options, error, message):
+def test_bad_values_raise_with_a_remedy(options, error, message):
     res = Reservoir(0.1 * np.ones((2, 2)), np.ones((2, 1)), np.zeros(2), leak_rate=[0.3, 0.4])
     with pytest.raises(error, match=message):
         certify(res, -1.0, 1.0, **{"step_range": (0.5, 2.0), **options})

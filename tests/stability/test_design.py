@@ -1,4 +1,4 @@
-"""Reservoirs that are certified and remember: `stability.design`, and what bias="stable" says."""
+"""Certified reservoirs with long memory: `stability.design`, and the warning of bias="stable"."""
 
 import warnings
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`Certificate.steps_to`: a proved number of steps until any two starts are forgotten."""
+"""`Certificate.steps_to`: a proved number of steps until the initial state is forgotten."""
 
 import pickle
 from collections import Counter
@@ -105,7 +105,7 @@ def test_without_a_box_the_norm_counts_from_the_start(topology):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_few_norms_say_as_much_as_one_for_every_step(seed, monkeypatch):
+def test_few_norms_equal_one_norm_per_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)  # nonnegative weights: differences shrink as norms say
     W = rng.random((4, 4))
     W *= 0.7 / np.abs(np.linalg.eigvals(W)).max()
@@ -204,7 +204,7 @@ def test_distances_in_an_array_are_answered_one_by_one():
     assert found.steps_to(np.ones((0, 3))).shape == (0, 3)
 
 
-def test_sparse_weights_and_float32_say_the_same():
+def test_sparse_weights_and_float32_give_the_same():
     res = build_reservoir(30, 1, spectral_radius=1.3, input_scaling=0.2, random_state=0)
     low, high = drive_range(res, -1.0, 1.0)
     res = replace(res, bias=stable_bias(res.W, low, high, random_state=0))
@@ -243,12 +243,12 @@ HELD = certify(Reservoir([[3.78]], [[1.0]], [-3.0]), -0.1, 0.1)
         (replace(HELD, reservoir=None), 0.1, ValueError, "earlier versions"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(certificate, distance, kind, message):
+def test_unanswerable_questions_raise(certificate, distance, kind, message):
     with pytest.raises(kind, match=message):
         certificate.steps_to(distance)
 
 
-def test_closed_loops_are_refused():
+def test_closed_loops_raise():
     loop = certify_loop(
         Reservoir([[0.1]], [[0.1]], [0.0]), ([[0.1]], [0.0]), include_input=False, clip=(-1.0, 1.0)
     )

@@ -1,4 +1,4 @@
-"""Limit cycles, attractors and sweeps: theory, counterexamples, and what is refused."""
+"""Limit cycles, attractors and sweeps: theory, counterexamples, errors."""
 
 import joblib
 import numpy as np
@@ -268,7 +268,7 @@ def test_no_cycle_is_an_error_of_its_own():
         ({"random_state": "x"}, TypeError, "random_state"),
     ],
 )
-def test_find_limit_cycle_refuses(options, error, match):
+def test_errors_of_find_limit_cycle(options, error, match):
     given = {"reservoir": PITCHFORK, "inputs": [[0.0]]} | options
     with pytest.raises(error, match=match):
         find_limit_cycle(given.pop("reservoir"), given.pop("inputs"), **given)
@@ -383,7 +383,7 @@ def test_initial_states_fill_the_range(activation):
     np.testing.assert_array_equal(starts, again.initial_states)
 
 
-def test_bounded_activation_of_ones_own():
+def test_bounded_custom_activation():
     sine = Activation("sine", np.sin, np.cos, 1.0, None, True)
     unit = Reservoir([[0.5]], [[1.0]], [0.1], activation=sine)
     assert sample_attractors(unit, wave(3), random_state=0).count == 1
@@ -412,13 +412,13 @@ def test_certified_networks_have_one_attractor():
         ({"reservoir": None}, TypeError, "reservoir must be"),
     ],
 )
-def test_sample_attractors_refuses(options, error, match):
+def test_errors_of_sample_attractors(options, error, match):
     given = {"reservoir": PITCHFORK, "inputs": [[0.0]]} | options
     with pytest.raises(error, match=match):
         sample_attractors(given.pop("reservoir"), given.pop("inputs"), **given)
 
 
-def test_diverging_states_are_refused():
+def test_diverging_states_raise():
     unit = Reservoir([[10.0]], [[1.0]], [0.0], activation="identity")
     with pytest.raises(ValueError, match="not finite"):
         sample_attractors(unit, [[0.0]], n_periods=1000, random_state=0)
@@ -543,7 +543,7 @@ def test_sweep_follows_chaos_and_feedback():
         ({"reservoir": lambda spectral_radius: 3.0}, TypeError, "reservoir must be"),
     ],
 )
-def test_sweep_refuses(options, error, match):
+def test_errors_of_sweep(options, error, match):
     given = {
         "reservoir": PITCHFORK,
         "inputs": [[0.0]],

@@ -201,7 +201,7 @@ def test_exponents_over_several_blocks_feedback_and_precision():
         ({"reservoir": "esn"}, TypeError, "reservoir must be"),
     ],
 )
-def test_lyapunov_exponents_refuse(options, error, match):
+def test_errors_of_lyapunov_exponents(options, error, match):
     given = {"reservoir": network(8, 0), "X": drive(30)} | options
     with pytest.raises(error, match=match):
         lyapunov_exponents(given.pop("reservoir"), given.pop("X"), **given)
@@ -299,13 +299,13 @@ def test_measures_take_estimators_float32_and_feedback(function):
         ({"reservoir": np.eye(3)}, TypeError, "reservoir must be"),
     ],
 )
-def test_measures_refuse(function, options, error, match):
+def test_errors_of_measures(function, options, error, match):
     given = {"reservoir": contracting(5, 0), "X": drive(30)} | options
     with pytest.raises(error, match=match):
         function(given.pop("reservoir"), given.pop("X"), **given)
 
 
-def test_measures_refuse_a_washout_that_leaves_too_little():
+def test_a_washout_that_leaves_too_little_raises():
     reservoir, X = contracting(5, 0), drive(30)
     with pytest.raises(ValueError, match="washout=30 leaves no row"):
         echo_state_index(reservoir, X, washout=30)
@@ -372,7 +372,7 @@ def test_states_that_part_again_are_seen(seed, n_strong):
         transient_length(reservoir, X[: n_strong + 400], random_state=seed)
 
 
-def test_transient_that_never_ends_is_refused():
+def test_transient_that_never_ends_raises():
     bistable = Reservoir([[3.78]], [[1.0]], [0.0])
     with pytest.raises(
         ValueError,

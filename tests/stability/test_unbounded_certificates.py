@@ -1,4 +1,4 @@
-"""Certificates of networks whose units are unbounded: proved by slopes alone, for every drive."""
+"""Certificates of networks with unbounded units: proved by slopes alone, for every drive."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Topologies: what is connected, exactly, and at what cost."""
+"""Topologies: their exact connections, and their cost."""
 
 import inspect
 import tracemalloc
@@ -167,7 +167,7 @@ def test_one_is_not_one_point_zero():
         (None, TypeError, "in_degree must be an integer"),
     ],
 )
-def test_in_degree_refusals(name, in_degree, error, message):
+def test_in_degree_errors(name, in_degree, error, message):
     with pytest.raises(error, match=message):
         TOPOLOGIES[name](20, in_degree=in_degree)
 
@@ -264,7 +264,7 @@ def test_small_world(in_degree, rewiring):
         assert near == pytest.approx(1 - rewiring + rewiring * left_near, abs=0.05)
 
 
-def test_small_world_refuses():
+def test_errors_of_small_world():
     with pytest.raises(ValueError, match=r"rewiring=1.5 .*\[0, 1\]"):
         small_world(10, rewiring=1.5)
 
@@ -311,7 +311,7 @@ def test_clustered(n_units, n_clusters, between_degree):
     np.testing.assert_array_equal(other, np.minimum(between_degree, n_units - sizes[labels]))
 
 
-def test_cluster_labels_refuse():
+def test_errors_of_cluster_labels():
     with pytest.raises(ValueError, match="n_clusters=5 must be at most n_units=3"):
         cluster_labels(3, 5)
 
@@ -365,7 +365,7 @@ def test_signs_and_dale():
     np.testing.assert_array_equal(np.abs(D), abs(W).toarray())
 
 
-def test_pieces_refuse():
+def test_errors_of_pieces():
     with pytest.raises(ValueError, match=r"square.*\(2, 3\)"):
         add_self_loops(np.ones((2, 3)))
     with pytest.raises(ValueError, match="jump_size=1 must be at least 2"):
@@ -377,7 +377,7 @@ def test_pieces_refuse():
 # --- laws of weights ---
 
 
-def test_draws_that_are_no_weights_are_refused():
+def test_draws_that_are_no_weights_raise():
     class Bad:
         def __init__(self, value):
             self.value = value

@@ -1,4 +1,4 @@
-"""Curricula: what the first epochs of training play."""
+"""Curricula: the data of the first epochs of training."""
 
 import re
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ def test_shares_grow_by_equal_parts_and_sequences_keep_what_is_theirs(last):
     assert plan.of_epoch(whole, 5) is whole
 
 
-def test_a_difficulty_of_ones_own():
+def test_a_custom_difficulty():
     whole = data()
     plan = EasyFirst(n_epochs=1, first=0.5, difficulty=lambda X, y: -len(X) + 0.0 * y.sum())
     assert [len(X) for X in plan.of_epoch(whole, 1).inputs] == [9, 12, 7]
@@ -123,7 +123,7 @@ def test_what_was_reached_before_its_end_is_no_place_to_go_back_to(seed, monkeyp
     assert done.losses[done.best_epoch] == min(done.losses)
 
 
-def test_what_cuts_rows_to_come_is_refused():
+def test_truncation_of_future_rows_raises():
     network = Network(bidirectional("rnn").cell(lambda name: SimpleCell(4)), 2, 1)
     params = initialize(network.weights(), "orthogonal", random_state=0)
     whole = Data(data().inputs, data().targets)
@@ -164,7 +164,7 @@ def test_a_toy_is_played():
     assert done.losses[-1] < done.losses[0]
 
 
-def test_refusals():
+def test_errors():
     network, params = start()
     for make, message in (
         (lambda: EasyFirst(0), "n_epochs"),

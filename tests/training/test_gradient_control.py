@@ -195,14 +195,14 @@ def test_float32_stays_float32():
 
 
 @pytest.mark.parametrize("cell", [LSTMCell(3), GRUCell(3)], ids=lambda c: type(c).__name__)
-def test_gated_cells_are_refused_by_name(cell):
+def test_gated_cells_raise(cell):
     params = draw(cell)
     trace = cell.forward(params, np.ones((4, 1, 2)))
     with pytest.raises(ValueError, match=f"provides its step Jacobian; got {type(cell).__name__}"):
         control_penalty(cell, params, trace, GradientControl(), np.random.default_rng(0))
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_raise():
     with pytest.raises(ValueError, match=r"weight=-1 must be finite and in \[0, inf\)"):
         GradientControl(weight=-1)
     with pytest.raises(ValueError, match=r"kind='intervall' is not known\. Did you mean"):
@@ -273,14 +273,14 @@ def test_norms_neither_underflow_nor_overflow(gain):
     )
 
 
-def test_a_nilpotent_product_is_zero_behind_its_index():
+def test_a_nilpotent_product_is_zero_after_its_index():
     cell = SimpleCell(3, "identity")
     params = {"W_in": np.ones((3, 1)), "W": np.eye(3, k=-1), "bias": np.zeros(3)}
     logs = jacobian_product_norms(cell, params, np.ones((5, 1)))
     np.testing.assert_array_equal(logs, [0, 0, -np.inf, -np.inf, -np.inf])
 
 
-def test_norms_refuse_what_they_cannot_read():
+def test_norms_of_invalid_input_raise():
     cell = SimpleCell(3)
     params = draw(cell)
     with pytest.raises(ValueError, match="depth=6 must be at most n_steps=5"):

@@ -63,7 +63,7 @@ def test_bptt_with_few_targets_weights_and_the_input_in_the_readout(cell, option
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_other_pairs_are_refused(output):
+def test_other_pairs_raise(output):
     for loss in LOSSES:
         if (output, loss) in PAIRS:
             assert resolve_loss(output, loss) == loss
@@ -246,7 +246,7 @@ def test_rtrl_is_bptt(name, include_input):
         np.testing.assert_allclose(memory.state, end[0], rtol=1e-12)
 
 
-def test_rtrl_goes_on_where_it_stopped():
+def test_rtrl_continues_where_it_stopped():
     network = Network(SimpleCell(4, leak_rate=0.5), 1, 1)
     params = draw(network, 0)
     X, Y = np.random.default_rng(0).standard_normal((2, 20, 1))
@@ -257,6 +257,6 @@ def test_rtrl_goes_on_where_it_stopped():
         np.testing.assert_allclose(whole[key], (13 * first[key] + 7 * second[key]) / 20)
 
 
-def test_rtrl_refuses_gates():
+def test_rtrl_of_gated_cells_raises():
     with pytest.raises(ValueError, match="needs a SimpleCell; got GRUCell"):
         rtrl_start(Network(GRUCell(3), 1, 1))

@@ -125,7 +125,7 @@ def test_backward_is_the_transpose_of_the_tangent(cell, seed):
         assert back == pytest.approx(forwards, rel=1e-11)
 
 
-def test_a_cell_without_a_tangent_is_refused_by_name():
+def test_a_cell_without_a_tangent_raises():
     with pytest.raises(ValueError, match=r"Hessian-free .* Decay does not define"):
         Decay(3).tangent({}, None, {})
     rng = np.random.default_rng(0)
@@ -198,7 +198,7 @@ def test_batches_of_unequal_size_add_up_and_l2_is_on_the_diagonal():
 
 
 @pytest.mark.parametrize("loss", ["mae", "hinge"])
-def test_losses_without_a_curvature_are_refused_by_name(loss):
+def test_losses_without_a_curvature_raise(loss):
     ones = np.ones((1, 1))
     with pytest.raises(ValueError, match=f"loss='{loss}' has no curvature.*'mse' or 'bce'"):
         curvature_product(ones, ones, "identity", loss, ones)
@@ -283,13 +283,13 @@ def test_the_gradient_of_the_whole_is_what_is_descended():
         ({"curvature_size": -1}, r"curvature_size=-1 must be"),
     ],
 )
-def test_bad_parameters_are_refused(options, error):
+def test_bad_parameters_raise(options, error):
     network, params, data = problem(CELLS["tanh"])
     with pytest.raises((TypeError, ValueError), match=error):
         train_hessian_free(network, params, data, **options)
 
 
-def test_what_is_given_is_not_written_to():
+def test_arguments_are_not_written_to():
     for cell in CELLS.values():
         network, params, data = problem(cell)
         before = {name: array.copy() for name, array in params.items()}
@@ -356,7 +356,7 @@ def test_in_the_classifier_with_one_label_per_sequence():
         ({"gradient_control": 0.1}, r"gradient_control=0.1: solver='hessian_free' cannot use"),
     ],
 )
-def test_what_the_solver_cannot_use_is_refused(params, error):
+def test_what_the_solver_cannot_use_raises(params, error):
     X, y = series()
     with pytest.raises(ValueError, match=error):
         RNNRegressor(6, solver="hessian_free", **params).fit(X, y)

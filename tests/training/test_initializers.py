@@ -1,4 +1,4 @@
-"""Random starts: variances, orthogonality, spectral radius, seeds, and refusals."""
+"""Random starts: variances, orthogonality, spectral radius, seeds, errors."""
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ def test_random_states():
         ({"random_state": -1}, ValueError, "random_state=-1"),
     ],
 )
-def test_refusals(options, error, message):
+def test_errors(options, error, message):
     shapes = {"W_in": (8, 3), "W": (8, 2), "bias": (8,)}
     options = {"scheme": "glorot", "n_gates": 4, **options}
     with pytest.raises(error, match=message):

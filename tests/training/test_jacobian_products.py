@@ -1,6 +1,6 @@
-"""Products of Jacobians beside random matrices: norms by simulation, tests by their size and power.
+"""Products of Jacobians against random matrices: norms by simulation, size and power of tests.
 
-What Bay (2017) prints in chapter 4 and appendix B stands beside what is found.
+The results are compared with those printed by Bay (2017) in chapter 4 and appendix B.
 """
 
 import numpy as np
@@ -330,6 +330,6 @@ def test_what_the_test_sees_is_how_far_vectors_are_disturbed(beta, dependent):
         (lambda: independence_test([1.0, 2], [1.0, 2], level=1.0), "level=1"),
     ],
 )
-def test_what_is_refused(call, message):
+def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()

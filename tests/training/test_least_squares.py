@@ -1,4 +1,4 @@
-"""The least-squares start: against slow formulas, printed figures, and what must never happen."""
+"""The least-squares start: naive formulas, printed figures, and safety."""
 
 import tracemalloc
 from dataclasses import replace
@@ -349,7 +349,7 @@ def test_open_gates_make_a_gru_a_leaky_cell():
 # --- guards ------------------------------------------------------------------------------------
 
 
-def test_echo_gap_tells_forgetting_from_remembering():
+def test_echo_gap_separates_forgetting_from_remembering():
     start, X, Y, _, _ = teacher_student(0)
     X = 0.1 * X
     task, weights = task_of(start, X, Y)
@@ -679,7 +679,7 @@ def bad_calls():
 
 
 @pytest.mark.parametrize("message", bad_calls())
-def test_refusals_say_what_and_why(message):
+def test_errors_name_cause_and_remedy(message):
     error, data, options = bad_calls()[message]
     with pytest.raises(error, match=message):
         ls_fit(*data, **options)

@@ -126,7 +126,7 @@ def test_the_gradient_of_the_source_takes_all_but_the_weights_for_constants(cell
     np.testing.assert_allclose(grads["W"] - plain["W"], numeric, rtol=1e-6, atol=1e-8)
 
 
-def test_what_is_refused():
+def test_errors():
     network = Network(GRUCell(3), P, Q)
     with pytest.raises(ValueError, match="Omega needs a simple or leaky cell; got GRUCell"):
         omega_gradient(network, draw(network, 0), ragged(network, 0), omega=Omega())

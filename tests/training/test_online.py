@@ -1,4 +1,4 @@
-"""Learning online: splits of the data, sequences, what is refused, and that it learns at all."""
+"""Online learning: splits of the data, sequences, errors, and convergence."""
 
 import pickle
 import warnings
@@ -185,7 +185,7 @@ class TestSequences:
         assert not np.allclose(glued.params_["coef"], whole.params_["coef"], atol=1e-9)
 
     @pytest.mark.fast_cases(2)
-    def test_ids_may_go_on_in_the_next_chunk(self, online):
+    def test_ids_may_continue_in_the_next_chunk(self, online):
         Xs, ys = self.data()
         table, y, _ = stack_sequences(Xs, ys)
         whole = make(online=online, sequence_column=0).partial_fit(table, y)
@@ -223,7 +223,7 @@ def test_the_state_is_kept_while_weights_stand_still(online):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", METHODS)
 @pytest.mark.parametrize("cell", CELLS)
-def test_it_goes_on_after_fit(online, cell):
+def test_it_continues_after_fit(online, cell):
     X, y = series()
     rnn = make(cell=cell, online=online, init="least_squares", max_iter=2)
     if online == "rtrl" and cell in ("lstm", "gru"):
@@ -262,7 +262,7 @@ def test_fit_forgets_what_was_learned_online():
     same_params(rnn, fresh)
 
 
-def test_forecasts_go_on_from_the_last_chunk():
+def test_forecasts_continue_from_the_last_chunk():
     z = np.sin(0.2 * np.arange(500))[:, None]
     rnn = make(n_units=20, init="least_squares", learning_rate_init=1e-4, washout=30)
     in_parts(rnn, z[:399], z[1:400], [200, 300])
@@ -282,7 +282,7 @@ def test_weights_from_torch_have_seen_nothing(torch):
     assert rnn.forecast(3).shape == (3,)  # the first row follows no other
 
 
-def test_copies_go_on_alike():
+def test_copies_continue_alike():
     X, y = series()
     for online in METHODS:
         rnn = make(online=online).partial_fit(X[:110], y[:110])

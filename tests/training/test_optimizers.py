@@ -341,7 +341,7 @@ def test_optimizers_can_be_pickled_and_made_of_rules():
     assert one_weight(own, [3.0, -0.1]) == [-0.5, 0.0]
 
 
-def test_optimizer_refusals():
+def test_optimizer_errors():
     for rate in (0, -0.1, np.nan, np.inf):
         with pytest.raises(ValueError, match=r"learning_rate=.* must be finite and in \(0"):
             sgd(rate)
@@ -426,7 +426,7 @@ def test_schedules_equal_torch(torch):
             theirs.step()
 
 
-def test_schedule_refusals():
+def test_schedule_errors():
     for call, message in (
         (lambda: constant(0), "learning_rate=0"),
         (lambda: cosine(0.1, 0), "n_steps=0"),

@@ -1,4 +1,4 @@
-"""The gradient step by step, and the direction that hears every step."""
+"""The gradient by time step, and the direction that uses all steps."""
 
 import numpy as np
 import pytest
@@ -167,7 +167,7 @@ def test_norms_of_other_cells(cell):
 
 
 @pytest.mark.parametrize("name", sorted(CELL_LIST.keys() - CAUSAL.keys()))
-def test_cells_that_hear_the_future_are_refused(name):
+def test_cells_that_read_the_future_raise(name):
     network = Network(CELL_LIST[name], P, Q)
     with pytest.raises(ValueError, match="Cell uses future rows, so that it cannot run step"):
         temporal_gradient_norms(network, draw(network, 0), ragged(network, 0))

@@ -1,4 +1,4 @@
-"""Into torch and back: equal outputs, exact round trips, and what cannot be carried."""
+"""Conversion to torch and back: equal outputs, exact round trips, unsupported cells."""
 
 import doctest
 import io

@@ -277,7 +277,7 @@ def test_refitting_the_readout_is_a_regression():
     assert data_loss(network, tail, weighed) < data_loss(network, solved, weighed)
 
 
-def test_refitting_behind_a_long_washout():
+def test_refitting_after_a_long_washout():
     """Losses are measured in parts of 2048 steps; the first of them may have no target."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (4300, 1))
@@ -322,7 +322,7 @@ def test_gradient_control_pulls_singular_values_to_one(global_random_seed):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
-def test_truncation_behind_the_end_is_none_at_all(cell):
+def test_truncation_beyond_the_end_has_no_effect(cell):
     Xs, ys = zip(*[series(n, n) for n in (40, 63, 31)], strict=True)
     whole = make(cell=cell, truncation=None, max_iter=3).fit(list(Xs), list(ys))
     for steps in (63, 64, 10_000):
@@ -510,7 +510,7 @@ def test_models_of_the_other_engine_predict_without_it(monkeypatch):
     np.testing.assert_allclose(rnn.predict(X), expected, atol=1e-12)
 
 
-def test_what_is_given_is_not_written_to():
+def test_arguments_are_not_written_to():
     for cell in CELLS.values():
         network, params, data = problem(cell)
         before = {name: array.copy() for name, array in params.items()}

@@ -1,4 +1,4 @@
-"""Bad input: each kind with its message (value, bound, remedy). Sequences: test_sequences.py."""
+"""Bad input: the message of each kind (value, bound, remedy). Sequences: test_sequences.py."""
 
 import inspect
 import re
@@ -136,7 +136,7 @@ def small(cls, **params):
 @pytest.mark.parametrize(
     "cls, name", [(cls, name) for cls in ALL for name in inspect.signature(cls).parameters]
 )
-def test_refusals_name_the_parameter_that_the_user_gave(cls, name):
+def test_errors_name_the_parameter_of_the_user(cls, name):
     for label, value in BAD.items():
         if label == "True" and name in SWITCHES:
             continue

@@ -1,4 +1,4 @@
-"""What a pandas index tells: whether rows follow, are in order, and belong together."""
+"""The pandas index of rows: whether rows follow, are in order, and belong together."""
 
 import copy
 import io
@@ -106,7 +106,7 @@ def test_steps_between_are_counted_though_floats_are_rounded():
 @pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("copied", [False, True], ids=["", "without freq"])
 @pytest.mark.parametrize("kind", REGULAR)
-def test_goes_on_where_rows_follow_and_only_there(kind, copied):
+def test_runs_continue_where_rows_follow_and_only_there(kind, copied):
     X, y = table(REGULAR[kind], seed=1)
     if copied:  # as behind an array of rows, which cross-validation picks
         X, y = X.iloc[np.arange(len(X))], y.iloc[np.arange(len(X))]
@@ -140,7 +140,7 @@ def test_positions_of_cross_validation():
     ],
     ids=["arrays", "positions twice", "text", "hours", "categories"],
 )
-def test_goes_on_where_nothing_is_known(index):
+def test_runs_continue_where_nothing_is_known(index):
     X, y = table(pd.RangeIndex(N + LATER))
     for start in (N + 50, 20):
         if index is None:
@@ -171,7 +171,7 @@ def test_a_zone_is_no_gap():
     restarted(lambda: esn.predict(X[N + 1 :].tz_convert("Asia/Tokyo")))
 
 
-def test_irregular_steps_go_on_within_the_longest():
+def test_irregular_steps_continue_within_the_longest():
     X, y = table(EVENTS)
     with pytest.warns(UserWarning, match="No frequency"):
         esn = network().fit(X[:N], y[:N])
@@ -229,7 +229,7 @@ def test_learning_curve_and_training_rows():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_behind_a_scaler_y_tells(seed):
+def test_after_a_scaler_the_index_of_y_counts(seed):
     X, y = table(REGULAR["days"], seed)
     later = y.shift(-5).set_axis(X.index + pd.Timedelta(days=5))[: N + 100]  # stamps of targets
     for target in (y, later):
@@ -295,7 +295,7 @@ def test_transformer():
     ReservoirTransformer(20).fit(X[:N]).transform(X[:50])  # from zeros: nothing to say
 
 
-def test_what_is_asked_for_is_done_without_a_word():
+def test_explicit_starts_do_not_warn():
     X, y = table(REGULAR["days"])
     esn = network().fit(X[:N], y[:N])
     for start in ("zeros", "steady", esn.state_):
@@ -343,7 +343,7 @@ def test_one_sequence_of_a_multiindex():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", [ALL[0], ALL[3], ALL[4], ALL[6]], ids=repr)
-def test_partial_fit_says_where_rows_are_missing(model):
+def test_partial_fit_warns_of_missing_rows(model):
     X, y = table(REGULAR["days"])
     y = (y > y.mean()).astype(float) if isinstance(model, (ESNClassifier, RNNClassifier)) else y
     model.__dict__.update(type(model)(**model.get_params()).__dict__)
@@ -363,7 +363,7 @@ def test_partial_fit_says_where_rows_are_missing(model):
     restarted(lambda: model.predict(X[N + 7 :]))
 
 
-def test_chunks_that_are_numbered_anew_tell_nothing():
+def test_chunks_numbered_from_zero_do_not_warn():
     X, y = table(pd.RangeIndex(N + LATER))
     esn = network()
     for k in range(3):
@@ -424,7 +424,7 @@ def test_weeks_of_business_days_follow_one_another(zone):
         one.partial_fit(X[monday + 6 : monday + 9], y[monday + 6 : monday + 9])
 
 
-def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
+def test_memory_of_stamps_restarts_where_rows_do_not_follow():
     X, y = table(REGULAR["business days"])
     X, y = X.iloc[np.arange(N)], y.iloc[np.arange(N)]
     for told in (False, True):
@@ -548,7 +548,7 @@ HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", 
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", HOLED)
-def test_one_hole_is_told_from_other_irregularities(kind):
+def test_one_gap_is_distinguished_from_other_irregularities(kind):
     X, y = table(REGULAR[kind])
     esn = network(initial_state="zeros")
     with pytest.warns(UserWarning, match="No frequency") as caught:
@@ -695,7 +695,7 @@ def test_few_rows_of_targets_that_keep_their_dates(kind):
                 esn.score(test[0], test[1][::-1])
 
 
-def test_targets_of_another_frequency_are_refused():
+def test_targets_of_another_frequency_raise():
     X, y = table(REGULAR["days"])
     for start in ("2020-01-03", "2030-01-03"):
         weeks = pd.date_range(start, periods=100, freq="W")
@@ -720,7 +720,7 @@ def test_units_and_zones_of_equal_dates():
         network().fit(X, y.set_axis(fine.delete(30).append(fine[-1:] + MONTH_END)))
 
 
-def test_no_check_where_an_index_tells_nothing():
+def test_no_check_without_information_in_the_index():
     X, y = table(REGULAR["days"])
     network().fit(X, y.reset_index(drop=True))
     network().fit(X, y.to_numpy())
@@ -933,7 +933,7 @@ def test_stacked_sequences_keep_their_scores():
     assert score == r2_score(ys[kept], esn.predict(Xs)[kept])
 
 
-def test_dates_in_polars_columns_are_refused(polars):
+def test_dates_in_polars_columns_raise(polars):
     dates = pd.date_range("2020-01-01", periods=40).to_pydatetime()
     values = np.random.default_rng(0).normal(size=40)
     y = values[::-1].copy()

@@ -1,6 +1,6 @@
-"""What does not fit into memory is refused by name: how much it takes, and what to change.
+"""Memory errors: the size, and a remedy, for each kind of allocation.
 
-No test asks for much: the memory of the machine is said to be small.
+No test allocates much: the memory of the machine is set to a small value.
 """
 
 import os
@@ -193,7 +193,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_fit_is_refused_by_name(case, limit):
+def test_what_does_not_fit_into_memory_raises(case, limit):
     ask, there, said = REFUSED[case]
     limit(there)
     with pytest.raises(MemoryError, match=said) as caught:
@@ -229,7 +229,7 @@ def test_few_rows_of_many_units_have_a_readout(limit):
         assert esn(kind, y, readout=readout).score(X, y) > 0.7
 
 
-def test_a_fit_that_is_refused_leaves_what_was_fitted(limit):
+def test_a_fit_that_raises_keeps_what_was_fitted(limit):
     model = esn()
     before = pickle.dumps(model.predict(X))
     limit(HALF)
@@ -246,7 +246,7 @@ class Hungry(Ridge):
     fit = exhausted
 
 
-def test_whatever_fails_in_a_fit_says_what_to_change(monkeypatch):
+def test_memory_errors_in_a_fit_name_a_remedy(monkeypatch):
     with pytest.raises(MemoryError, match=r"not enough memory. Lower n_units=120.*fewer rows"):
         esn(readout=Hungry())
     monkeypatch.setattr("reservoir.estimators.rnn.network_estimator.run_training", exhausted)

@@ -1,4 +1,4 @@
-"""The order of rows by their index: what is refused, what is warned of, and remedies that work."""
+"""The order of rows by their index: errors, warnings, and remedies that work."""
 
 import re
 import warnings
@@ -126,7 +126,7 @@ def told(call, stamps, fault):
     *((stamps, fault) for stamps in ("dates", "zone", "periods") for fault in FAULTS),
     ("numbers", "reversed"),
 ])  # fmt: skip
-def test_disorder_is_told_with_a_remedy_that_works(stamps, fault, container):
+def test_disorder_warns_with_a_remedy_that_works(stamps, fault, container):
     X, y, column = made(stamps, fault, container)
     esn = ESNRegressor(5, washout=0, sequence_column=column, random_state=0)
     message = told(lambda: esn.fit(X, y), stamps, fault)
@@ -212,7 +212,7 @@ def test_shuffled_splits_are_warned_of_in_every_estimator(model):
             model.predict(shuffled[1])
 
 
-def test_order_tells_what_is_lost():
+def test_the_warning_of_order_names_what_is_lost():
     X, y = narma(600, random_state=0)
     X, y = pd.DataFrame(X), pd.Series(y)
     esn = ESNRegressor(100, random_state=0)
@@ -340,7 +340,7 @@ def test_splits_in_order_are_nothing_to_warn_of():
         cross_val_score(esn, X, y, cv=ShuffleSplit(1, random_state=0))
 
 
-def test_what_draws_rows_is_told_from_what_keeps_them():
+def test_random_rows_are_distinguished_from_ordered_ones():
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
     from sklearn.model_selection import HalvingGridSearchCV
 

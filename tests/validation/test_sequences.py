@@ -1,4 +1,4 @@
-"""Many sequences of different lengths: every container, and scikit-learn's own tools on them."""
+"""Many sequences of different lengths: every container, and scikit-learn's tools on them."""
 
 import re
 

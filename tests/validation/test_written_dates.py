@@ -1,4 +1,4 @@
-"""Dates written as whole numbers: told from numbers of rows, refused or warned of."""
+"""Dates written as whole numbers: recognised, errors and warnings."""
 
 import datetime
 
@@ -112,7 +112,7 @@ def test_forecasts_of_numbers_that_are_dates():
         assert len([each for each in said if "goes from" in str(each.message)]) == 1
 
 
-def test_other_estimators_are_told_in_fit_alone():
+def test_other_estimators_warn_in_fit_only():
     X = pd.DataFrame(np.sin(np.arange(30.0))[:, None], MONTHS, ["x"])
     for model in (ESNRegressor(5), ReservoirTransformer(5)):
         with pytest.raises(ValueError, match=r"The index of X contains months.*format=\"%Y%m\""):

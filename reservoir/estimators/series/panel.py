@@ -384,7 +384,7 @@ class Panel:
         for each in self.ids:
             if each not in found:
                 raise ValueError(
-                    f"exog has no rows of series {each!r}; it has those of {some(division.ids)}. "
+                    f"exog has no rows of series {each!r}; it has rows of {some(division.ids)}. "
                     "Give the missing rows, or one table without ids for all series."
                 )
         values, order = division.values(names), [found[each] for each in self.ids]

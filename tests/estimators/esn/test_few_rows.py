@@ -1,4 +1,4 @@
-"""About as many rows as columns under a small penalty: where errors are at their largest."""
+"""About as many rows as columns under a small penalty, where errors are largest."""
 
 import warnings
 
@@ -48,7 +48,7 @@ def test_errors_are_largest_there_and_the_remedy_helps(global_random_seed):
 
 
 @pytest.mark.parametrize(("n", "is_told"), [(60, False), (85, True), (102, True), (140, False)])
-def test_it_is_told_between_bounds(n, is_told):
+def test_it_warns_between_bounds(n, is_told):
     X, y = data(200)
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
         ESNRegressor(100, **OPTIONS).fit(X[:n], y[:n])
@@ -81,7 +81,7 @@ def test_weights_and_forgetting_count():
 
 
 @pytest.mark.parametrize(("noise", "is_told"), [(0.0, False), (0.5, False), (3.0, True)])
-def test_what_is_forgotten_too_fast_is_told_if_it_matters(noise, is_told, global_random_seed):
+def test_fast_forgetting_warns_if_it_matters(noise, is_told, global_random_seed):
     """200 rows remembered by 202 columns: much is learned of targets with little noise."""
     X, y = data(2000, global_random_seed)
     y = y + noise * np.random.default_rng(global_random_seed).normal(size=2000)
@@ -103,7 +103,7 @@ def test_what_is_forgotten_too_fast_is_told_if_it_matters(noise, is_told, global
         )
 
 
-def test_chunks_are_told_of_once_and_only_if_somebody_looks():
+def test_chunks_warn_once_and_only_when_attributes_are_read():
     X, y = data(300)
 
     def learn(looks):

@@ -1,4 +1,4 @@
-"""FORCE learning: the weights that it must lead to, the loops that it must leave behind."""
+"""FORCE learning: the learned weights, and the closed loops after training."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ def test_a_correction_removes_the_error_before_it_is_fed_back():
     assert np.abs(uncorrected.state_[:60] - H[-1]).max() > 1e-3
 
 
-def test_a_fitted_network_goes_on_from_its_weights():
+def test_a_fitted_network_continues_from_its_weights():
     X = np.sin(0.03 * STEPS)[:, None]
     fitted = chaotic(40, alpha=1e-2, noise=1e-3).fit(X[:500], WAVES[:500])
     before = fitted.coef_.copy(), fitted.state_.copy()
@@ -161,7 +161,7 @@ def test_random_state_decides_and_the_argument_is_not_changed():
     assert np.abs(still.outputs - first.outputs).max() > 1e-3
 
 
-def test_save_load_stream_and_forecast_go_on_with_the_same_numbers(tmp_path):
+def test_save_load_stream_and_forecast_continue_with_the_same_numbers(tmp_path):
     model = force_train(chaotic(30), WAVES[:300], n_test=0)
     reservoir.save(model, tmp_path / "model.npz")
     loaded = reservoir.load(tmp_path / "model.npz")
@@ -179,7 +179,7 @@ def test_save_load_stream_and_forecast_go_on_with_the_same_numbers(tmp_path):
     np.testing.assert_array_equal(on.coef_, more.coef_)
 
 
-def test_dates_go_on():
+def test_dates_continue():
     pd = pytest.importorskip("pandas")
     index = pd.date_range("2024-01-01", periods=300, freq="D")
     y = pd.Series(WAVES[:300], index, name="waves")
@@ -190,7 +190,7 @@ def test_dates_go_on():
     np.testing.assert_array_equal(np.ravel(rows), plain.forecast(3))
 
 
-def test_a_loop_that_does_not_follow_says_so():
+def test_a_loop_that_does_not_follow_warns():
     with pytest.warns(RuntimeWarning, match=r"does not follow.*n_test=30"):
         force_train(chaotic(20), WAVES[:300], alpha=1e6)
     _, history = force_train(chaotic(20), WAVES[:300], alpha=1e6, n_test=0, return_history=True)
@@ -198,7 +198,7 @@ def test_a_loop_that_does_not_follow_says_so():
     assert len(history.test_outputs) == 0
 
 
-def test_partial_fit_is_refused_after_it():
+def test_partial_fit_raises_after_it():
     model = force_train(chaotic(20), WAVES[:300], n_test=0)
     with pytest.raises(ValueError, match=r"Continue with `reservoir\.force_train\(model"):
         model.partial_fit(np.empty((10, 0)), WAVES[:10])
@@ -235,7 +235,7 @@ def test_partial_fit_is_refused_after_it():
         ),
     ],
 )
-def test_what_is_refused(esn, options, error, match):
+def test_errors(esn, options, error, match):
     with pytest.raises(error, match=match):
         force_train(esn, **{"y": WAVES[:300], **options})
 
@@ -270,7 +270,7 @@ def test_slow_patterns_run_alone(name, seed):
 
 
 @pytest.mark.slow
-def test_the_lorenz_attractor_goes_on():
+def test_the_lorenz_attractor_continues():
     orbit = lorenz(16000, dt=0.01)
     orbit = (orbit - orbit.mean(axis=0)) / (2 * orbit.std(axis=0))
     first = []

@@ -1,4 +1,4 @@
-"""A penalty chosen by free runs in held-out rows equals a choice by hand, forecast by forecast."""
+"""A penalty chosen by free runs in held-out rows equals a choice from explicit forecasts."""
 
 import warnings
 
@@ -127,7 +127,7 @@ def test_of_many_sequences_whole_ones_are_held_out():
     np.testing.assert_allclose(fitted.alpha_scores_[:, 0], expected, rtol=1e-4)
 
 
-def test_targets_in_other_units_are_led_back_into_those_of_the_inputs():
+def test_targets_in_other_units_are_converted_to_those_of_the_inputs():
     plain = esn().fit(X, Y)
     scaled = esn().fit(X, 7.0 - 300.0 * Y)
     np.testing.assert_allclose(scaled.alpha_scores_, plain.alpha_scores_, rtol=1e-4)
@@ -202,12 +202,12 @@ def test_it_is_saved_and_described(tmp_path):
     ],
     ids=["other y", "constant", "wide", "each", "forgets", "few", "unknown", "times", "labels"],
 )
-def test_what_no_free_run_can_judge_is_refused_by_name(model, inputs, targets, message):
+def test_what_no_free_run_can_judge_raises(model, inputs, targets, message):
     with pytest.raises(ValueError, match=message):
         model.fit(inputs, targets)
 
 
-def test_chunks_and_bare_sums_are_refused():
+def test_chunks_and_bare_sums_raise():
     with pytest.raises(ValueError, match=r"partial_fit cannot choose alpha .*'forecast'"):
         esn().partial_fit(X, Y)
     with pytest.raises(ValueError, match=r"ESNRegressor\(alpha_selection='forecast'\)"):

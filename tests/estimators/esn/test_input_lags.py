@@ -1,4 +1,4 @@
-"""`n_lags` of ESNRegressor: inputs of the past beside the states, in all that a network does."""
+"""`n_lags` of ESNRegressor: past inputs beside the states, in all functions of a network."""
 
 import pickle
 
@@ -196,7 +196,7 @@ def test_force_learning_sees_lags_of_what_is_known():
 # --- sessions and files --------------------------------------------------------------------------
 
 
-def test_a_session_goes_on_row_by_row():
+def test_a_session_continues_row_by_row():
     model = esn(washout=10).fit(X[:200], Y[:200])
     session = model.stream()
     said = [session.predict(row[None])[0] for row in X[200:230]]
@@ -219,7 +219,7 @@ def test_saved_cloned_pickled(augment, tmp_path):
     np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
-def test_the_table_of_a_notebook_tells_the_lags():
+def test_the_table_of_a_notebook_shows_the_lags():
     assert "the readout receives 3 rows, 2 apart" in esn().fit(X, Y)._repr_html_inner()
 
 
@@ -237,7 +237,7 @@ def test_the_table_of_a_notebook_tells_the_lags():
         ("2", TypeError, "must be an integer"),
     ],
 )
-def test_bad_values_are_refused(name, value, error, match):
+def test_bad_values_raise(name, value, error, match):
     with pytest.raises(error, match=f"{name}={value!r}.*{match}|{name} {match}.*{value!r}"):
         esn(**{name: value}).fit(X, Y)
 
@@ -253,13 +253,13 @@ def test_bad_values_are_refused(name, value, error, match):
         ({"n_lags": 201}, "n_lags=201 and skip=2 use 400 rows before.*n_samples=400"),
     ],
 )
-def test_what_cannot_go_together_is_refused(params, match):
+def test_what_cannot_go_together_raises(params, match):
     rows = np.column_stack([X[:, 0], np.arange(400.0)])
     with pytest.raises(ValueError, match=match):
         esn(**params).fit(rows, Y)
 
 
-def test_what_sees_the_present_input_alone_refuses_lags_by_name():
+def test_what_uses_the_present_input_only_raises_with_lags():
     inputs, targets = make_forecast_pairs(SERIES[:200])
     model = esn().fit(inputs, targets)
     with pytest.raises(ValueError, match="n_lags=3 cannot be trained as a recurrent network"):
@@ -278,6 +278,6 @@ def test_columns_that_overflow_are_named_with_what_keeps_them_out():
         esn().fit(rows, Y)
 
 
-def test_saturated_units_are_seen_behind_lags():
+def test_saturated_units_warn_with_lags():
     with pytest.warns(UserWarning, match="column 0 of X"):
         esn().fit(X * [1e4, 1.0], Y)

@@ -1,4 +1,4 @@
-"""After partial_fit the ridge is solved for when an attribute of it is first read, and once."""
+"""After partial_fit the ridge is solved once, when one of its attributes is first read."""
 
 import copy
 import io
@@ -90,7 +90,7 @@ def test_fit_solves_at_once_and_forgets_what_was_unsolved(solved):
 
 
 @pytest.mark.parametrize("cls", [ESNRegressor, ESNClassifier, NVARRegressor])
-def test_copies_hold_plain_attributes_and_go_on(cls, tmp_path):
+def test_copies_hold_plain_attributes_and_continue(cls, tmp_path):
     U, labels = sine_square(300, random_state=0)
     target = labels if cls is ESNClassifier else Y
     data = U if cls is ESNClassifier else X
@@ -155,7 +155,7 @@ def test_two_threads_that_predict_at_once_solve_once(monkeypatch):
         np.testing.assert_array_equal(rows, expected)
 
 
-def test_attributes_that_do_not_exist_are_missed_as_ever():
+def test_attributes_that_do_not_exist_raise():
     model = esn().partial_fit(X, Y)
     for name in ("coefs_", "readout_", "temperature_", "alpha_scores_", "_nothing"):
         assert not hasattr(model, name)
@@ -189,7 +189,7 @@ def test_rows_that_count_nothing_leave_nothing_to_solve_for():
 
 
 @pytest.mark.parametrize("first_read", [False, True])
-def test_a_call_that_fails_leaves_no_trace(first_read):
+def test_a_call_that_fails_changes_nothing(first_read):
     model = esn().partial_fit(X[:200], Y[:200])
     expected = copy.deepcopy(model)
     if first_read:

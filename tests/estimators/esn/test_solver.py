@@ -1,4 +1,4 @@
-"""The parameter `solver` of echo state estimators: which sums a fit keeps, and what they give."""
+"""The parameter `solver` of echo state estimators: the sums of a fit, and their results."""
 
 import itertools
 import pickle
@@ -168,7 +168,7 @@ def test_selection_scores_are_those_of_explicit_refits(selection, per_target):
     np.testing.assert_allclose(model.coef_, coef, rtol=0, atol=1e-9)
 
 
-def test_it_is_saved_and_goes_on_learning(flow, tmp_path):
+def test_it_is_saved_and_continues_learning(flow, tmp_path):
     X, y = flow
     model = esn().partial_fit(X[:900], y[:900])
     save(model, tmp_path / "esn.npz")
@@ -204,7 +204,7 @@ def test_where_a_gram_matrix_is_accurate_both_agree(cls, dtype):
         np.testing.assert_array_equal(factor.predict(X), gram.predict(X))
 
 
-def test_unknown_solvers_are_refused_and_readouts_of_ones_own_need_none(flow):
+def test_unknown_solvers_raise_and_custom_readouts_need_none(flow):
     X, y = flow
     with pytest.raises(ValueError, match=r"solver='cholesy' is not known.*Did you mean 'cholesky'"):
         esn(solver="cholesy").fit(X, y)
@@ -216,7 +216,7 @@ def test_unknown_solvers_are_refused_and_readouts_of_ones_own_need_none(flow):
     )
 
 
-def test_what_overflows_is_named_by_its_column(flow):
+def test_overflow_is_named_by_its_column(flow):
     X, y = flow
     X = X.copy()
     X[500, 1] = 1e160

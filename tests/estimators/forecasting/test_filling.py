@@ -372,7 +372,7 @@ def test_without_a_clip_nothing_is_held(course):
         ({"y": np.zeros(0)}, ValueError, r"got \(0,\)"),
     ],
 )
-def test_what_is_refused(change, error, message, course):
+def test_errors(change, error, message, course):
     task = {"y": with_gaps(course[0], (200, 210)), "model": ESN, **change}
     with pytest.raises(error, match=message):
         fill_gaps(**task)
@@ -391,7 +391,7 @@ def test_what_is_refused(change, error, message, course):
         ({"weights": [-0.5, 0.5, 1.0]}, "between -0.5 and 1"),
     ],
 )
-def test_what_one_gap_refuses(change, message):
+def test_errors_of_one_gap(change, message):
     model = steady_model()
     task = {"n_steps": 3, "before": [0.0, 1.0], "after": [1.0, 2.0], **change}
     with pytest.raises(ValueError, match=message):

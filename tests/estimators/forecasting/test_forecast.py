@@ -1,4 +1,4 @@
-"""Closed loops: alone, with context, with exogenous inputs, and through scikit-learn's wrappers."""
+"""Closed loops: alone, with context, with exogenous inputs, and in scikit-learn's wrappers."""
 
 import re
 
@@ -110,7 +110,7 @@ def test_exogenous_columns_come_last(waves):
 
 
 @pytest.mark.parametrize("initial_state", [None, "zeros", "last", "steady"])
-def test_row_0_with_context_is_what_predict_says(waves, initial_state):
+def test_row_0_with_context_equals_predict(waves, initial_state):
     esn = network().fit(waves[:699], waves[1:700])
     context = waves[699:760]
     rows, state = esn.forecast(3, context=context, initial_state=initial_state, return_state=True)
@@ -299,7 +299,7 @@ class TestRefusals:
     @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # by the offset
     @pytest.mark.parametrize("scale, offset", [(1e-9, 0), (200, 101_325)])
     @pytest.mark.parametrize("lag", [0, 2])
-    def test_a_lag_hides_neither_behind_an_offset_nor_in_small_units(self, scale, offset, lag):
+    def test_a_lag_is_found_despite_an_offset_or_small_units(self, scale, offset, lag):
         Z = scale * np.sin(0.002 * np.arange(500))[:, None] + offset
         esn = network(alpha=1e-3 * scale**2).fit(Z[:400], Z[lag : 400 + lag])
         with pytest.raises(ValueError, match=r"y\[t\] == X\[t\+1\]"):

@@ -1,4 +1,4 @@
-"""Trained networks say so where inputs are too large for them."""
+"""Warnings of trained networks about inputs that are too large."""
 
 import warnings
 
@@ -101,7 +101,7 @@ def labelled(seed, n=60):
 
 
 @pytest.mark.slow
-def test_steps_that_are_too_long_behind_starts_from_data():
+def test_steps_that_are_too_long_after_starts_from_data():
     gained = []
     for seed in range(5):
         X, y = labelled(seed)
@@ -221,7 +221,7 @@ def test_only_weights_that_read_inputs_count():
     assert said(network, params, X)
 
 
-def test_cells_of_ones_own():
+def test_custom_cells():
     class Gain(SimpleCell):
         """A weight of role "input" that is no matrix."""
 

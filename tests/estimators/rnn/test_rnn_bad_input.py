@@ -1,4 +1,4 @@
-"""What trained networks refuse, each with its message, and that a refusal leaves no trace."""
+"""Errors of trained networks: their messages, and an unchanged estimator."""
 
 import contextlib
 import pickle
@@ -304,7 +304,7 @@ def test_a_loss_that_overflows_from_the_start():
 
 
 @pytest.mark.parametrize("cls", [RNNRegressor, RNNClassifier])
-def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
+def test_a_fit_that_fails_changes_nothing(cls, monkeypatch):
     target = y if cls is RNNRegressor else y > 0
     rnn = make(cls, early_stopping=True).fit(X, target)
     rnn.partial_fit(X, target)

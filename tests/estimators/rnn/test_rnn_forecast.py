@@ -1,4 +1,4 @@
-"""Closed loops of trained networks: alone, with context, exogenous inputs, inside wrappers."""
+"""Closed loops of trained networks: alone, with context, exogenous inputs, in wrappers."""
 
 import pickle
 
@@ -71,7 +71,7 @@ class TestForecast:
 
     @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("initial_state", [None, "zeros", "last", "steady"])
-    def test_row_0_with_context_is_what_predict_says(self, waves, params, initial_state):
+    def test_row_0_with_context_equals_predict(self, waves, params, initial_state):
         Z = in_range(waves, params)
         rnn = forecaster(**params).fit(Z[:399], Z[1:400])
         options = {"context": Z[399:450], "initial_state": initial_state}
@@ -145,7 +145,7 @@ def test_forecasts_are_pure_and_of_ys_kind(waves, cell, dtype):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
-def test_forecasts_that_are_refused(waves, cell):
+def test_forecasts_that_raise(waves, cell):
     with pytest.raises(ValueError, match=r"y\[0, 0\]=0, but X\[1, 0\]=0\.198669"):
         forecaster(cell=cell, max_iter=0).fit(waves[:300], waves[:300]).forecast(5)
     with pytest.raises(ValueError, match="n_steps=0 must be at least 1"):
@@ -161,7 +161,7 @@ def test_forecasts_that_are_refused(waves, cell):
 @pytest.mark.parametrize(
     "params", [{"activation": "identity"}, {"cell": "lstm"}], ids=["rnn", "lstm"]
 )
-def test_loops_that_diverge_say_so(params):
+def test_loops_that_diverge_warn(params):
     growing = 1.5 ** np.arange(60)
     rnn = make(**params, max_iter=0).fit(growing[:-1, None], growing[1:])
     rnn.params_["coef"] = rnn.params_["coef"] * 0 + 1e12
@@ -195,7 +195,7 @@ def test_probabilities_are_not_fed_back():
             np.testing.assert_array_equal(row[0], symbols[k % 4])
 
 
-def test_the_function_too_refuses_one_target_per_sequence(waves):
+def test_one_target_per_sequence_raises_in_the_function(waves):
     rnn = make(target="last", washout=0).fit([waves[:20], waves[5:30]], waves[[20, 30]])
     with pytest.raises(ValueError, match='target="last"'):
         forecast(rnn, 3, context=waves[:20])

@@ -149,7 +149,7 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
     assert any((held.sum(axis=0) > 0).all() for _, held in seen) == (few > 1)
 
 
-def test_what_does_not_count_is_nothing_to_learn_from():
+def test_the_only_sequence_of_a_class_is_not_held_out():
     rng, labels = np.random.default_rng(0), np.array([1, -1, *np.zeros(18, dtype=int)])
     for _ in range(100):
         kept, out = training_run._draw_held_out(20, 0.3, rng, labels)
@@ -283,7 +283,7 @@ def test_a_rare_class_counts_when_balanced(global_random_seed):
     assert found[1] > found[0] + 0.2
 
 
-def test_labels_that_are_refused():
+def test_labels_that_raise():
     X, y = per_step()
     with pytest.raises(ValueError, match=r"one class only \('up'\)"):
         make(RNNClassifier).fit(X, np.full(300, "up"))
@@ -300,7 +300,7 @@ def test_labels_that_are_refused():
 
 
 class TestPartialFit:
-    def test_a_warm_start_is_a_matter_of_fit(self):
+    def test_warm_start_is_checked_in_fit_only(self):
         X = np.random.default_rng(0).normal(size=(40, 2))
         y = X[:, 0] > 0
         rnn = RNNClassifier(4, random_state=0).partial_fit(X[:20], y[:20], classes=[False, True])
@@ -361,7 +361,7 @@ def sign_of_mean(n, rng):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
-def test_the_start_alone_knows_labels_at_the_end(task, global_random_seed):
+def test_the_start_alone_learns_labels_at_the_end(task, global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     X, y = task(300, rng)
     X_test, y_test = task(500, rng)

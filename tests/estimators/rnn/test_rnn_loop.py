@@ -1,4 +1,4 @@
-"""Networks trained to predict their own next input are safe to be left to their own outputs."""
+"""Networks trained to predict their own next input stay in range in closed loop."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_trend_may_go_on(seed):
+def test_a_trend_may_continue(seed):
     ramp = np.linspace(0, 5, 400)[:, None] + 0.01 * np.sin(np.arange(400))[:, None]
     options = {"n_units": 10, "activation": "identity", "max_iter": 0, "random_state": seed}
     rnn = RNNRegressor(**options).fit(ramp[:-1], ramp[1:])

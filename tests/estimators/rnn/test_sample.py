@@ -1,4 +1,4 @@
-"""Symbols drawn from a network that tells the next one."""
+"""Symbols sampled from a network that predicts the next symbol."""
 
 import numpy as np
 import pytest
@@ -130,7 +130,7 @@ def test_what_is_not_allowed_never_comes(clf, seed):
     assert (clf.sample(5, allowed=[0, 1, 0], random_state=seed) == "y").all()
 
 
-def test_sparse_arrays_say_what_dense_ones_say(clf):
+def test_sparse_arrays_equal_dense_ones(clf):
     mask = np.array([1.0, 0.0, 1.0])
     twice = sparse.csr_array((np.ones(5), [0, 0, 2, 0, 2], [0, 3, 3, 5]), shape=(3, 3))
     flat = sparse.coo_array(mask)
@@ -238,7 +238,7 @@ def test_what_cannot_be_drawn(clf):
         clf.sample(20, context=["z"], allowed=island)
 
 
-def test_other_networks_say_why_not(clf):
+def test_other_networks_raise(clf):
     symbols = chain(200)
     X, y = one_hot(symbols[:-1]), symbols[1:]
     late = RNNClassifier(4, max_iter=1, random_state=0).fit(X, symbols[:-1])

@@ -1,4 +1,4 @@
-"""Steps of unequal length: sequences whose rows say when they were measured."""
+"""Steps of different lengths: sequences with a column of times."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_how_a_span_is_cut_does_not_matter_to_what_is_forgotten():
         ([[1.0, 1.0], [1.0, np.inf]], r"dt of series\[1\] must be positive and finite; got inf"),
     ],
 )
-def test_bad_steps_are_refused(dt, message):
+def test_bad_steps_raise(dt, message):
     res = build_reservoir(5, 1, leak_rate=0.3, random_state=0)
     with pytest.raises(ValueError, match=message):
         run_many(res, [np.ones((2, 1))] * 2, dt=dt)
@@ -184,7 +184,7 @@ def test_the_unit_of_time_does_not_matter(seed):
     np.testing.assert_array_equal(one.predict_proba(X), fixed.predict_proba(X))
 
 
-def test_what_times_say_is_learned(global_random_seed):
+def test_information_in_times_is_learned(global_random_seed):
     # half of the sequences have waited for long before the last row: what was before has faded
     rng = np.random.default_rng(global_random_seed)
     n = 200
@@ -208,7 +208,7 @@ def test_what_times_say_is_learned(global_random_seed):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_the_column_may_stand_anywhere(place):
+def test_the_column_may_be_anywhere(place):
     X, y = timed()
     made = {"random_state": 0}
     expected = ESNSequenceClassifier(20, time_column=0, **made).fit(X, y).predict_proba(X)
@@ -275,13 +275,13 @@ def test_stacked_arrays_and_regression():
         ),
     ],
 )
-def test_bad_columns_are_refused(column, change, error, message):
+def test_bad_columns_raise(column, change, error, message):
     X, y = timed()
     with pytest.raises(error, match=message):
         ESNSequenceClassifier(10, time_column=column).fit([change(rows) for rows in X], y)
 
 
-def test_other_refusals():
+def test_other_errors():
     X, y = timed()
     clf = ESNSequenceClassifier(10, time_column=0, missing_values="hold", random_state=0).fit(X, y)
     X[3][2, 0] = np.nan

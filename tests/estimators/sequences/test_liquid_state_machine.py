@@ -1,4 +1,4 @@
-"""Spiking networks: equal to the slow way, wired as the paper says; spike patterns told apart."""
+"""Spiking networks: equal to a naive simulation, wired as in the paper; spike patterns."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_containers_seeds_types_and_files(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "machine.npz").transform(X), features)
 
 
-def test_what_is_refused_and_what_is_not():
+def test_errors_and_valid_values():
     for params, message in [
         ({"inhibitory": 1.5}, r"inhibitory=1.5 must be finite and in \[0, 1\]"),
         ({"membrane_time": 0}, r"membrane_time=0 must be finite and in \(0, inf"),
@@ -188,7 +188,7 @@ def test_what_is_refused_and_what_is_not():
     assert machine(n_units=1, input_density=0.0).fit_transform(X).shape == (24, 2)
 
 
-def test_it_hears_what_counts_do_not_tell(global_random_seed):
+def test_it_uses_more_than_counts(global_random_seed):
     X, y = datasets.spike_patterns(400, jitter=2, random_state=global_random_seed)
 
     def wrong(features):
@@ -232,7 +232,7 @@ def test_spike_patterns_jitter():
     np.testing.assert_array_equal(X.sum(axis=1), 8)
 
 
-def test_spike_patterns_refuse():
+def test_errors_of_spike_patterns():
     for word in "random_state", "References":
         assert word in datasets.spike_patterns.__doc__
     with pytest.raises(ValueError, match="n_series=0 must be at least 1"):

@@ -1,4 +1,4 @@
-"""ReservoirFeatures: equal to the slow way, in every container; what is filled, what refused."""
+"""ReservoirFeatures: equal to a naive version, in every container; missing values, errors."""
 
 import pickle
 import tracemalloc
@@ -234,7 +234,7 @@ def test_tables_come_out_with_names_and_ids():
 # --- missing values
 
 
-def test_what_is_missing_is_filled():
+def test_missing_values_are_filled():
     gaps = [x.copy() for x in WALKS]
     gaps[0][[0, 3, 4, 29], 1] = np.nan
     gaps[4][:, 0] = np.nan
@@ -344,7 +344,7 @@ def test_single_precision_is_read_as_it_is():
 # --- in scikit-learn
 
 
-def test_it_stands_in_pipelines_and_searches():
+def test_it_works_in_pipelines_and_searches():
     rng = np.random.default_rng(3)
     y = np.arange(40) % 2
     waves = [np.sin(np.arange(rng.integers(30, 60)) * (0.3 + 0.1 * k)) for k in y]
@@ -376,7 +376,7 @@ BAD_DATA = {
 
 
 @pytest.mark.parametrize("name", BAD_DATA)
-def test_bad_data_are_refused(name):
+def test_bad_data_raise(name):
     X, match = BAD_DATA[name]
     features = small()
     with pytest.raises((ValueError, TypeError), match=match):
@@ -384,13 +384,13 @@ def test_bad_data_are_refused(name):
     assert not hasattr(features, "reservoir_")
 
 
-def test_infinity_is_refused_where_nan_is_not():
+def test_infinity_raises_where_nan_does_not():
     with pytest.raises(ValueError, match="infinity"):
         small(missing_values="hold").fit([np.array([[1.0], [np.nan], [-np.inf]])])
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_values_that_overflow_once_scaled_are_refused(bidirectional):
+def test_values_that_overflow_once_scaled_raise(bidirectional):
     features = small(dtype="float32", bidirectional=bidirectional).fit(EQUAL)
     far = EQUAL.copy()
     far[3, 5, 1] = 1e60
@@ -405,7 +405,7 @@ def test_values_that_overflow_once_scaled_are_refused(bidirectional):
     assert np.isfinite(huge.transform(EQUAL * 1e200)).all()
 
 
-def test_other_channels_are_refused():
+def test_other_channels_raise():
     features = small().fit(WALKS)
     with pytest.raises(ValueError, match="X has 3 features, but ReservoirFeatures is expecting 2"):
         features.transform(EQUAL)
@@ -453,6 +453,6 @@ BAD_PARAMETERS = {
     ("name", "value", "match"),
     [(name, *case) for name, cases in BAD_PARAMETERS.items() for case in cases],
 )
-def test_bad_parameters_are_refused(name, value, match):
+def test_bad_parameters_raise(name, value, match):
     with pytest.raises((ValueError, TypeError), match=match):
         small(**{name: value}).fit(WALKS)

@@ -1,4 +1,4 @@
-"""Whole sequences as people bring them: what they hold, what is set later, what overflows."""
+"""Whole sequences from users: containers, parameters set after fit, overflow."""
 
 import re
 
@@ -29,7 +29,7 @@ def small(cls=ESNSequenceClassifier, **options):
     return cls(**{"n_units": 12, "leak_rate": 0.5, "random_state": 0} | options)
 
 
-def test_collections_that_are_no_list_are_refused_with_a_remedy():
+def test_collections_that_are_no_list_raise_with_a_remedy():
     pd = pytest.importorskip("pandas")
     Xs, _ = series()
     cells = pd.DataFrame({"a": [x[:, 0] for x in Xs], "b": [x[:, 1] for x in Xs]})
@@ -93,7 +93,7 @@ def test_class_weights_are_numbers_of_at_least_0(cls, weights, kind, message):
         small(cls, class_weight=weights).fit(X, y)
 
 
-def test_outputs_that_overflow_are_refused():
+def test_outputs_that_overflow_raise():
     Xs, y = series()
     options = {"activation": "identity", "dtype": "float64", "pool": "mean"}
     options |= {"scaling": None, "differences": False}
@@ -124,7 +124,7 @@ def test_what_is_set_after_fit_waits_for_the_next_fit():
         assert np.isfinite(model.predict(missing).astype(float)).all()
 
 
-def test_importance_says_what_the_estimator_says():
+def test_importance_raises_the_errors_of_the_estimator():
     pd = pytest.importorskip("pandas")
     Xs, y = series()
     table = pd.concat([pd.DataFrame(x) for x in Xs], keys=range(len(Xs))).reset_index(level=0)
@@ -134,7 +134,7 @@ def test_importance_says_what_the_estimator_says():
         channel_importance(model, table.drop(columns="id"), y)
 
 
-def test_half_a_unit_is_refused_by_name():
+def test_half_a_unit_raises():
     with pytest.raises(TypeError, match="n_units must be an integer"):
         small(ReservoirFeatures, n_units=2.5).fit(series()[0])
 
@@ -168,7 +168,7 @@ def as_table(Xs):
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize(("dtype", "value", "match"), TOO_MUCH)
-def test_what_overflows_is_named_by_number_or_id(dtype, value, match, bidirectional):
+def test_overflow_is_named_by_number_or_id(dtype, value, match, bidirectional):
     options = LINEAR | {"dtype": dtype, "pool": "std", "bidirectional": bidirectional}
     features = small(ReservoirFeatures, **options).fit(MANY)
     by_id = small(ReservoirFeatures, sequence_column=0, **options).fit(as_table(MANY))
@@ -212,7 +212,7 @@ def test_outputs_that_overflow_are_named_by_id():
         model.predict(as_table([Xs[0], Xs[1] * 1e305]))
 
 
-def test_values_too_far_from_their_mean_are_refused():
+def test_values_too_far_from_their_mean_raise():
     x = np.full((20, 2), -1.7e308)
     x[:, 0], x[5:8, 1] = np.arange(20), 1.7e308
     with pytest.raises(ValueError, match="differences of channel 1 of X overflow: scale X down"):

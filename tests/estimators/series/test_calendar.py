@@ -1,4 +1,4 @@
-"""The index of a series: its frequency, how it goes on, its seasons, and what is refused."""
+"""The index of a series: its frequency, its continuation, its seasons, and errors."""
 
 import copy
 import itertools
@@ -15,7 +15,6 @@ pd = pytest.importorskip("pandas")
 from reservoir._saving import SAVED  # noqa: E402
 from reservoir._validation.frequencies import dates_after, first_stray, frequency_text  # noqa: E402
 from reservoir.estimators.series.calendar import Calendar  # noqa: E402
-from reservoir.estimators.series.tables import plain_name  # noqa: E402
 
 OFFSETS = pd.offsets
 FREQUENCIES = {
@@ -96,7 +95,7 @@ def calendar(index):
 
 @pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", FREQUENCIES)
-def test_dates_go_on_as_pandas_goes_on(name):
+def test_dates_continue_as_in_pandas(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]
     for zone, n_rows in itertools.product(ZONES, lengths):
         index = dates(name, n_rows + 9, zone).rename("when")
@@ -221,7 +220,7 @@ def test_seasons_of_periods(freq, seasons):
     np.testing.assert_allclose(found.seasons(100_000), seasons)
 
 
-def test_one_row_goes_on_where_its_index_has_a_frequency():
+def test_one_row_continues_where_its_index_has_a_frequency():
     index = dates("month starts", 4)
     assert calendar(index[:1]).following(3).equals(index[1:])
     for n in (1, 2):
@@ -473,12 +472,6 @@ def test_a_calendar_can_be_saved(index):
     for again in (round_trip(found), pickle.loads(pickle.dumps(found)), copy.copy(found)):
         assert again == found
         assert again.following(7).equals(found.following(7))
-
-
-def test_names_that_can_be_saved():
-    assert plain_name(("a", np.int64(3))) == ("a", 3)
-    assert plain_name(None) is None
-    assert plain_name(pd.Timestamp("2024-01-01")) == "2024-01-01 00:00:00"
 
 
 def test_frequencies_under_the_names_of_other_versions_of_pandas():

@@ -1,4 +1,4 @@
-"""ESNForecaster of series that follow a rule: containers, what is refused, how far it sees."""
+"""ESNForecaster of series that follow a dynamical law: containers, errors, accuracy."""
 
 import logging
 import pickle
@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(fitted):
     same(*legacy)
 
 
-def test_forecasts_leave_no_trace(fitted):
+def test_forecasts_change_nothing(fitted):
     first = fitted.forecast(10)
     fitted.forecast(3, context=ORBIT[:100])
     np.testing.assert_array_equal(fitted.forecast(10), first)
@@ -270,14 +270,14 @@ def test_more_steps_change_none_of_the_first(case):
     np.testing.assert_allclose(paths[0], paths[1][:, :9], rtol=0, atol=leeway)
 
 
-def test_a_short_context_is_refused():
+def test_a_short_context_raises():
     with pytest.raises(ValueError, match="context has 1 row, but the networks need at least 2"):
         small().fit(ORBIT).forecast(3, context=ORBIT[:1])
     with pytest.raises(ValueError, match="context has 4 rows, but the networks need at least 5"):
         small(search=LAGS).fit(ORBIT).forecast(3, context=ORBIT[:4])
 
 
-def test_forecasts_go_on_from_the_last_trajectory():
+def test_forecasts_continue_from_the_last_trajectory():
     model = small().fit([ORBIT[:120], ORBIT[120:]])
     np.testing.assert_array_equal(model.forecast(9), model.forecast(9, context=ORBIT[120:]))
     back = small().fit([ORBIT[120:], ORBIT[:120]]).forecast(3)
@@ -347,7 +347,7 @@ def test_a_constant_exogenous_column_does_no_harm():
 @pytest.mark.parametrize("n_networks", [1, 5])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
-def test_so_many_networks_sit_in_the_committee(n_networks, noise):
+def test_the_ensemble_has_the_given_size(n_networks, noise):
     rows = ORBIT + noise * np.random.default_rng(0).normal(size=ORBIT.shape)
     model = small(n_networks=n_networks).fit(rows)
     assert len(model._fits[0].members) == n_networks
@@ -356,7 +356,7 @@ def test_so_many_networks_sit_in_the_committee(n_networks, noise):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("clip", [0, 0.1, "auto"])
-def test_forecasts_stay_within_their_bounds_and_say_so(clip):
+def test_forecasts_stay_within_their_bounds_and_warn(clip):
     rows = np.exp(np.arange(300) / 40)[:, None]
     model = small(clip=clip).fit(rows)
     with pytest.warns(RuntimeWarning, match=r"clipped at its bounds.*step \d+ of 200"):
@@ -419,7 +419,7 @@ BAD_PARAMETERS = {
     ("name", "value", "message"),
     [(name, *case) for name, cases in BAD_PARAMETERS.items() for case in cases],
 )
-def test_bad_parameters_are_refused(name, value, message):
+def test_bad_parameters_raise(name, value, message):
     with pytest.raises((ValueError, TypeError), match=message):
         small(**{name: value}).fit(ORBIT)
 
@@ -458,13 +458,13 @@ BAD_SERIES = [
 
 
 @pytest.mark.parametrize(("y", "message"), BAD_SERIES)
-def test_bad_series_are_refused(y, message):
+def test_bad_series_raise(y, message):
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         small().fit(y)
     assert "X" not in str(caught.value).split()
 
 
-def test_dates_among_values_are_refused():
+def test_dates_among_values_raise():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"t": pd.date_range("2020", periods=200), "a": ORBIT[:, 0]})
     with pytest.raises(TypeError, match=r"y has the datetime column 't'.*y\.set_index\('t'\)"):
@@ -473,7 +473,7 @@ def test_dates_among_values_are_refused():
         small().fit(ORBIT, exog=frame)
 
 
-def test_bad_exogenous_columns_are_refused(fitted):
+def test_bad_exogenous_columns_raise(fitted):
     y, exog = ORBIT[:, :1], ORBIT[:, 1]
     model = small().fit(y, exog)
     for call, message in (
@@ -498,14 +498,14 @@ def test_bad_exogenous_columns_are_refused(fitted):
 
 
 @pytest.mark.parametrize("exog", [{"t": np.arange(200)}, "t", 3.0])
-def test_known_inputs_that_are_no_table_are_refused(exog):
+def test_known_inputs_that_are_no_table_raise(exog):
     remedy = r"pd\.DataFrame" if isinstance(exog, dict) else "a DataFrame, or a list"
     message = rf"exog is a {type(exog).__name__} of 0 dimensions.*{remedy}"
     with pytest.raises(TypeError, match=message):
         small().fit(ORBIT[:, :1], exog)
 
 
-def test_bad_forecasts_are_refused(fitted):
+def test_bad_forecasts_raise(fitted):
     for call, message in (
         (lambda: fitted.forecast(0), "n_steps=0 must be at least 1"),
         (lambda: fitted.forecast(2.5), "n_steps must be an integer"),
@@ -563,7 +563,7 @@ def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     [RNG.normal(size=300), RNG.standard_t(1.2, size=300), RNG.integers(0, 2, 300) * 1.0],
     ids=["white", "heavy tails", "binary"],
 )
-def test_what_cannot_be_forecast_is_said(y):
+def test_series_that_cannot_be_forecast_warn(y):
     with pytest.warns(UserWarning, match=NO_BETTER) as w:
         model = small(search=SMALL[:1]).fit(y)
     assert len(w) == 1
@@ -652,7 +652,7 @@ def test_a_long_series_is_searched_on_a_stretch_and_learned_whole():
     assert valid_steps(model.forecast(200), rows[25_000:], rows) == 200
 
 
-def test_known_inputs_that_are_no_table_are_refused_behind_fit_as_well():
+def test_known_inputs_that_are_no_table_raise_after_fit():
     rows = np.linspace(0, 1, 300)
     y = mackey_glass(300, random_state=0)
     forecaster = ESNForecaster(random_state=0).fit(y, exog=rows)

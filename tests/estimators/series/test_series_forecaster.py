@@ -1,4 +1,4 @@
-"""ESNForecaster of series with trends and seasons: containers, dates, gaps, panels, refusals."""
+"""ESNForecaster of series with trends and seasons: containers, dates, gaps, panels, errors."""
 
 import copy
 import logging
@@ -121,7 +121,7 @@ def test_columns_are_forecast_together_and_keep_their_names():
         ("2024-03-01", "D", "Europe/Berlin", "2024-04-10 00:00+02:00"),
     ],
 )
-def test_calendars_go_on(start, freq, zone, due):
+def test_calendars_continue(start, freq, zone, due):
     index = pd.date_range(start, periods=40, freq=freq, tz=zone)
     forecast = quick().fit(pd.Series(PAST.to_numpy(), index)).forecast(2)
     assert forecast.index[0] == pd.Timestamp(due)
@@ -197,7 +197,7 @@ def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
         quick().fit(PAST, PRICE[:40].assign(day="Mon"))
 
 
-def test_missing_inputs_are_refused_held_or_interpolated():
+def test_missing_inputs_raise_or_are_held_or_interpolated():
     holes = PRICE.copy()
     holes.iloc[[7, 8, 42]] = np.nan
     with pytest.raises(ValueError, match=r"Row 7 of exog has no value in column 0.*interpolate"):
@@ -231,7 +231,7 @@ def test_intervals_lie_within_each_other_around_the_forecast(fitted):
 
 
 @pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, np.nan, "a", True, [], [0.8, 0.8], [0.8, 2]])
-def test_bad_coverages_are_refused(fitted, coverage):
+def test_bad_coverages_raise(fitted, coverage):
     with pytest.raises(
         ValueError, match=r"coverage=.*(probability between 0 and 1|none of them twice)"
     ):
@@ -263,12 +263,12 @@ def test_paths_spread_as_the_intervals_and_follow_a_seed(fitted):
         ),
     ],
 )
-def test_bad_forecasts_are_refused(fitted, call, message):
+def test_bad_forecasts_raise(fitted, call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call(fitted)
 
 
-def test_what_is_not_fitted_says_so():
+def test_unfitted_forecasters_raise():
     for call in (lambda m: m.forecast(3), lambda m: m.update(PAST), lambda m: m.summary()):
         with pytest.raises(NotFittedError, match="not fitted"):
             call(quick())
@@ -328,7 +328,7 @@ def test_more_steps_change_none_of_the_first(seed):
 # --- bounds --------------------------------------------------------------------------------------
 
 
-def test_forecasts_that_reach_their_bounds_say_so():
+def test_forecasts_that_reach_their_bounds_warn():
     rows = pd.Series(1.0 * T[:40], PAST.index)
     with pytest.warns(RuntimeWarning, match=r"clipped.*step (39|40|41) of 60") as said:
         forecast = quick(season=1).fit(rows).forecast(60)
@@ -351,7 +351,7 @@ def test_touching_a_bound_is_not_being_held_there():
 # --- later rows ----------------------------------------------------------------------------------
 
 
-def test_update_goes_on_from_later_rows(fitted):
+def test_update_continues_from_later_rows(fitted):
     before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
     assert fitted.update(LATER[:4]) is fitted
     forecast = fitted.forecast(2)
@@ -389,7 +389,7 @@ def test_what_is_missing_in_an_update_is_what_was_forecast(fitted):
     pd.testing.assert_series_equal(fitted.forecast(4), whole.forecast(4))
 
 
-def test_bad_updates_are_refused_and_leave_no_trace(fitted, driven, panel):
+def test_bad_updates_raise_and_change_nothing(fitted, driven, panel):
     expected = fitted.forecast(4)
     for rows, message in (
         (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
@@ -480,7 +480,7 @@ def test_panels_have_known_inputs():
         ({"missing_values": "drop"}, PAST, "missing_values='drop'"),
     ],
 )
-def test_what_does_not_go_together_is_refused(params, y, message):
+def test_what_does_not_go_together_raises(params, y, message):
     with pytest.raises((ValueError, TypeError), match=message):
         quick(**params).fit(y)
 
@@ -585,7 +585,7 @@ BAD = [
 @pytest.mark.fast_cases(6)
 @pytest.mark.parametrize(("y", "message"), BAD)
 @pytest.mark.parametrize("search", ["auto", "series"])
-def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
+def test_bad_series_raise_and_change_nothing(y, message, search, fitted):
     expected, found = fitted.forecast(3), repr(fitted.search_results_)
     fitted.set_params(search=search)
     with pytest.raises((ValueError, TypeError), match=message):

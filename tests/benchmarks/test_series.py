@@ -1,0 +1,104 @@
+"""The benchmark of series with trends and seasons: its data and its measures."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from helpers import ROOT
+
+pytest.importorskip("pandas")
+pytestmark = pytest.mark.one_engine
+
+FOLDER = ROOT / "examples" / "benchmarks"
+if not FOLDER.exists():
+    pytest.skip("needs the checkout", allow_module_level=True)
+sys.path.insert(0, str(FOLDER))
+try:
+    import _series_methods as methods
+    import _series_sets as sets
+    import series
+finally:
+    sys.path.remove(str(FOLDER))
+
+
+def line(n_rows=60, season=4):
+    """A straight line with a season on it, from below zero, so that nothing takes logarithms."""
+    import pandas as pd
+
+    t = np.arange(n_rows)
+    dates = pd.period_range("2000Q1", periods=n_rows, freq="Q")
+    return sets.OneSeries("line", pd.Series(t - 20 + 5.0 * (t % season == 0), dates), season)
+
+
+def test_origins_begin_at_sixty_per_cent_and_end_a_horizon_before_the_last_row():
+    assert series.origins_of(100, 12, 6) == [60, 65, 71, 76, 82, 88]
+    assert series.origins_of(20, 12, 6) == []
+
+
+def test_models_alone_know_a_line_with_a_season():
+    one = line()
+    for name in ("seasonal naive with drift", "linear autoregression alone"):
+        said = methods.methods()[name](one.values.iloc[:48], 4, 12)
+        np.testing.assert_allclose(said, one.values.iloc[48:], atol=0.2, err_msg=name)
+    naive = methods.seasonal_naive(one.values.iloc[:48], 4, 12)
+    np.testing.assert_allclose(naive[:4], one.values.iloc[44:48])
+
+
+@pytest.mark.slow
+def test_every_method_is_measured(capsys):
+    """The seasonal naive forecast has ratio 1, and misses a line by its slope."""
+    chosen = methods.methods()
+    for name in [each for each in chosen if "statsmodels" in each or "statsforecast" in each]:
+        del chosen[name]
+    outcomes = series.measure(line(), chosen, (4, 8), 1)
+    assert [each.method for each in outcomes] == [*chosen, *chosen]
+    assert all(np.isfinite([each.error, each.beyond]).all() for each in outcomes)
+    assert series.ratios(outcomes, methods.NAIVE, 4) == {"line": 1.0}
+    naive = [each.error for each in outcomes if each.method == methods.NAIVE]
+    np.testing.assert_allclose(naive, [1.0, 1.5])
+    assert series.ratios(outcomes, methods.OURS, 4)["line"] < 0.5
+    outcomes += [series.Outcome("other", e.method, e.horizon, 1.0, 0.0, 0.0) for e in outcomes]
+    series.table(outcomes)
+    series.table_by_series(outcomes)
+    assert len(capsys.readouterr().out.splitlines()) == len(chosen) + 2 + 2 * 4
+
+
+def test_forecasts_beyond_the_range_are_measured_in_its_widths():
+    assert series.beyond_range(np.array([-1.0, 5.0]), np.array([0.0, 2.0])) == 1.5
+    assert series.beyond_range(np.array([0.5]), np.array([0.0, 2.0])) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_naive_intervals_of_noise_hold_what_they_promise(seed):
+    rows = np.random.default_rng(seed).normal(size=4000)
+    found = series.NaiveIntervals(1).fit(np.cumsum(rows)).forecast(9, [0.8])
+    halves = (found[:, 2] - found[:, 1]) / 2
+    np.testing.assert_allclose(halves, 1.2816 * np.sqrt(np.arange(1, 10)), rtol=0.05)
+
+
+@pytest.mark.slow
+def test_intervals_are_measured():
+    found = series.intervals(sets.generated("seasonal", 0, n_rows=80), 1)
+    for shares_and_widths in found.values():
+        assert shares_and_widths.shape == (2, 2)
+        assert (np.diff(shares_and_widths, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", sets.GENERATED)
+def test_generated_series_are_what_their_names_say(kind):
+    one = sets.generated(kind, 3, n_rows=400)
+    values = one.values.to_numpy()
+    np.testing.assert_array_equal(values, sets.generated(kind, 3, n_rows=400).values)
+    assert len(values) == 400
+    if kind == "counts":
+        assert (values >= 0).all()
+        np.testing.assert_array_equal(values, np.round(values))
+    if kind == "integrated":
+        assert np.diff(values).std() < 1.2
+
+
+def test_the_fifteen_are_dated(statsmodels):
+    found = sets.fifteen()
+    assert len(found) == 15
+    assert all(one.values.notna().all() and one.values.index.freq for one in found)

@@ -1,0 +1,416 @@
+"""Trained networks as estimators: sequences, states, purity, chunks, weights, searches."""
+
+import copy
+import itertools
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
+
+from reservoir import RNNClassifier, RNNRegressor
+from reservoir.model_selection import stack_sequences
+from reservoir.training.bptt import predict
+from reservoir.training.cells import LSTMCell
+
+pytestmark = pytest.mark.both_engines
+
+CELLS = ("rnn", "leaky", "lstm", "gru")
+LENGTHS = (40, 63, 31, 55)
+
+
+def sequences(seed=0, lengths=LENGTHS):
+    rng = np.random.default_rng(seed)
+    Xs = [rng.uniform(-1, 1, (n, 2)) for n in lengths]
+    return Xs, [X[:, 0] * 0.5 + np.append(0, X[:-1, 1]) for X in Xs]
+
+
+def series(n=200, n_outputs=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    Y = np.sin(X[:, :1]) + np.vstack([np.zeros((2, 1)), X[:-2, :1]]) * np.arange(1, n_outputs + 1)
+    return X, (Y[:, 0] if n_outputs == 1 else Y)
+
+
+def make(cls=RNNRegressor, **params):
+    return cls(**{"n_units": 7, "max_iter": 2, "washout": 5, "random_state": 0, **params})
+
+
+def containers(Xs, ys):
+    table, y, _ = stack_sequences(Xs, ys)
+    packed_X, packed_y = np.empty(len(Xs), object), np.empty(len(ys), object)
+    packed_X[:], packed_y[:] = Xs, ys
+    yield table, y, {"sequence_column": 0}
+    yield np.roll(table, -1, axis=1), y, {"sequence_column": -1}
+    yield tuple(Xs), tuple(ys), {}
+    yield packed_X, packed_y, {}
+
+
+def same_params(one, other, **tolerance):
+    assert one.keys() == other.keys()
+    for name in one:
+        if tolerance:
+            np.testing.assert_allclose(one[name], other[name], err_msg=name, **tolerance)
+        else:
+            np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def outputs_of(rnn, X, state=None):
+    """One sequence through the network's own functions."""
+    start = None if state is None else np.asarray(state)[None]
+    rows, end = predict(rnn.network_, rnn.params_, X[:, None], start)
+    return rows[:, 0], end[0]
+
+
+# -------------------------------------------------------------------------- sequences
+
+
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_container_trains_the_same_network(cell):
+    Xs, ys = sequences()
+    plain = make(cell=cell).fit(list(Xs), list(ys))
+    expected = [outputs_of(plain, X)[0][:, 0] for X in Xs]  # each from zeros
+    for X, y, params in containers(Xs, ys):
+        rnn = make(cell=cell, **params).fit(X, y)
+        same_params(rnn.params_, plain.params_)
+        assert rnn.loss_curve_ == plain.loss_curve_
+        rows = rnn.predict(X)
+        if params:
+            np.testing.assert_allclose(rows, np.concatenate(expected), atol=1e-12)
+            assert rnn.score(X, y) == pytest.approx(plain.score(list(Xs), list(ys)))
+            continue
+        assert type(rows) is (list if isinstance(X, tuple) else type(X))
+        for part, reference in zip(rows, expected, strict=True):
+            np.testing.assert_allclose(part, reference, atol=1e-12)
+
+
+def test_state_does_not_leak_from_one_sequence_to_the_next():
+    Xs, ys = sequences()
+    rnn = make(max_iter=0).fit(list(Xs), list(ys))
+    glued = outputs_of(rnn, np.vstack(Xs))[0][:, 0]
+    assert np.abs(glued - np.concatenate(rnn.predict(list(Xs)))).max() > 1e-3
+    leaked = make(max_iter=0).fit(np.vstack(Xs), np.concatenate(ys))
+    assert not np.allclose(leaked.params_["W"], rnn.params_["W"])
+
+
+def test_the_loss_is_that_of_the_sequences_one_by_one():
+    Xs, ys = sequences()
+    rnn = make(max_iter=0, washout=5).fit(list(Xs), list(ys))
+    errors = [(outputs_of(rnn, X)[0][:, 0] - y)[5:] ** 2 for X, y in zip(Xs, ys, strict=True)]
+    np.testing.assert_allclose(rnn.loss_curve_, [np.concatenate(errors).mean()])
+    assert rnn.best_loss_ == rnn.loss_curve_[0]
+
+
+def test_three_dimensional_arrays():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (5, 40, 2))
+    y = X[:, :, 0] * 0.5
+    rnn = make().fit(X, y)
+    same_params(rnn.params_, make().fit(list(X), list(y)).params_)
+    assert rnn.predict(X).shape == (5, 40)
+    assert make().fit(X, y[:, :, None]).predict(X).shape == (5, 40, 1)
+    assert rnn.states(X).shape == (5, 40, 7)
+    _, states = rnn.predict(X, return_state=True)
+    assert states.shape == (5, 7)
+    weights = np.ones((5, 40))
+    weights[2] = 0
+    others = [0, 1, 3, 4]
+    weighed = make(max_iter=0).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(
+        weighed.loss_curve_, np.mean((weighed.predict(X) - y)[others, 5:] ** 2)
+    )
+
+
+def test_pandas():
+    pd = pytest.importorskip("pandas")
+    Xs, ys = sequences()
+    frames = [pd.DataFrame(X, columns=["a", "b"]) for X in Xs]
+    stacked = pd.concat(frames, keys=[f"run {k}" for k in range(len(Xs))])
+    y = pd.Series(np.concatenate(ys), index=stacked.index)
+    plain = make().fit(list(Xs), list(ys))
+    rnn = make().fit(stacked, y)
+    same_params(rnn.params_, plain.params_)
+    assert list(rnn.feature_names_in_) == ["a", "b"]
+    by_name = stacked.assign(run=stacked.index.get_level_values(0)).reset_index(drop=True)
+    rnn = make(sequence_column="run").fit(by_name, y.to_numpy())
+    same_params(rnn.params_, plain.params_)
+    np.testing.assert_allclose(rnn.predict(by_name), np.concatenate(plain.predict(list(Xs))))
+    with pytest.raises(ValueError, match="feature names should match"):
+        rnn.predict(by_name.rename(columns={"a": "c"}))
+    with pytest.raises(ValueError, match="MultiIndex"):
+        make(sequence_column="a").fit(stacked, y)
+    names = np.where(np.concatenate(ys) > 0, "up", "down")
+    labels = make(RNNClassifier).fit(stacked, pd.Series(names, index=stacked.index))
+    assert set(labels.predict(stacked)) <= {"up", "down"}
+
+
+def test_shuffled_ids_raise():
+    X, y, _ = stack_sequences(*sequences())
+    order = np.random.default_rng(0).permutation(len(X))
+    with pytest.raises(ValueError, match=r"id .* appears again in row .* adjacent"):
+        make(sequence_column=0).fit(X[order], y[order])
+
+
+# -------------------------------------------------------------------------- one series
+
+VARIANTS = {
+    "rnn": {},
+    "leaky": {"cell": "leaky", "leak_rate": 0.5},
+    "leak per unit": {"cell": "leaky", "leak_rate": np.linspace(0.1, 1, 7)},
+    "lstm": {"cell": "lstm"},
+    "peephole": {"cell": LSTMCell(7, peephole=True), "init": "glorot"},
+    "gru": {"cell": "gru"},
+    "float32": {"dtype": "float32"},
+    "input": {"include_input": True, "output": "tanh"},
+    "lbfgs": {"solver": "lbfgs", "max_iter": 5},
+    "hessian_free": {"solver": "hessian_free", "max_iter": 3},
+}
+
+
+@pytest.mark.parametrize("params", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+class TestRegressor:
+    def data(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        return X, (y / 8 if params.get("output") == "tanh" else y)
+
+    @pytest.mark.fast_cases(2)
+    def test_fit_twice_is_fit_once(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X, y)
+        once = rnn.predict(X)
+        assert np.array_equal(rnn.fit(X, y).predict(X), once)
+        assert np.array_equal(clone(rnn).fit(X, y).predict(X), once)
+        assert len(rnn.loss_curve_) == rnn.n_iter_ + 1
+        assert rnn.best_loss_ == min(rnn.loss_curve_) == rnn.loss_curve_[rnn.best_epoch_]
+
+    @pytest.mark.fast_cases(2)
+    def test_predict_changes_nothing(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X, y)
+        before = pickle.dumps(rnn)
+        first = rnn.predict(X[:50])
+        rnn.states(X[:50])
+        rnn.score(X, y)
+        assert np.array_equal(first, rnn.predict(X[:50]))
+        assert pickle.dumps(rnn) == before
+
+    @pytest.mark.fast_cases(2)
+    def test_stream_in_chunks_is_one_run(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X[:100], y[:100])
+        whole = rnn.predict(X[100:])
+        stream = rnn.stream()
+        chunks = [stream.predict(X[a:b]) for a, b in itertools.pairwise([100, 101, 140, 200])]
+        atol = 1e-5 if "dtype" in params else 1e-12
+        np.testing.assert_allclose(np.concatenate(chunks), whole, rtol=0, atol=atol)
+        stream.reset()
+        np.testing.assert_array_equal(stream.predict(X[100:101]), chunks[0])
+
+    @pytest.mark.fast_cases(2)
+    def test_return_state_continues(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X[:100], y[:100])
+        atol = 1e-5 if "dtype" in params else 1e-12
+        for start in (None, "zeros", "last", "steady", np.full_like(rnn.state_, 0.1)):
+            _, state = rnn.predict(X[100:150], initial_state=start, return_state=True)
+            rest = rnn.predict(X[150:], initial_state=state)
+            whole = rnn.predict(X[100:], initial_state=start)
+            np.testing.assert_allclose(rest, whole[50:], rtol=0, atol=atol)
+
+    @pytest.mark.fast_cases(2)
+    def test_the_state_after_fit_is_where_training_ended(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X, y)
+        _, end = outputs_of(rnn, X.astype(rnn.params_["W"].dtype))
+        np.testing.assert_allclose(rnn.state_, end, atol=1e-6)
+        np.testing.assert_array_equal(
+            rnn.predict(X), rnn.predict(X, initial_state=rnn.state_)
+        )  # "last"
+
+    @pytest.mark.fast_cases(2)
+    def test_copies_predict_identically(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X, y)
+        for again in (pickle.loads(pickle.dumps(rnn)), copy.deepcopy(rnn)):
+            assert np.array_equal(again.predict(X), rnn.predict(X))
+        other = make(**params).set_params(**rnn.get_params()).fit(X, y)
+        same_params(other.params_, rnn.params_)
+
+    @pytest.mark.fast_cases(2)
+    def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
+        X, y = self.data(params, n_outputs)
+        rnn = make(**params).fit(X, y)
+        assert rnn.predict(X).shape == y.shape
+        assert rnn.predict(X).dtype == rnn.states(X).dtype == np.dtype(rnn.dtype)
+        assert rnn.states(X).shape == (len(X), 7)
+        column = make(**params).fit(X, y.reshape(len(y), -1))
+        assert column.predict(X).shape == (len(X), n_outputs)
+        same_params(column.params_, rnn.params_)
+
+
+def test_joblib(tmp_path):
+    X, y = series()
+    rnn = make().fit(X, y)
+    joblib.dump(rnn, tmp_path / "rnn")
+    assert np.array_equal(joblib.load(tmp_path / "rnn").predict(X), rnn.predict(X))
+
+
+def test_last_applies_to_one_sequence_only():
+    Xs, ys = sequences()
+    one = make().fit([Xs[0]], [ys[0]])
+    table = make().fit(Xs[0], ys[0])
+    np.testing.assert_array_equal(one.predict([Xs[1]])[0], table.predict(Xs[1]))
+    zeros = one.predict(Xs[1], initial_state="zeros")
+    assert not np.allclose(zeros, one.predict(Xs[1]), atol=1e-9)
+    several = one.predict([Xs[1], Xs[2]])
+    np.testing.assert_allclose(several[0], zeros, rtol=0, atol=1e-13)
+    many = make().fit(list(Xs), list(ys))
+    np.testing.assert_array_equal(many.predict(Xs[1]), many.predict(Xs[1], initial_state="zeros"))
+
+
+def test_steady_is_a_fixed_point():
+    X, y = series()
+    for cell in CELLS:
+        rnn = make(cell=cell, init="glorot").fit(X, y)
+        state = rnn.network_.cell.forward(
+            rnn.params_, np.tile(X[:1, None], (3000, 1, 1)), None
+        ).end[0]
+        rows = rnn.predict(X[:20], initial_state="steady")
+        np.testing.assert_allclose(rows, outputs_of(rnn, X[:20], state)[0][:, 0], atol=1e-9)
+
+
+def test_initial_states_as_arrays_enter_training():
+    X, y = series()
+    start = np.linspace(-1, 1, 7)
+    rnn = make(max_iter=0, washout=0, initial_state=start).fit(X, y)
+    np.testing.assert_allclose(
+        rnn.loss_curve_, np.mean((outputs_of(rnn, X, start)[0][:, 0] - y) ** 2)
+    )
+    with pytest.raises(ValueError, match=r"\(7,\).*got shape \(3,\)"):
+        make(initial_state=np.zeros(3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"\(14,\).*got shape \(7,\)"):
+        make(cell="lstm", initial_state=np.zeros(7)).fit(X, y)  # outputs, then cells
+    with pytest.raises(ValueError, match="initial_state='first' is not known"):
+        make(initial_state="first").fit(X, y)
+
+
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("init", ["least_squares", "glorot"])
+def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
+    X, y = series()
+    weights = np.ones(len(X))
+    weights[50:90] = 0
+    wild = y.copy()
+    wild[50:90] = 1e3
+    kept = make(cell=cell, init=init).fit(X, wild, sample_weight=weights)
+    same_params(make(cell=cell, init=init).fit(X, y, sample_weight=weights).params_, kept.params_)
+    other = X.copy()
+    other[89] += 1.0  # drives what comes after
+    moved = make(cell=cell, init=init).fit(other, wild, sample_weight=weights)
+    assert not np.array_equal(moved.params_["W"], kept.params_["W"])
+
+
+def test_weights_are_relative():
+    X, y = series()
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
+    for init in ("esn", "glorot"):
+        one = make(init=init).fit(X, y, sample_weight=weights)
+        for factor in (8.0, 2.0**-60):
+            other = make(init=init).fit(X, y, sample_weight=factor * weights)
+            same_params(other.params_, one.params_, rtol=1e-6)
+        plain = make(init=init).fit(X, y, sample_weight=np.full(len(X), 3.0))
+        same_params(plain.params_, make(init=init).fit(X, y).params_, rtol=1e-6)
+        again = make(init=init).fit(X, y, sample_weight=3)
+        same_params(again.params_, plain.params_)
+
+
+def test_washout_rows_are_not_learned():
+    X, y = series()
+    wild = y.copy()
+    wild[:30] = 1e3
+    one, other = (make(washout=30).fit(X, target) for target in (y, wild))
+    same_params(one.params_, other.params_)
+    assert one.washout_.tolist() == [30]
+    assert make(washout="auto").fit(X, y).washout_.tolist() == [len(X) // 10]
+    # several start from zeros in use, too: their first rows are learned
+    assert make(washout="auto").fit(*sequences()).washout_.tolist() == [0] * 4
+
+
+# -------------------------------------------------------------------------- scikit-learn's tools
+
+
+def test_cross_validation_by_time_continues_from_the_end_of_training():
+    X, y = series()
+    split = TimeSeriesSplit(3)
+    scores = cross_val_score(make(), X, y, cv=split)
+    for score, (train, test) in zip(scores, split.split(X), strict=True):
+        rnn = make().fit(X[train], y[train])
+        assert score == rnn.score(X[test], y[test])
+        whole = outputs_of(rnn, np.vstack([X[train], X[test]]))[0][len(train) :, 0]
+        np.testing.assert_allclose(rnn.predict(X[test]), whole, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_searches_give_the_same_bits_on_several_workers(backend):
+    X, y = series()
+    grid = {"learning_rate_init": [1e-3, 1e-2], "cell": ["rnn", "gru"]}
+    one = GridSearchCV(make(), grid, cv=TimeSeriesSplit(2)).fit(X, y)
+    with joblib.parallel_backend(backend):
+        two = GridSearchCV(make(), grid, cv=TimeSeriesSplit(2), n_jobs=3).fit(X, y)
+    np.testing.assert_array_equal(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+    )
+    same_params(one.best_estimator_.params_, two.best_estimator_.params_)
+
+
+def test_parameters_changed_after_fit_wait_for_the_next():
+    z = np.sin(0.2 * np.arange(200))[:, None]
+    rnn = make().fit(z[:-1], z[1:, 0])
+    clf = make(RNNClassifier).fit(z, z[:, 0] > 0)
+    before = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
+    changes = {
+        "cell": "gru",
+        "n_units": 3,
+        "include_input": True,
+        "target": "last",
+        "dtype": "float32",
+        "sequence_column": 0,
+        "washout": 3,
+    }
+    rnn.set_params(output="tanh", **changes)
+    clf.set_params(loss="hinge", **changes)
+    after = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+    clf.set_params(target="step").partial_fit(z, z[:, 0] > 0)  # still probabilities
+    assert clf.predict_proba(z).shape == (200, 2)
+
+
+def test_parameters_are_only_stored():
+    for cls in (RNNRegressor, RNNClassifier):
+        given = cls(cell="gru", alpha=0.5, init="he")
+        assert given.get_params() == clone(given).get_params()
+        assert (given.cell, given.alpha, given.init) == ("gru", 0.5, "he")
+        with pytest.raises(TypeError, match="lerning_rate"):
+            cls(lerning_rate="step")
+        with pytest.raises(ValueError, match="Invalid parameter 'units'"):
+            cls().set_params(units=5)
+
+
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_random_states_of_every_kind(seed):
+    X, y = series()
+    one, two = (make(random_state=np.random.RandomState(seed)).fit(X, y) for _ in range(2))
+    same_params(one.params_, two.params_)
+    generator = np.random.default_rng(seed)
+    before = generator.bit_generator.state
+    first, second = (make(random_state=generator).fit(X, y) for _ in range(2))
+    assert not np.array_equal(first.params_["W"], second.params_["W"])
+    assert generator.bit_generator.state == before

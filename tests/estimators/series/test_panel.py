@@ -1,0 +1,336 @@
+"""Panels of series: their containers, ids, exogenous tables, later rows, and errors."""
+
+import pickle
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers.damaged_files import round_trip
+
+pd = pytest.importorskip("pandas")
+
+from reservoir.estimators.series.containers import SeriesContainer  # noqa: E402
+from reservoir.estimators.series.panel import Panel  # noqa: E402
+
+MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
+N, H, K = 24, 6, 2  # rows, steps of a forecast, coverages
+COVERAGES = [0.9, 0.5]
+LABELS = ["forecast", "lower 90%", "upper 90%", "lower 50%", "upper 50%"]
+VALUES = np.random.default_rng(0).normal(size=(N, 2))
+
+
+def read_panel(y, column=None):
+    rows = Panel.read(y, panel="each", sequence_column=column)
+    return rows.panel, rows.values
+
+
+def read_exog(panel, exog, *, following=False):
+    first = exog[0] if isinstance(exog, list) else exog
+    rows = [calendar.n_rows for calendar in panel.calendars]
+    lengths = [H] * len(panel) if following else rows
+    known = replace(panel, exog=SeriesContainer.of(first))
+    return known.read_known(exog, lengths, following=following)
+
+
+def dated_parts():
+    """Three series of one column that differ in length, and end at different times."""
+    spans = {"b": slice(0, 24), "a": slice(3, 15), "c": slice(10, 12)}
+    rng = np.random.default_rng(1)
+    made = {}
+    for name, span in spans.items():
+        index = MONTHS[span][np.arange(len(MONTHS[span]))]
+        made[name] = pd.Series(rng.normal(size=len(index)), index, name="sales")
+    return made
+
+
+def forecasts(n_series, n_outputs=1):
+    shape = (n_series, H, n_outputs)
+    points = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    bands = np.stack([[points - 1, points + 1], [points - 2, points + 2]])
+    paths = np.stack([points, points + 1, points + 2])
+    return list(points), list(np.moveaxis(bands, 2, 0)), list(np.moveaxis(paths, 1, 0))
+
+
+def following(part, n=H):
+    month_ends = pd.offsets.MonthEnd()
+    return pd.date_range(part.index[-1], periods=n + 1, freq=month_ends, name="month")[1:]
+
+
+def test_columns_of_a_frame():
+    y = pd.DataFrame({"a": VALUES[:, 0], 3: VALUES[:, 1]}, MONTHS[:N])
+    y.iloc[:5, 1] = np.nan
+    panel, values = read_panel(y)
+    panel = round_trip(panel)
+    assert panel.ids == ("a", 3)
+    np.testing.assert_array_equal(np.hstack(values), y)
+    points, bands, paths = forecasts(2)
+    back = panel.wrap(points)
+    pd.testing.assert_frame_equal(back, pd.DataFrame(np.hstack(points), MONTHS[N:], ["a", 3]))
+    assert panel.wrap_bands(points, bands, COVERAGES)[3].columns.tolist() == LABELS
+    np.testing.assert_array_equal(panel.wrap_paths(paths)[(2, "a")], paths[0][2, :, 0])
+
+
+@pytest.mark.parametrize("make", [np.array, lambda rows: rows.tolist()])
+def test_columns_of_an_array(make):
+    panel, values = read_panel(make(VALUES))
+    assert panel.ids == (0, 1)
+    np.testing.assert_array_equal(np.hstack(values), VALUES)
+    points, bands, _ = forecasts(2)
+    np.testing.assert_array_equal(panel.wrap(points), np.hstack(points))
+    assert panel.wrap_bands(points, bands, COVERAGES).shape == (H, 2, 1 + 2 * K)
+
+
+def test_a_list_of_series():
+    parts = dated_parts()
+    panel, values = read_panel(list(parts.values()))
+    panel = round_trip(panel)
+    assert panel.ids == (0, 1, 2)
+    assert [len(rows) for rows in values] == [24, 12, 2]
+    points, bands, paths = forecasts(3)
+    for back, part, point in zip(panel.wrap(points), parts.values(), points, strict=True):
+        pd.testing.assert_series_equal(
+            back, pd.Series(point[:, 0], following(part), name="sales"), check_freq=False
+        )
+    assert [part.columns.tolist() for part in panel.wrap_bands(points, bands, COVERAGES)] == [
+        LABELS
+    ] * 3
+    assert [part.shape for part in panel.wrap_paths(paths)] == [(H, 3)] * 3
+
+
+def test_lists_and_stacks_of_arrays():
+    points = forecasts(3, 2)[0]
+    tables = [VALUES, VALUES[:7], VALUES[3:]]
+    panel, values = read_panel(tables)
+    assert [len(rows) for rows in values] == [24, 7, 21]
+    np.testing.assert_array_equal(panel.wrap(points), points)
+    objects = np.empty(3, dtype=object)
+    objects[:] = tables
+    back = read_panel(objects)[0].wrap(points)
+    assert back.dtype == object
+    assert back.shape == (3,)
+    stack = np.stack([VALUES] * 3)
+    panel, values = read_panel(stack)
+    np.testing.assert_array_equal(values, stack)
+    np.testing.assert_array_equal(panel.wrap(points), np.stack(points))
+    one, values = read_panel(VALUES[:, 0])
+    assert len(one) == len(values) == 1
+    assert one.wrap(forecasts(1)[0]).shape == (H,)
+
+
+@pytest.mark.parametrize("by_time", [False, True])
+@pytest.mark.parametrize("frame", [False, True])
+def test_ids_in_a_multiindex(frame, by_time):
+    parts = dated_parts()
+    y = pd.concat(parts, names=["shop", "month"])
+    if by_time:
+        y = y.sort_index(level="month", kind="stable")
+    panel, values = read_panel(y.to_frame() if frame else y)
+    panel = round_trip(panel)
+    assert set(panel.ids) == set(parts)
+    points, bands, paths = forecasts(3)
+    back = panel.wrap(points)
+    assert back.index.names == ["shop", "month"]
+    banded, drawn = panel.wrap_bands(points, bands, COVERAGES), panel.wrap_paths(paths)
+    for i, each in enumerate(panel.ids):
+        np.testing.assert_array_equal(values[i][:, 0], parts[each])
+        part = back.loc[each]
+        assert part.index.equals(following(parts[each]))
+        np.testing.assert_array_equal(part.to_numpy().ravel(), points[i][:, 0])
+        assert banded.loc[each].shape == (H, len(LABELS))
+        assert drawn.loc[each].shape == (H, 3)
+
+
+def test_ids_of_two_levels():
+    parts = dated_parts()
+    y = pd.concat({("x", i): part for i, part in enumerate(parts.values())})
+    panel, _ = read_panel(y)
+    assert panel.ids == (("x", 0), ("x", 1), ("x", 2))
+    back = panel.wrap(forecasts(3)[0])
+    assert back.index.nlevels == 3
+    assert back.loc[("x", 1)].index.equals(following(parts["a"]))
+
+
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_column_of_ids(dated, place):
+    parts = dated_parts()
+    y = pd.concat(parts, names=["shop"]).to_frame().assign(costs=1.0).reset_index("shop")
+    y = y[["shop", "sales", "costs"]] if place == 0 else y[["sales", "shop", "costs"]]
+    y = y if dated else y.reset_index(drop=True)
+    for column in ("shop", place, place - 3):
+        panel, values = read_panel(y, column)
+        assert panel.ids == ("b", "a", "c")
+        assert [rows.shape for rows in values] == [(24, 2), (12, 2), (2, 2)]
+    panel = round_trip(panel)
+    points, bands, paths = forecasts(3, 2)
+    back = panel.wrap(points)
+    assert back.columns.tolist() == y.columns.tolist()
+    assert back["shop"].tolist() == ["b"] * H + ["a"] * H + ["c"] * H
+    np.testing.assert_array_equal(back[["sales", "costs"]], np.concatenate(points))
+    if dated:
+        assert back.index[back["shop"] == "a"].equals(following(parts["a"]))
+    else:
+        assert back.index.equals(pd.RangeIndex(3 * H))
+    banded = panel.wrap_bands(points, bands, COVERAGES)
+    assert [name for name in banded if name != "shop"] == [
+        f"{name} {label}" for name in ("sales", "costs") for label in LABELS
+    ]
+    assert panel.wrap_paths(paths).shape == (3 * H, 1 + 3 * 2)
+
+
+@pytest.mark.parametrize("ids", [[5.0, 3.0], ["b", "a"]])
+def test_a_column_of_ids_in_an_array(ids):
+    y = np.insert(VALUES.astype(type(ids[0]) if ids[0] == 5 else object), 1, 0, axis=1)
+    y[:, 1] = np.repeat(np.array(ids, dtype=object), [15, 9])
+    panel, values = read_panel(y, 1)
+    assert panel.ids == tuple(ids)
+    np.testing.assert_array_equal(np.concatenate(values), VALUES)
+    points, bands, paths = forecasts(2, 2)
+    back = panel.wrap(points)
+    assert back[:, 1].tolist() == [ids[0]] * H + [ids[1]] * H
+    np.testing.assert_array_equal(back[:, [0, 2]].astype(float), np.concatenate(points))
+    assert panel.wrap_bands(points, bands, COVERAGES).shape == (2 * H, 1 + 2 * (1 + 2 * K))
+    assert panel.wrap_paths(paths).shape == (3, 2 * H, 3)
+
+
+def test_a_panel_can_be_pickled():
+    panel, _ = read_panel(pd.concat(dated_parts()))
+    assert pickle.loads(pickle.dumps(panel)) == panel == round_trip(panel)
+
+
+def long_table():
+    return pd.DataFrame({"id": ["a", "b", "a"], "y": [1.0, 2.0, 3.0]})
+
+
+def without_an_id():
+    index = pd.MultiIndex.from_arrays([["a", "a", None], MONTHS[:3]])
+    return pd.Series([1.0, 2, 3], index)
+
+
+def same_dates():
+    return pd.concat({"a": pd.Series([1.0, 2, 3, 4], MONTHS[[0, 1, 1, 2]])})
+
+
+@pytest.mark.parametrize(
+    ("y", "column", "error", "told"),
+    [
+        (long_table(), "id", ValueError, "id 'a' occurs again in row 2 of y"),
+        (long_table(), "shop", ValueError, "'shop' is not in y; its columns are 'id', 'y'"),
+        (long_table(), 2, ValueError, "out of range for y, which has 2 columns"),
+        (long_table(), 1.5, TypeError, "int or a column name"),
+        (VALUES, "id", ValueError, "it has no column names"),
+        (long_table()[["id"]], "id", ValueError, "no column besides"),
+        (long_table().replace("b", None), "id", ValueError, "no id in row 1"),
+        ([VALUES, VALUES], 0, ValueError, "sequence_column=0 is a column of ids"),
+        (same_dates(), 0, ValueError, "sequence_column=0 is a column of ids"),
+        (same_dates(), None, ValueError, "index of y has 2020-02-29 twice"),
+        (without_an_id(), None, ValueError, "index of y has no id in row 2"),
+        ({"a": VALUES}, None, TypeError, r"list\(y\.values\(\)\).*pd\.concat\(y\)"),
+        ([VALUES, VALUES[:, :1]], None, ValueError, "series 1 of y has 1 columns"),
+        (
+            [pd.DataFrame(VALUES, columns=["a", "b"]), pd.DataFrame(VALUES, columns=["b", "a"])],
+            None,
+            ValueError,
+            "series 1 of y has the columns 'b', 'a'",
+        ),
+        ([VALUES, VALUES * np.inf], None, ValueError, "series 1 of y.*infinity"),
+        (pd.DataFrame(VALUES, columns=["a", "a"]), None, ValueError, "column 'a' twice"),
+        (
+            pd.DataFrame(VALUES, MONTHS[np.r_[:5, 7:26]], ["a", "b"]),
+            None,
+            ValueError,
+            "The index of y has a gap",
+        ),
+    ],
+)
+def test_panels_that_raise(y, column, error, told):
+    with pytest.raises(error, match=told):
+        read_panel(y, column)
+
+
+def test_exog_of_panels():
+    parts = dated_parts()
+    del parts["c"]
+    panel, values = read_panel(list(parts.values()))
+    exog = [pd.DataFrame({"e": 1.0, "f": 2.0}, index=part.index) for part in parts.values()]
+    assert [len(rows) for rows in read_exog(panel, exog)] == [24, 12]
+    with pytest.raises(ValueError, match="does not match series 0 of y"):
+        read_exog(panel, exog[::-1])
+    with pytest.raises(ValueError, match="1 tables, but there are 2 series"):
+        read_exog(panel, exog[:1])
+    # ids in another order, and later rows
+    panel, values = read_panel(pd.concat(parts))
+    later = {k: pd.DataFrame({"e": 1.0 * i}, following(parts[k])) for i, k in enumerate("ab")}
+    found = read_exog(panel, pd.concat(later), following=True)
+    assert [rows[0, 0] for rows in found] == [1.0, 0.0]
+    with pytest.raises(ValueError, match="no rows of series 'a'; it has rows of 'b'"):
+        read_exog(panel, pd.concat({"b": later["b"]}), following=True)
+    # one table for all columns
+    panel, values = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    holidays = pd.Series(np.arange(N), MONTHS[:N])
+    first, second = read_exog(panel, holidays)
+    assert first is second
+    with pytest.raises(ValueError, match=re.escape("does not match column 'a' of y")):
+        read_exog(panel, holidays.set_axis(MONTHS[1 : N + 1]))
+    assert len(values) == 2
+
+
+def test_later_rows_of_panels():
+    parts = dated_parts()
+    later = {k: part.set_axis(following(part, len(part))) for k, part in parts.items()}
+    both = pd.concat(parts)
+    for before, after, column in (
+        (list(parts.values()), list(later.values()), None),
+        (both, pd.concat({k: later[k] for k in "cab"}), None),
+        (
+            both.reset_index(0, name="y"),
+            pd.concat({k: later[k] for k in "acb"}).reset_index(0, name="y"),
+            "level_0",
+        ),
+    ):
+        panel, _ = read_panel(before, column)
+        longer, values, _, _ = panel.follow(after, sequence_column=column)
+        for i, part in enumerate(later.values()):
+            np.testing.assert_array_equal(values[i][:, 0], part)
+            assert longer.calendars[i].following(3).equals(following(part, 3))
+        with pytest.raises(ValueError, match=r"begins at 2020-01-31.* 24 rows are known"):
+            panel.follow(before, sequence_column=column)
+    # without new rows, and a new one
+    panel, _ = read_panel(both)
+    longer, values, _, _ = panel.follow(pd.concat({"a": later["a"]}))
+    assert [len(rows) for rows in values] == [0, 12, 0]
+    assert longer.calendars[0] == panel.calendars[0]
+    with pytest.raises(
+        ValueError, match="series 'z', which is not among the series of fit: 'b', 'a', 'c'"
+    ):
+        panel.follow(pd.concat({"z": later["a"]}))
+    with pytest.raises(ValueError, match=r"2 series \(a list\), but fit had 3 \(a MultiIndex\)"):
+        panel.follow([later["a"], later["b"]])
+    columns, _ = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    assert columns.follow(VALUES[:5]).panel.calendars[1].n_rows == N + 5
+
+
+class Compared(str):
+    """Text that counts how often it was compared."""
+
+    __hash__ = str.__hash__
+    times = 0
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_many_series_are_looked_up_and_not_searched_for():
+    n = 200
+    ids = [Compared(f"s{i}") for i in range(n)]
+    rows = np.empty((3 * n, 2), dtype=object)
+    rows[:, 0], rows[:, 1] = np.repeat(np.array(ids, dtype=object), 3), np.arange(3.0 * n)
+    panel, _ = read_panel(rows, 0)
+    frame = pd.DataFrame(np.zeros((3, n)), columns=pd.Index(ids, dtype=object))
+    for call in (lambda: panel.follow(rows, sequence_column=0), lambda: read_panel(frame)):
+        Compared.times = 0
+        call()
+        assert Compared.times < 20 * n

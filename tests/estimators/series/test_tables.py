@@ -1,0 +1,61 @@
+"""Tables of any library: their numbers, missing values, names that can be saved, errors."""
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from reservoir.estimators.series.tables import plain_name, read_values  # noqa: E402
+
+MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [1, 2, None, 4],
+        np.array([1, 2, np.nan, 4]),
+        np.array([1, 2, None, 4], dtype=object),
+        pd.Series([1, 2, np.nan, 4], dtype="float32"),
+        pd.Series([1, 2, pd.NA, 4], dtype="Int64"),
+        pd.Series([1, 2, None, 4], dtype=object),
+        pd.DataFrame({"a": [1, 2, np.nan, 4]}),
+    ],
+)
+def test_missing_values_are_nan(table):
+    found = read_values("y", table)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [[1], [2], [np.nan], [4]])
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "told"),
+    [
+        (np.array([1, 2, np.inf]), ValueError, "infinity.*first in row 2"),
+        (pd.DataFrame({"a": [1.0, 2], "b": [1, -np.inf]}), ValueError, r"column 1 \('b'\).*row 1"),
+        (pd.Series(MONTHS), TypeError, "datetimes"),
+        (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index\('when'\)"),
+        (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
+        (pd.Series(["1", "x"]), TypeError, r"y contains text \('1' in row 0\)"),
+        (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), TypeError, "column 'b' of y contains text"),
+        (["1", "2"], TypeError, "text"),
+        (np.array([1j, 2]), TypeError, "complex"),
+        (pd.Series([1j, 2]), TypeError, "complex"),
+        (np.ma.array([1, 2], mask=[0, 1]), TypeError, r"masked.*filled\(np\.nan\)"),
+        (np.zeros((0,)), ValueError, "no rows"),
+        (pd.DataFrame(index=MONTHS), ValueError, "no columns"),
+        (np.zeros((2, 2, 2)), ValueError, r"array|shape \(2, 2, 2\)"),
+        (3.0, ValueError, "must be a series.*float"),
+        ("text", ValueError, "must be a series.*str"),
+        ([[1, 2], [3]], ValueError, "rows of different lengths"),
+    ],
+)
+def test_values_that_raise(table, error, told):
+    with pytest.raises(error, match=told):
+        read_values("y", table)
+
+
+def test_names_that_can_be_saved():
+    assert plain_name(("a", np.int64(3))) == ("a", 3)
+    assert plain_name(None) is None
+    assert plain_name(pd.Timestamp("2024-01-01")) == "2024-01-01 00:00:00"

@@ -1,0 +1,308 @@
+"""Common mistakes of users: text, sparse data, single values; the same messages everywhere."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import reservoir.readouts
+from reservoir import (
+    ESNClassifier,
+    ESNForecaster,
+    ESNRegressor,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    LiquidStateMachine,
+    NVARRegressor,
+    ReservoirFeatures,
+    ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
+    dynamics,
+    fill_gaps,
+    force_train,
+    metrics,
+    scaling,
+    stability,
+)
+from reservoir.building import build_reservoir
+from reservoir.model_selection import make_forecast_pairs, stack_sequences
+from reservoir.plotting import spectrum
+
+pytestmark = pytest.mark.one_engine
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2))
+LABELS = np.arange(60) % 2
+WALKS, KINDS = list(rng.normal(size=(8, 20, 2))), np.arange(8) % 2
+LIQUID = {"n_units": 30}
+STEPS = {  # what each takes in fit
+    ESNRegressor: (X, X[:, 0]),
+    ESNClassifier: (X, LABELS),
+    ReservoirTransformer: (X, None),
+    RNNRegressor: (X, X[:, 0]),
+    RNNClassifier: (X, LABELS),
+    NVARRegressor: (X, X[:, 0]),
+    ESNSequenceClassifier: (WALKS, KINDS),
+    ESNSequenceRegressor: (WALKS, KINDS / 2),
+    ReservoirFeatures: (WALKS, None),
+    LiquidStateMachine: (WALKS, None),
+}
+CLASSIFIERS = (ESNClassifier, RNNClassifier, ESNSequenceClassifier)
+
+
+def small(cls, **params):
+    sizes = {RNNRegressor: {"max_iter": 1}, RNNClassifier: {"max_iter": 1}}.get(cls, {})
+    n_units = {} if cls is NVARRegressor else {"n_units": 30 if cls is LiquidStateMachine else 5}
+    return cls(**n_units, **sizes, **params)
+
+
+# --- a single value where rows are expected ----------------------------------------------------
+
+
+def calls_with(value, cls):
+    """Yield the calls that hand a value to an estimator in the place of rows."""
+    given, target = STEPS[cls]
+    fitted = small(cls).fit(given, target)
+    yield lambda: small(cls).fit(value, target)
+    methods = [m for m in ("predict", "predict_proba", "transform", "states") if hasattr(cls, m)]
+    yield from (lambda m=m: getattr(fitted, m)(value) for m in methods)
+    if hasattr(cls, "stream"):
+        yield lambda: fitted.stream().predict(value)
+    if target is None:
+        return
+    yield lambda: small(cls).fit(given, value)
+    yield lambda: fitted.score(value, target)
+    yield lambda: fitted.score(given, value)
+    if hasattr(cls, "partial_fit"):
+        yield lambda: fitted.partial_fit(value, target)
+        yield lambda: fitted.partial_fit(given, value)
+
+
+@pytest.mark.parametrize("cls", STEPS)
+@pytest.mark.parametrize("value", [3.0, np.float64(3), "text", True])
+def test_a_single_value_raises_in_estimators(cls, value):
+    for call in calls_with(value, cls):
+        with pytest.raises(ValueError, match=rf"[Xy] is {re.escape(repr(value))}, but rows are"):
+            call()
+
+
+@pytest.mark.parametrize("value", [3.0, np.float64(3), True])
+def test_a_single_value_raises_in_functions(value):
+    network = build_reservoir(5, 2, random_state=0)
+    series = ESNForecaster(search="series")
+    errors = [getattr(metrics, name) for name in metrics.__all__]
+    errors = [each for each in errors if "y_true" in inspect.signature(each).parameters]
+    for error in errors:
+        parameters = inspect.signature(error).parameters.values()
+        n_arrays = sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters)
+        needed = {each.name for each in parameters if each.default is each.empty}
+        more = {"y_train": X[:, 0]} if "y_train" in needed else {}
+        more |= {"quantile": 0.5} if "quantile" in needed else {}
+        with pytest.raises(ValueError, match="rows are expected"):
+            error(*[value] * n_arrays, **more)
+        if "y_train" in needed:
+            with pytest.raises(ValueError, match=r"y_train is .* rows are expected"):
+                error(X[:, 0], X[:, 0], y_train=value)
+    for call in (
+        lambda: dynamics.run(network, value),
+        lambda: dynamics.run_many(network, value),
+        lambda: stability.lyapunov_exponents(network, value),
+        lambda: stability.certify_cycle(network, value),
+        lambda: metrics.memory_capacity(build_reservoir(5, 1, random_state=0), X=value),
+        lambda: stack_sequences(value),
+    ):
+        with pytest.raises(ValueError, match="rows are expected"):
+            call()
+    for call in (
+        lambda: make_forecast_pairs(value),
+        lambda: series.fit(value),
+        lambda: series.fit(X[:, 0], exog=value),
+    ):
+        with pytest.raises((ValueError, TypeError), match=r"\(n_samples"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["LMS", "RecursiveLeastSquares", "SlidingWindow"])
+def test_a_single_value_raises_in_readouts(name):
+    sizes = {"n_rows": 20} if name == "SlidingWindow" else {}
+    readout = getattr(reservoir.readouts, name)(**sizes)
+    for call in (
+        lambda: readout.fit(3.0, X[:, 0]),
+        lambda: readout.fit(X, 3.0),
+        lambda: readout.partial_fit(X, 3.0),
+        lambda: readout.fit(X, X[:, 0]).predict(3.0),
+    ):
+        with pytest.raises(ValueError, match=r"[Xy] is 3\.0, but rows are expected"):
+            call()
+
+
+# --- text, sparse arrays, one-hot labels --------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", STEPS)
+def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
+    table = X.astype(object)
+    table[:, 1] = ["a", "b"] * 30
+    said = set()
+    for given in (table, table.astype(str), table.tolist()):
+        with pytest.raises(
+            ValueError, match=r"column 1, 'a' for inst.*sequence_column=1"
+        ) as caught:
+            small(cls).fit(given, None if STEPS[cls][1] is None else LABELS)
+        said.add(str(caught.value))
+    assert said == {
+        "X contains text in column 1, 'a' for instance, and networks need numbers. If it "
+        "identifies sequences, give sequence_column=1. If it names categories, make a column for "
+        "each, `X = pd.get_dummies(pd.DataFrame(X), columns=[1], dtype=float).to_numpy(float)`, or "
+        "use an encoder in a pipeline: `OneHotEncoder(sparse_output=False)`, within PerStep if X "
+        "contains several sequences."
+    }
+    texts = X.astype(str)  # of numbers, which NumPy reads
+    assert small(cls).fit(texts, None if STEPS[cls][1] is None else LABELS).n_features_in_ == 2
+
+
+@pytest.mark.parametrize("cls", STEPS)
+def test_sparse_x_raises_and_names_the_encoders_setting(cls):
+    for given in (sp.csr_array(X), [sp.csr_array(X)] * 8):
+        with pytest.raises(
+            TypeError, match=r"Sparse data .* for (X|Sequence 0 of X).*`X = .*toarr"
+        ):
+            small(cls).fit(given, None if STEPS[cls][1] is None else KINDS)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+def test_one_hot_labels_raise_with_code_that_decodes_them(cls):
+    given, labels = STEPS[cls]
+    columns = np.eye(2)[labels]
+    with pytest.raises(ValueError, match=r"y should be a 1d array.*`y = y\.argmax\(1\)`"):
+        small(cls).fit(given, columns)
+    with pytest.raises(ValueError, match=r"1d array, got an array of shape \(\d+, 2\) instead\.$"):
+        small(cls).fit(given, 0.5 * columns)
+
+
+def test_padding_is_not_held():
+    padded = np.stack(WALKS)
+    padded[2, 15:] = np.nan
+    for cls in (ESNSequenceClassifier, LiquidStateMachine, ReservoirFeatures):
+        with pytest.raises(
+            ValueError, match=r"up to the end of the series: this is padding"
+        ) as err:
+            small(cls).fit(padded, KINDS)
+        assert "hold" not in str(err.value)
+    padded[2, 19] = 1.0  # a gap
+    with pytest.raises(ValueError, match="missing_values"):
+        small(ESNSequenceClassifier).fit(padded, KINDS)
+    with pytest.raises(ValueError, match="Fill it first, for instance by interpolation") as err:
+        small(LiquidStateMachine).fit(padded, KINDS)
+    assert "missing_values" not in str(err.value)
+
+
+def test_padding_is_cut_off_series_that_are_missing_as_a_whole():
+    for padded in (slice(15, None), slice(0, 15)):
+        names = {"np": np, "X": [walk.copy() for walk in WALKS]}
+        names["X"][2][padded] = names["X"][5][:] = np.nan
+        with pytest.raises(ValueError, match="this is padding") as err:
+            small(ReservoirFeatures).fit(names["X"])
+        exec(re.search("`(.+)`", str(err.value))[1], names)
+        assert [len(rows) for rows in names["X"]].count(0) == 1
+        with pytest.raises(ValueError, match=r"Sequence 5 of X has shape.*Omit empty sequences"):
+            small(ReservoirFeatures).fit(names["X"])
+
+
+def test_rows_at_the_ends_of_a_series_may_be_cut_off():
+    lagged = X.copy()
+    lagged[:3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"at the start or the end of a series.*may be removed"):
+        small(ESNRegressor).fit(lagged, X[:, 0])
+
+
+@pytest.mark.parametrize("cls", [ESNRegressor, ESNSequenceRegressor, RNNRegressor])
+@pytest.mark.parametrize("as_category", [False, True])
+def test_text_as_targets_of_a_regressor_raises(cls, as_category):
+    labels = np.array(["low", "high"] * (len(STEPS[cls][0]) // 2))
+    if as_category:
+        labels = pytest.importorskip("pandas").Series(labels, dtype="category")
+    with pytest.raises(ValueError, match=r"y contains text, 'low' for instance.*classifiers.*NaN"):
+        small(cls).fit(STEPS[cls][0], labels)
+
+
+def test_text_and_sparse_arrays_raise_in_measures():
+    esn = small(ESNRegressor).fit(X, X[:, 0])
+    text = np.array(["a"] * 40)
+    for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
+        with pytest.raises(ValueError, match=r"y_\w+ contains text, 'a' for instance"):
+            measure(text)
+        with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
+            measure(sp.csr_array(X))
+    for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
+        with pytest.raises(ValueError, match=r"X contains text.*'a' for instance"):
+            stability.lyapunov_exponents(esn, rows)
+    with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
+        stability.lyapunov_exponents(esn, sp.csr_array(X))
+
+
+def test_sparse_series_raise():
+    series = sp.csr_array(X[:, :1])
+    calls = {
+        "y": lambda y: ESNForecaster(search="series").fit(y),
+        "exog": lambda exog: ESNForecaster(search="series").fit(X[:, 0], exog=exog),
+        "y ": lambda y: force_train(small(ESNRegressor, feedback=True), y),
+        "y  ": lambda y: fill_gaps(y, small(ESNRegressor)),
+        "series": make_forecast_pairs,
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
+            call(series)
+    with pytest.raises(ValueError, match="y contains text, 'a' for instance, not numbers"):
+        fill_gaps(["a"] * 50, small(ESNRegressor))
+
+
+# --- networks and their weights -----------------------------------------------------------------
+
+
+def test_gated_networks_raise_for_lack_of_a_reservoir():
+    gated = RNNRegressor(4, cell="gru", max_iter=1).fit(X, X[:, 0])
+    for measure in (
+        lambda model: stability.lyapunov_exponents(model, X),
+        lambda model: metrics.memory_capacity(model),
+        stability.echo_state_conditions,
+        metrics.kernel_rank,
+    ):
+        with pytest.raises(TypeError, match=r"RNNRegressor\(cell='gru'\) has no reservoir") as said:
+            measure(gated)
+        assert "call fit" not in str(said.value)
+        with pytest.raises(TypeError, match=r"RNNRegressor .* call fit first"):
+            measure(RNNRegressor(cell="gru"))
+
+
+def test_metrics_take_fitted_estimators():
+    model = ESNRegressor(5, random_state=0).fit(X, X[:, 0])
+    assert metrics.kernel_rank(model, random_state=0) == metrics.kernel_rank(
+        model.reservoir_, random_state=0
+    )
+    assert metrics.generalization_rank(model) > 0
+    one = ESNRegressor(5, random_state=0).fit(X[:, :1], X[:, 0])
+    sizes = {"max_lag": 3, "n_train": 50, "n_test": 50, "washout": 5, "random_state": 0}
+    assert metrics.memory_capacity(one, **sizes) == metrics.memory_capacity(one.reservoir_, **sizes)
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_every_sparse_format_is_a_w(form, kind):
+    plain = build_reservoir(8, 1, in_degree=2, random_state=0)
+    W = getattr(sp, f"{form}_{kind}")(plain.W.toarray())
+    W_in = getattr(sp, f"{form}_{kind}")(plain.W_in)
+    given = dynamics.Reservoir(W, W_in, plain.bias)
+    assert np.array_equal(dynamics.run(given, X[:, :1]), dynamics.run(plain, X[:, :1]))
+    built = build_reservoir(8, 1, topology=W, spectral_radius=None, random_state=0)
+    assert np.array_equal(built.W.toarray(), plain.W.toarray())
+    for topology in (W, lambda n_units, random_state: W):
+        model = ESNRegressor(8, topology=topology, random_state=0).fit(X, X[:, 0])
+        assert scaling.spectral_radius(model.reservoir_.W) == pytest.approx(0.9)
+    assert stability.echo_state_conditions(W) == stability.echo_state_conditions(plain.W)
+    assert scaling.spectral_radius(W) == scaling.spectral_radius(plain.W)
+    spectrum_of = pytest.importorskip("matplotlib.pyplot") and spectrum
+    assert spectrum_of(W) is not None
