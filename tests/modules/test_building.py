@@ -243,7 +243,7 @@ def test_a_nilpotent_topology_with_a_radius_names_the_remedy(topology):
         ({"input_weights": "unifrom"}, r"input_weights='unifrom' is not known\. Did you"),
         ({"bias": "stabel"}, r"bias='stabel' is not known\. Did you mean 'stable'"),
         ({"bias": "stable"}, 'bias="stable" needs drive_bounds'),
-        ({"drive_bounds": (-1, 1)}, 'drive_bounds is only for bias="stable"'),
+        ({"drive_bounds": (-1, 1)}, 'drive_bounds is only used with bias="stable"'),
         ({"dtype": "flaot32"}, r"dtype='flaot32' is not known\. Did you mean 'float32'"),
         ({"dtype": "float16"}, r"dtype='float16' is not known\..*Known: 'float32', 'float64'"),
         ({"dtype": int}, r"dtype='int64' is not known"),

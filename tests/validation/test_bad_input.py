@@ -62,7 +62,7 @@ PARAMETERS = [
     ({"solver": None}, ValueError, "solver=None is not known"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
     ({"washout": 2.5}, TypeError, "washout must be an integer"),
-    ({"washout": "mesured"}, ValueError, 'Give an integer, "auto" or "measured"'),
+    ({"washout": "mesured"}, ValueError, 'Use an integer, "auto" or "measured"'),
     ({"washout": "measured", "spectral_radius": 2.0}, ValueError, 'washout="measured"'),
     ({"washout": 80}, ValueError, "washout=80 leaves nothing to fit: X has n_samples=80"),
     ({"initial_state": "first"}, ValueError, "initial_state='first' is not known"),

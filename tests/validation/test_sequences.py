@@ -323,7 +323,7 @@ class TestRefusals:
 
     def test_too_short_for_the_washout(self, data):
         message = (
-            "washout=97 must be smaller than every training sequence; sequence 0 has "
+            "washout=97 must be shorter than every training sequence, but sequence 0 has "
             'n_samples=80. Lower it or use washout="auto".'
         )
         with pytest.raises(ValueError, match=re.escape(message)):

@@ -459,7 +459,7 @@ def test_labels_that_do_not_fit_the_sequences_are_refused():
     wrong = by_row.copy()
     wrong[3] = 2
     with pytest.raises(
-        ValueError, match=r"constant within a sequence; in the sequence with id .*'s00'"
+        ValueError, match=r"constant within a sequence; but in the sequence with id .*'s00'"
     ):
         clf.fit(frame, wrong)
     with pytest.raises(ValueError, match=r"X contains 12 sequence\(s\), y has shape \(5,\).*rows"):
