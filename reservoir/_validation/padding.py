@@ -25,7 +25,7 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     table : array of shape (n_steps, n_channels)
         The series as an array with NaN.
     each : str, default="X"
-        The Python expression for the iterable of all series.
+        The Python expression that iterates over all series.
     """
     there = np.asarray(~np.isnan(table).all(axis=1))
     if not there.any() or (there[0] and there[-1]):

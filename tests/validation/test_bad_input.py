@@ -37,7 +37,7 @@ PARAMETERS = [
     ({"spectral_radius": "0.9"}, TypeError, "spectral_radius must be a number"),
     ({"topology": "delay_line"}, ValueError, "spectral_radius=None"),
     ({"topology": "ringg"}, ValueError, "topology='ringg' is not known. Did you mean 'ring'"),
-    ({"topology": np.eye(7)}, ValueError, "W of shape (7, 7); n_units=100"),
+    ({"topology": np.eye(7)}, ValueError, "W of shape (7, 7), but n_units=100"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
     ({"activation": np.sin}, TypeError, "reservoir.activations.Activation "),
     ({"weights": "gaussian"}, ValueError, "weights='gaussian' is not known"),
@@ -225,7 +225,7 @@ def test_misspelt_parameters(cls):
 
 DATA = [
     ("one-dimensional", X[:, 0], y, ValueError, "Expected 2D array, got 1D array"),
-    ("lengths", X, y[:-1], ValueError, "X has n_samples=80, y has shape (79,)"),
+    ("lengths", X, y[:-1], ValueError, "X has n_samples=80, but y has shape (79,)"),
     ("three-dimensional y", X, y[:, None, None], ValueError, "Found array with dim 3"),
     ("strings", np.array([["a", "b", "c"]] * 80, dtype=object), y, ValueError, "'a'"),
     ("sparse", sp.csr_array(X), y, TypeError, "Sparse data"),
@@ -343,7 +343,9 @@ def test_remedies_for_missing_values():
     labels = np.where(np.isnan(gap), np.nan, gap > 0)
     with pytest.raises(ValueError, match=f"NaN.*Use {skip}"):
         small(RNNClassifier).fit(X, labels)
-    with pytest.raises(ValueError, match=r"NaN.*ESNClassifier has no missing_targets") as err:
+    with pytest.raises(
+        ValueError, match=r"NaN.*ESNClassifier has no parameter missing_targets"
+    ) as err:
         small(ESNClassifier).fit(X, labels)
     assert "sample_weight 0" in str(err.value)
     assert skip not in str(err.value)
