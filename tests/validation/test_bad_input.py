@@ -347,7 +347,7 @@ def test_remedies_for_missing_values():
         ValueError, match=r"NaN.*ESNClassifier has no parameter missing_targets"
     ) as err:
         small(ESNClassifier).fit(X, labels)
-    assert "sample_weight 0" in str(err.value)
+    assert "sample_weight=0" in str(err.value)
     assert skip not in str(err.value)
     weights = np.where(np.isnan(gap), 0.0, 1.0)  # what the message says works
     for cls in (ESNClassifier, RNNClassifier):

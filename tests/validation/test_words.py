@@ -239,7 +239,7 @@ def test_text_and_sparse_arrays_are_refused_by_measures():
         with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
             measure(sp.csr_array(X))
     for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
-        with pytest.raises(ValueError, match=r"X contains text, for instance 'a'"):
+        with pytest.raises(ValueError, match=r"X contains text.*for instance 'a'"):
             stability.lyapunov_exponents(esn, rows)
     with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
