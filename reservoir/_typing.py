@@ -1,7 +1,7 @@
-"""Array aliases, and the glossary of symbols in the package.
+"""Type aliases for arrays, and the glossary of symbols in the package.
 
-Public parameters are words; functions on arrays use the symbols of the literature. Rows are time
-steps.
+The names of public parameters are words; functions on arrays use the symbols of the literature.
+Rows are time steps.
 
 ======================  ======  ===========================  =======================================
 word                    symbol  shape                        meaning
@@ -18,7 +18,7 @@ readout                 C, c    (n_outputs, n_units) and     y[t] = C x[t] + c
                                 (n_outputs,)
 ======================  ======  ===========================  =======================================
 
-The state update, everywhere in the package::
+The state update is the same everywhere in the package::
 
     x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + b + W_fb y[t-1])
 """

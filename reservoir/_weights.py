@@ -1,4 +1,4 @@
-"""Random weights and random connections, for topologies and input weights."""
+"""Draw random weights and random connections, for topologies and input weights."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def draw(
     Parameters
     ----------
     law : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
-        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; or anything with a method
-        ``rvs(size=..., random_state=...)``.
+        The distribution of the weights: N(0, 1), U(-1, 1), or -1 and +1 with equal probability; or
+        any object with a method ``rvs(size=..., random_state=...)``.
     size : int or tuple of int
         Shape of the result.
     generator : numpy.random.Generator
@@ -45,9 +45,10 @@ def draw(
     Raises
     ------
     TypeError
-        If the law is neither a name nor has a method ``rvs``.
+        If the law is not a string and has no method ``rvs``.
     ValueError
-        If the name is not known, or if a distribution gives NaN, infinity or the wrong shape.
+        If the name is not known, or if the draws from a distribution contain NaN or infinity, or
+        have the wrong shape.
 
     Examples
     --------
@@ -63,7 +64,7 @@ def draw(
             f"distribution such as {code('scipy.stats.uniform(-1, 2)')}; got {law!r} of type "
             f"{type(law).__name__}."
         )
-    # a user's distribution: check its draws
+    # check the draws from a user's distribution
     values = np.asarray(law.rvs(size=size, random_state=generator), dtype=np.float64)
     shape = size if isinstance(size, tuple) else (size,)
     if values.shape != shape:
@@ -81,10 +82,11 @@ def draw(
 
 
 def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
-    """Return the number of connections per row, given as a number or a density.
+    """Return the number of connections per row, given that number or a density.
 
-    An integer is the number, capped at `n_columns`; another real number in (0, 1] is a density:
-    ``max(1, round(degree * n_columns))``. So 1 is one connection, and 1.0 is all of them.
+    An integer is the number itself, capped at `n_columns`. Another real number, in (0, 1], is a
+    density, which means ``max(1, round(degree * n_columns))`` connections. So 1 means one
+    connection, and 1.0 means all of them.
 
     Examples
     --------
@@ -98,11 +100,11 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
         )
     if isinstance(degree, numbers.Integral):
         return min(check_count(name, degree), n_columns)
-    # a density; above 1 a number of connections was probably meant
+    # a density; if it exceeds 1, the number of connections was probably meant
     density = float(degree)
     if 1.0 < density < np.inf:
         raise ValueError(
-            f"{name}={degree} as a real number is a density and must be in (0, 1]. Give an "
+            f"{name}={degree} as a real number is a density and must be in (0, 1]. Use an "
             f"integer, {name}={round(density)}, for that many connections per row."
         )
     check_number(name, density, low=0.0, high=1.0, low_open=True)
@@ -114,12 +116,12 @@ def distinct_columns(
 ) -> Array:
     """Return `degree` different columns for each row, drawn uniformly at random and sorted.
 
-    Memory is proportional to ``n_rows * degree`` for sparse rows.
+    If rows are sparse, the memory needed is proportional to ``n_rows * degree``.
 
     Returns
     -------
     ndarray of shape (n_rows, degree), int32
-        Every set of columns is equally likely.
+        The columns of each row; every set of columns is equally likely.
     """
     if degree >= n_columns:
         return np.tile(np.arange(n_columns, dtype=np.int32), (n_rows, 1))
@@ -135,22 +137,24 @@ def fill_distinct(
     """Replace duplicates within rows by new draws until each row's entries are distinct.
 
     The first distinct values of a sequence of independent draws are a uniform sample without
-    replacement, so redrawing duplicates, and not whole rows, gives every set of columns the same
-    probability. A few rounds suffice if a row has at most an eighth of the columns.
+    replacement, so if duplicates are redrawn, and not whole rows, all sets of columns have the same
+    probability. A few rounds are sufficient if `degree` is at most an eighth of `n_columns`.
 
     Parameters
     ----------
     columns : array of shape (n_rows, degree), int
-        First draws, from 0 to ``n_columns - 1``.
+        Columns drawn so far, from 0 to ``n_columns - 1``, with duplicates.
     fixed : array of shape (n_rows, degree), bool
-        Entries to keep; they must be distinct within each row.
+        Mask of the entries to keep; these must be distinct within each row.
     n_columns : int
+        Number of columns to draw from.
     generator : numpy.random.Generator
+        The source of randomness; its state advances.
 
     Returns
     -------
     ndarray of shape (n_rows, degree), int32
-        Sorted within rows.
+        Distinct columns, sorted within rows.
     """
     # sorting makes duplicates neighbours; the last bit is 1 for entries that may be redrawn
     codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry comes before its duplicate

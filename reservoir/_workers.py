@@ -1,4 +1,4 @@
-"""Run jobs on joblib's workers, with any backend; limit linear algebra to one thread."""
+"""Run jobs in joblib's workers, with any backend, and limit linear algebra to one thread."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ def run_jobs(
     *,
     in_threads: bool = False,
 ) -> Iterator[Any]:
-    """Return an iterator over the results of a function for each job, in the order of the jobs.
+    """Return an iterator over the results of calling a function for each job, in order.
 
-    With a single worker, or a single job, each job runs in this thread when its result is
+    If there is only one worker or one job, jobs run in this thread, each when its result is
     requested. Workers use the current configuration of scikit-learn.
 
     Parameters
     ----------
     function : callable
-        It and its arguments are pickled if workers are processes, so it must be importable.
+        The function to call. It must be importable, because the function and its arguments are
+        pickled if workers are processes.
     jobs : iterable of tuples
-        Arguments of the function. Workers may receive read-only arrays.
+        The arguments of each call. Workers may receive read-only arrays.
     n_jobs : int or None
-        As in joblib.
+        Number of workers, as in joblib.
     in_threads : bool, default=False
-        Whether the function writes to memory that others read, which excludes processes.
+        Whether the workers must be threads, because the function writes to shared memory.
     """
     jobs = list(jobs)
     if len(jobs) < 2 or n_workers(n_jobs) < 2:
@@ -52,11 +53,11 @@ def run_jobs(
     return iter(parallel(delayed(function)(*job) for job in jobs))
 
 
-_FEW_UNITS = 500  # up to this number a second thread does not speed up products of matrices
+_FEW_UNITS = 500  # up to this number of units a second thread does not speed up matrix products
 
 
 class _Limit:
-    """The limit set by `one_blas_thread`, and the number of its current users."""
+    """The limit set by `one_blas_thread`, and the number of contexts that currently need it."""
 
     lock = threading.Lock()
     n_holders = 0
@@ -73,8 +74,9 @@ def _thread_pools() -> ThreadpoolController:
 def one_blas_thread() -> Iterator[None]:
     """Run linear algebra on one thread, because the number of threads changes rounding.
 
-    The limit is global to the process. The first user sets it, and the last one removes it: if each
-    user restored the limit it had found, overlapping threads could leave it set.
+    The limit applies to the whole process. The first of overlapping contexts sets it, and the last
+    one removes it: if each context restored the limit that it had found, contexts in several
+    threads could leave it set.
     """
     with _Limit.lock:
         if _Limit.n_holders == 0:
@@ -90,9 +92,9 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def threads_for(n_units: int) -> contextlib.AbstractContextManager[None]:
-    """Return a context with one thread for linear algebra if `n_units` is small, else a null one.
+    """Return `one_blas_thread` if `n_units` is small, else a context that does nothing.
 
-    Threads that wait for one another in many small products cost more time than they save, and a
-    hundred times as much if other work runs on the same cores.
+    In many small products, threads wait for one another, which costs more time than they save, and
+    a hundred times as much if other work runs on the same cores.
     """
     return one_blas_thread() if n_units <= _FEW_UNITS else contextlib.nullcontext()

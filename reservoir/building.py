@@ -1,4 +1,4 @@
-"""Build a frozen `Reservoir` from topology, scaling, input weights, bias and feedback weights."""
+"""Build an immutable `Reservoir` from topology, scaling, input weights, bias and feedback."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def build_reservoir(
     dtype: Any = "float64",
     random_state: RandomState = None,
 ) -> Reservoir:
-    """Build a reservoir.
+    """Build a reservoir with random weights.
 
-    W at spectral radius 1 is cached for named topologies with integer seeds (`clear_cache`):
-    another radius, scaling or leak rate costs almost nothing.
+    If the topology is a name and the seed is an integer, W is cached at spectral radius 1, so that
+    another reservoir that differs only in radius, scaling or leak rate costs almost nothing
+    (`clear_cache` empties the cache).
 
-    One generator per matrix is spawned from `random_state`, so that a change of `input_scaling`,
-    for instance, does not change W.
+    A separate generator is spawned from `random_state` for each matrix, so that a change of
+    `input_scaling`, for instance, does not change W.
 
     Parameters
     ----------
@@ -55,56 +56,65 @@ def build_reservoir(
     n_features : int
         Number of inputs.
     topology : str, callable or array, default="random_sparse"
-        A name in `reservoir.topologies.TOPOLOGIES`; ``f(n_units, random_state=...)``; or W
-        itself, dense or sparse, of shape (n_units, n_units).
+        A name in `reservoir.topologies.TOPOLOGIES`; a function ``f(n_units, random_state=...)``
+        that returns W; or W itself, dense or sparse, of shape (n_units, n_units).
     in_degree : int or float in (0, 1], default=10
-        Connections per row, or their density; 10 keeps the cost of a step linear in N. Ignored by
-        topologies that have no such parameter.
+        Number of connections per row (int), or their density (float). A constant number keeps the
+        cost of a step linear in N. Ignored by topologies that have no such parameter.
     weights : str or frozen scipy.stats distribution, default="normal"
-        Law of the recurrent weights; ignored by topologies that have no such parameter.
+        Distribution of the recurrent weights; ignored by topologies that have no such parameter.
     input_weights : str, frozen scipy.stats distribution, callable or array, default="uniform"
-        Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, used unchanged.
+        Distribution of W_in; a function ``f(n_units, n_features, random_state=...)`` that returns
+        W_in before scaling; or W_in itself, which is used unchanged.
     spectral_radius : float or None, default=0.9
-        The spectral radius to which W is scaled, also if W is given as an array; None leaves W
-        unchanged. It is the radius of W, not of the leaky matrix.
+        The spectral radius to which W is scaled, even if W is given as an array; if None, W is not
+        scaled. It is the radius of W itself, not of the matrix with leak.
     leak_rate : float in (0, 1], tuple of a few, or array of shape (n_units,), per step, default=1.0
-        A tuple of more than one rate and fewer than n_units has one rate for each group of
-        neighbouring units. The sizes of groups differ by at most one; all units may be connected.
+        A tuple of more than one and fewer than n_units rates contains one rate for each group of
+        neighbouring units. The sizes of groups differ by at most one, and units of different groups
+        may be connected.
     activation : str or Activation, default="tanh"
+        Activation function of the units.
     input_scaling : float or array of shape (n_features,), default=1.0
-        Factor of each column of W_in.
+        Factor by which each column of W_in is multiplied.
     bias : str, frozen scipy.stats distribution or array of shape (n_units,), default="uniform"
-        Law of the bias, or the bias itself, used unchanged. "stable": a bias for which the
+        Distribution of the bias, or the bias itself, which is used unchanged. With "stable" the
         reservoir is certified to have the echo state property for every drive within
-        `drive_bounds`: a uniform bias if it can be certified, else the result of
-        `reservoir.stability.stable_bias`. A warning is given if this costs memory; it names weights
-        that need no such bias, such as ``topology="orthogonal"`` with ``spectral_radius=0.99``.
+        `drive_bounds`: the bias is uniform if that can be certified, else the result of
+        `reservoir.stability.stable_bias`. If the latter reduces the memory of the reservoir, a
+        warning suggests weights that need no such bias, such as ``topology="orthogonal"`` with
+        ``spectral_radius=0.99``.
     bias_scaling : float, default=0.1
+        Factor by which a random bias is multiplied.
     drive_bounds : (drive_min, drive_max) or callable, optional
-        Bounds of p = W_in u [+ W_fb y], numbers or arrays of shape (n_units,), for
-        ``bias="stable"``; or a function of the reservoir that returns them, such as
-        ``lambda res: drive_range(res, -1, 1)`` for inputs within 1.
+        Bounds on the drive p = W_in u [+ W_fb y], for ``bias="stable"``: two numbers or arrays of
+        shape (n_units,), or a function of the reservoir that returns them, such as
+        ``lambda res: drive_range(res, -1, 1)`` for inputs in [-1, 1].
     step_range : (shortest, longest), optional
-        Range of the lengths of steps, for ``bias="stable"``: the certificate then holds for steps
-        of any lengths in it, as in ``dynamics.run(..., dt=)``; see `reservoir.stability.certify`.
-        By default it holds for steps of length 1.
+        Range of step lengths, for ``bias="stable"``: the certificate is valid for steps of any
+        length in this range, as in ``dynamics.run(..., dt=)``; see `reservoir.stability.certify`.
+        By default it is valid for steps of length 1.
     n_outputs : int, default=0
         Number of outputs that are fed back; with 0 there are no feedback weights.
     feedback_scaling : float or array of shape (n_outputs,), default=1.0
+        Factor by which each column of the feedback weights is multiplied.
     dtype : {"float64", "float32"}, default="float64"
+        Precision of the weights and states.
     random_state : int, Generator, RandomState or None, default=None
+        Seed.
 
     Returns
     -------
     Reservoir
+        The reservoir, which is immutable.
 
     Raises
     ------
     ValueError
         If a name is not known (the message lists close matches), a value is out of range, or a
-        shape does not match; if W has radius 0 and a positive one is requested; if
-        ``bias="stable"`` is given without drive_bounds, or with an activation that is not bounded,
-        or drive_bounds or step_range with another bias.
+        shape does not match; if W has spectral radius 0 and a positive radius is requested; if
+        ``bias="stable"`` is set without `drive_bounds` or with an unbounded activation; or if
+        `drive_bounds` or `step_range` is set with another bias.
 
     Examples
     --------
@@ -139,7 +149,7 @@ def build_reservoir(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recipe(Drawing):
-    """Description of a reservoir, apart from its sizes and its seed.
+    """Parameters of a reservoir other than its sizes and its seed.
 
     The fields are the parameters of `build_reservoir` of the same names; `build` checks them.
     """
@@ -149,9 +159,9 @@ class Recipe(Drawing):
 
     @classmethod
     def from_attributes(cls, owner: Any, **others: Any) -> Recipe:
-        """Return a recipe with fields from `others` and from attributes of `owner`.
+        """Return a recipe whose fields are from `others`, or else from the attributes of `owner`.
 
-        Fields with a default are not taken from `owner`.
+        Fields that have a default value are not read from `owner`.
         """
         required = [field.name for field in fields(cls) if field.default is MISSING]
         names = [name for name in required if name not in others]
@@ -166,7 +176,7 @@ class Recipe(Drawing):
         *,
         repeatable: bool,
     ) -> Reservoir:
-        """Return a reservoir of these sizes, certified if its bias is "stable".
+        """Return a reservoir of the given sizes, certified if its bias is "stable".
 
         Parameters as in `draw`.
         """
@@ -188,18 +198,19 @@ class Recipe(Drawing):
     ) -> Reservoir:
         """Return a reservoir with groups of units that differ in leak rate and in their inputs.
 
-        There is a group for each leak rate, if there is more than one and fewer than units, and for
-        each item of `kinds`, the columns of the inputs that it receives; with both, for each pair,
-        ordered by kind. The sizes of groups differ by at most one. Groups are not connected: W is
-        block-diagonal, and each block is scaled to the spectral radius separately. W or input
-        weights given as arrays are used whole.
+        Each item of `kinds` is an array with the columns of the inputs that a group receives. There
+        is a group for each pair of such an item and a leak rate, ordered by item. (If there is one
+        leak rate per unit, groups differ only in their inputs.) The sizes of groups differ by at
+        most one. Groups are not connected: W is block-diagonal, and each block is scaled to the
+        spectral radius separately. If W or the input weights are given as arrays, they are not
+        split into groups.
         """
         n_units = check_count("n_units", n_units)
         rates = np.atleast_1d(check_numbers("leak_rate", self.leak_rate))
         if rates.ndim != 1 or not 1 <= len(rates) <= n_units:
             raise ValueError(
-                f"leak_rate has shape {rates.shape}, but n_units={n_units}: give a number, one per "
-                "unit, or a few, one for each group of units."
+                f"leak_rate has shape {rates.shape}, but n_units={n_units}. Use a single number, "
+                "one number per unit, or a few numbers, one for each group of units."
             )
         kinds = [np.arange(n_features)] if kinds is None else list(kinds)
         n_rates = len(rates) if len(rates) < n_units else 1
@@ -229,12 +240,14 @@ class Recipe(Drawing):
         generator: np.random.Generator,
         repeatable: bool,
     ) -> Reservoir:
-        """Build one reservoir per group and join them; given arrays are split between groups."""
+        """Build one reservoir per group and join them; arrays are split between the groups."""
         n_units = groups[-1].end
         for name in ("input_weights", "bias"):
             rows = len(_rows_of(getattr(self, name)))
             if rows not in (0, n_units):
-                raise ValueError(f"{name} has {rows} rows, not one per unit: n_units={n_units}.")
+                raise ValueError(
+                    f"{name} has {rows} rows, but needs one per unit: n_units={n_units}."
+                )
         blocks = []
         for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
             changed = {
@@ -252,7 +265,7 @@ class Recipe(Drawing):
 
 
 class Group(NamedTuple):
-    """Units of a reservoir from `begin` to `end`: the inputs they receive, their leak rates."""
+    """Units `begin` to `end` - 1 of a reservoir, the columns of their inputs, their leak rates."""
 
     begin: int
     end: int
@@ -261,7 +274,7 @@ class Group(NamedTuple):
 
 
 def _with_own_inputs(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir:
-    """Return a reservoir in which each group receives only its inputs."""
+    """Return a reservoir in which each group receives only its own inputs."""
     if all(len(group.columns) == reservoir.n_features for group in groups):
         return reservoir
     received = np.zeros((reservoir.n_units, reservoir.n_features), bool)
@@ -272,31 +285,31 @@ def _with_own_inputs(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir
 
 
 def _rows_of(given: Any) -> Any:
-    """Return weights given as an array or as rows; an empty array for laws and functions."""
+    """Return weights that are given as an array or as rows; an empty array for other weights."""
     known = sp.issparse(given) or isinstance(given, (np.ndarray, list, tuple))
     return (given if sp.issparse(given) else np.asarray(given)) if known else np.empty(0)
 
 
 def _bias_law(recipe: Recipe) -> tuple[Any, bool]:
-    """Return the law that the bias is drawn from, and whether it is to be certified."""
+    """Return the distribution of the bias, and whether the reservoir must be certified."""
     law = recipe.bias
     if isinstance(law, str) and law == "stable":
         return "uniform", True
     for name in ("drive_bounds", "step_range"):
         if getattr(recipe, name) is not None:
-            raise ValueError(f'{name} is only for bias="stable"; omit it, or use this bias.')
+            raise ValueError(f'{name} is only used with bias="stable". Omit it, or set this bias.')
     if isinstance(law, str):
         check_choice("bias", law, ("uniform", "normal", "bernoulli", "stable"))
     return law, False
 
 
 def _stabilised(reservoir: Reservoir, recipe: Recipe, generator: np.random.Generator) -> Reservoir:
-    """Return a certified reservoir, with the same bias or another."""
+    """Return a certified reservoir, whose bias is replaced if that is necessary."""
     bounds = recipe.drive_bounds
     if bounds is None:
         raise ValueError(
-            'bias="stable" needs drive_bounds, the range of the drive p = W_in u to certify it '
-            "for: a pair (drive_min, drive_max), or a function of the reservoir."
+            'bias="stable" needs drive_bounds, the range of the drive p = W_in u for which it '
+            "is certified: a pair (drive_min, drive_max), or a function of the reservoir."
         )
     low, high = bounds(reservoir) if callable(bounds) else bounds
     return certified_reservoir(reservoir, low, high, generator, recipe.step_range)

@@ -1,7 +1,7 @@
-"""Draw a reservoir: topology, scaling, input weights, bias, feedback, each with a separate seed.
+"""Draw the weights of a reservoir, with a separate random generator for each matrix.
 
 `reservoir.building` adds certificates; `reservoir.stability` compares reservoirs drawn here.
-Matrices at spectral radius 1 are cached.
+Recurrent weights at spectral radius 1 are cached.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reservoir.topologies import TOPOLOGIES
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drawing:
-    """Laws and scalings of the weights of a reservoir, apart from its sizes and its seed.
+    """Distributions and scalings of the weights of a reservoir, without its sizes and its seed.
 
     The fields are the parameters of `build_reservoir` of the same names; `draw` checks them.
     """
@@ -65,11 +65,11 @@ class Drawing:
         *,
         repeatable: bool,
     ) -> tuple[Reservoir, np.random.Generator]:
-        """Return a reservoir of these sizes, and the generator that drew its bias.
+        """Return a reservoir of the given sizes, and the generator from which its bias was drawn.
 
         Four generators are spawned from `generator`, which the caller may continue to use.
-        `n_outputs` is the number of outputs fed back. `repeatable` means that the generator is from
-        an integer seed, so that the same W may be needed again and is cached.
+        `n_outputs` is the number of outputs that are fed back. `repeatable` means that `generator`
+        was created from an integer seed, so that the same W may be needed again and is cached.
         """
         # all checks come before W is generated, which may take long
         n_units = check_count("n_units", n_units)
@@ -79,7 +79,7 @@ class Drawing:
         factors = check_scaling("input_scaling", self.input_scaling, n_features)
         bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
         leak = _leak_of_each(self.leak_rate, n_units)
-        # one generator per matrix, so that another input scaling, for instance, does not change W
+        # one generator per matrix, so that a change of the input scaling, say, does not change W
         of_W, of_input, of_bias, of_feedback = generator.spawn(4)
         with advising(f"Lower n_units={n_units}, or use a sparse topology and a low in_degree."):
             W = _scaled_weights(self, n_units, of_W, repeatable)
@@ -96,10 +96,10 @@ class Drawing:
 
 
 def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
-    """Return leak rates in the form of `Reservoir`; a short tuple is repeated within groups.
+    """Return leak rates as `Reservoir` needs them: the rates in a short tuple belong to groups.
 
-    Groups are neighbouring units, and their sizes differ by at most one. A single unit has the
-    first rate.
+    A group consists of neighbouring units; the sizes of groups differ by at most one. If there is
+    a single unit, it has the first rate.
     """
     if not isinstance(leak_rate, tuple) or len(leak_rate) < 2:
         return leak_rate
@@ -121,7 +121,7 @@ def _dtype_name(dtype: Any) -> str:
 def _scaled_weights(
     drawing: Drawing, n_units: int, generator: np.random.Generator, repeatable: bool
 ) -> Matrix:
-    """Return W; if repeatable, W at radius 1 is cached, so that another radius is one product."""
+    """Return W, scaled; if repeatable, W at radius 1 is cached, and only multiplied later."""
     if drawing.spectral_radius is None:
         return _recurrent_weights(drawing, n_units, generator)
     radius = check_number("spectral_radius", drawing.spectral_radius, low=0.0)
@@ -139,7 +139,7 @@ def _scaled_weights(
 
 
 def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
-    """Return W at radius 1; the error for a W of radius 0 names the requested radius."""
+    """Return W scaled to radius 1; the error for a W of radius 0 names the requested radius."""
     try:
         return scale_to_spectral_radius(W, 1.0)
     except SpectralRadiusError:
@@ -159,7 +159,7 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
 
 
 def _cache_key(drawing: Drawing, n_units: int, generator: np.random.Generator) -> Any:
-    """Return all that determines W at radius 1; None unless it is only names and numbers."""
+    """Return a tuple that determines W at radius 1; None if W depends on arrays or functions."""
     topology, weights, in_degree = drawing.topology, drawing.weights, drawing.in_degree
     plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
     if not plain:
@@ -171,7 +171,7 @@ def _cache_key(drawing: Drawing, n_units: int, generator: np.random.Generator) -
 
 
 class _MatrixCache:
-    """Cache of the matrices used last, by key, with a bound on their memory."""
+    """Cache of the most recently used matrices, by key, with a bound on their memory."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -210,11 +210,12 @@ _unit_radius = _MatrixCache(2**27)  # each W at spectral radius 1
 
 
 def clear_cache() -> None:
-    """Clear the cache of matrices of `build_reservoir`.
+    """Clear the cache of recurrent weights of `build_reservoir`.
 
-    Recurrent weights of named topologies with integer seeds are cached at spectral radius 1: the
-    last used ones, up to 128 MiB in total, none above 64 MiB. A search over radius, scalings, leak
-    rate or penalty generates each W, and computes its radius, once.
+    The recurrent weights of named topologies with integer seeds are cached at spectral radius 1.
+    The most recently used matrices are kept, up to 128 MiB in total; a matrix larger than 64 MiB is
+    not cached. So a search over radius, scalings, leak rate or penalty generates each W, and
+    computes its radius, only once.
 
     Examples
     --------
@@ -226,7 +227,7 @@ def clear_cache() -> None:
 
 
 def _recurrent_weights(drawing: Drawing, n_units: int, generator: np.random.Generator) -> Matrix:
-    """Return the unscaled W of a topology: a name, a callable or W itself."""
+    """Return the unscaled W of a topology, which is a name, a callable or W itself."""
     topology = drawing.topology
     if isinstance(topology, str):
         topology = TOPOLOGIES[check_choice("topology", topology, TOPOLOGIES)]
@@ -248,8 +249,8 @@ def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
         )
     if W.shape != (n_units, n_units):
         raise ValueError(
-            f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "
-            "Set n_units to the size of W."
+            f"{name} gives W of shape {W.shape}, but n_units={n_units} needs "
+            f"({n_units}, {n_units}). Set n_units to the size of W."
         )
     if sp.issparse(W):
         W = sp.csr_array(W)  # in some formats `data` is not an array of the entries

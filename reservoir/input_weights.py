@@ -1,7 +1,7 @@
 """Input weights, biases and feedback weights.
 
 Weights are drawn from a `law`: a name in `INPUT_WEIGHTS`, a frozen scipy.stats distribution, or a
-callable ``f(n_units, n_features, random_state=...)``. An array instead of a law is used as it is.
+callable ``f(n_units, n_features, random_state=...)``. If `law` is an array, it is used unchanged.
 
 Examples
 --------
@@ -58,26 +58,27 @@ def input_weights(
     random_state: RandomState = None,
     name: str = "input_weights",
 ) -> Any:
-    """Weights from the input features to the units.
+    """Draw the weights from the input features to the units.
 
     Parameters
     ----------
     n_units, n_features : int
-        Shape of the result.
+        Number of units and number of features, the shape of the result.
     law : str, frozen scipy.stats distribution, callable or array_like, default="uniform"
-        "uniform": U(-1, 1), "normal": N(0, 1), "bernoulli": -1 or +1 with equal probability,
-        "irrational_signs": see `irrational_signs`; a distribution; a callable
-        ``f(n_units, n_features, random_state=...)`` that returns the unscaled weights; or an
-        array of shape (n_units, n_features) that is returned unchanged: `scaling` and
-        `connections` are ignored.
+        The distribution of the weights. "uniform" is U(-1, 1), "normal" is N(0, 1), "bernoulli" is
+        -1 or +1 with equal probability, and "irrational_signs" is described in `irrational_signs`.
+        A callable ``f(n_units, n_features, random_state=...)`` returns the unscaled weights. An
+        array of shape (n_units, n_features) is returned unchanged; `scaling` and `connections` are
+        then ignored.
     scaling : float or array_like of shape (n_features,), default=1.0
-        Factor of each feature's column, not negative. One float is used for all features, which
-        is right for standardised inputs.
+        Non-negative factor by which each feature's column is multiplied. A single float is used for
+        all features, which is appropriate for standardised inputs.
     connections : int, float in (0, 1] or None, default=None
-        Exact number of features that each unit receives: an integer, capped at `n_features`, or
-        a real number as a density, ``max(1, round(connections * n_features))``. None means all.
+        Exact number of features that each unit receives: an integer, capped at `n_features`, or a
+        real number, the density, which means ``max(1, round(connections * n_features))``. None
+        means all features.
     sparse : bool, default=False
-        Whether to return a csr_array, which saves time when most weights are zero.
+        Whether to return a csr_array, which saves time if most weights are zero.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
     name : str, default="input_weights"
@@ -90,8 +91,8 @@ def input_weights(
     Raises
     ------
     TypeError, ValueError
-        If the law is of no known kind; if an array or a callable's result has the wrong shape or
-        contains NaN or infinity; if the scaling is negative, not finite or of the wrong length.
+        If the law is none of the above; if an array or the result of a callable has the wrong shape
+        or contains NaN or infinity; if the scaling is negative, not finite or of the wrong length.
 
     Examples
     --------
@@ -127,18 +128,20 @@ def input_weights(
 def bias(
     n_units: int, *, law: Any = "uniform", scaling: float = 0.1, random_state: RandomState = None
 ) -> Array:
-    """Bias of every unit.
+    """Draw the bias of every unit.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     law : str, frozen scipy.stats distribution, callable or array_like, default="uniform"
-        As in `input_weights`; a callable is ``f(n_units, 1, random_state=...)``; an array has
-        shape (n_units,) and is returned as it is.
+        As in `input_weights`, except that a callable is called as
+        ``f(n_units, 1, random_state=...)``, and an array, which is returned unchanged, has shape
+        (n_units,).
     scaling : float, default=0.1
-        Factor. Small, so that tanh units stay near their linear range, but not zero: without a
-        bias an odd activation can only produce odd functions of the input.
+        Factor by which the bias is multiplied. The default is small, so that tanh units stay near
+        their linear range, but not zero, because without a bias a reservoir with an odd activation
+        can only produce odd functions of the input.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
 
@@ -170,12 +173,12 @@ def feedback_weights(
     connections: float | None = None,
     random_state: RandomState = None,
 ) -> Array:
-    """Weights from the outputs back to the units.
+    """Draw the weights from the outputs back to the units.
 
     Parameters
     ----------
     n_units, n_outputs : int
-        Shape of the result.
+        Number of units and number of outputs, the shape of the result.
     law, scaling, connections, random_state
         As in `input_weights`, with outputs instead of features.
 
@@ -203,16 +206,16 @@ def feedback_weights(
 def irrational_signs(
     n_units: int, n_features: int, *, number: str = "pi", random_state: RandomState = None
 ) -> Array:
-    """Weights -1 and +1, by the decimal digits of an irrational number.
+    """Return weights -1 and +1 that follow the decimal digits of an irrational number.
 
-    A digit from 0 to 4 gives -1, a digit from 5 to 9 gives +1 [1]_. The digits after the decimal
-    point are used in order, column by column; for one input the weights are those of [1]_.
-    Together with the topology `ring` the reservoir is fully deterministic.
+    The weight is -1 for a digit from 0 to 4 and +1 for a digit from 5 to 9 [1]_. The digits after
+    the decimal point are used in order, column by column; for one input the weights are the same as
+    in [1]_. With these weights and the topology `ring`, the matrices W and W_in are deterministic.
 
     Parameters
     ----------
     n_units, n_features : int
-        Shape of the result.
+        Number of units and number of features, the shape of the result.
     number : {"pi", "e"}, default="pi"
         The number whose digits are used.
     random_state : ignored
@@ -221,7 +224,7 @@ def irrational_signs(
     Returns
     -------
     ndarray of shape (n_units, n_features), float64
-        -1 and +1.
+        The weights -1 and +1.
 
     References
     ----------
@@ -242,7 +245,7 @@ def irrational_signs(
 
 
 def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
-    """Decimal digits of pi or e after the decimal point.
+    """Return the decimal digits of pi or e after the decimal point.
 
     Parameters
     ----------
@@ -285,7 +288,7 @@ def _pi(n_digits: int) -> decimal.Decimal:
 def _square_root(number: int) -> decimal.Decimal:
     """Return a square root in the precision of the current decimal context.
 
-    Newton's iteration for 1 / sqrt(number), because ``Decimal.sqrt`` takes quadratic time.
+    This is Newton's iteration for 1 / sqrt(number); ``Decimal.sqrt`` would take quadratic time.
     """
     wanted = decimal.getcontext().prec
     inverse, correct = decimal.Decimal(number**-0.5), 15
@@ -320,7 +323,7 @@ def _exponential_term(k: int) -> tuple[int, int, int]:
 
 
 def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> Any:
-    """Return P, Q, T of the terms low to high - 1 of a series, by binary splitting.
+    """Return P, Q and T of the terms `low` to ``high - 1`` of a series, by binary splitting.
 
     P and Q are the products of all p and q of the terms, and T / Q is the sum of the terms.
     """
@@ -337,7 +340,7 @@ def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> 
 
 
 def _law(name: str) -> Callable[..., Array]:
-    """Return a function that draws weights by a named law, in the form of `INPUT_WEIGHTS`."""
+    """Return a function that draws weights from a named law, for `INPUT_WEIGHTS`."""
 
     def function(n_units: int, n_features: int, *, random_state: RandomState = None) -> Array:
         return draw(name, (n_units, n_features), as_generator(random_state))
@@ -358,7 +361,7 @@ def _drawn(
     law: Any, n_units: int, n_features: int, generator: np.random.Generator, name: str
 ) -> Array:
     """Return unscaled weights, (n_units, n_features), from a law that is not an array."""
-    # names and callables are functions, whose result is checked; `draw` checks distributions
+    # the results of names and callables are checked below; `draw` checks distributions
     shape = (n_units, n_features)
     if isinstance(law, str):
         function = INPUT_WEIGHTS[check_choice(name, law, INPUT_WEIGHTS)]
@@ -376,7 +379,7 @@ def _drawn(
 
 
 def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    """Return a user's weights as a dense float64 array; raise for other shapes, NaN, infinity."""
+    """Return a user's weights as a float64 array; raise for a wrong shape, NaN or infinity."""
     array = check_numbers(name, values.toarray() if sp.issparse(values) else values, kinds="biuf")
     if array.shape != shape:
         raise ValueError(

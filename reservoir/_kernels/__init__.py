@@ -252,7 +252,7 @@ def advance_lanes(
     leaks : pair of arrays of shape (8 n_units,)
         From ``repeat_leaks(..., lanes=8)``.
     """
-    # two vectors that are the old and the new state in turn; the inputs are stored after the state
+    # two vectors that alternate as old and new state; the inputs are stored after the state
     n_units = state.shape[0]
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
@@ -274,10 +274,12 @@ def lane_sums(
     Parameters
     ----------
     n_units, n_thresholds : int
+        Number of units, and of thresholds per unit.
     dtype : dtype
         The dtype of the states.
     moments, ends, last : bool
-        Whether to compute means and squared deviations, largest and smallest states, last states.
+        Whether to compute means and squared deviations; the largest and smallest states; the last
+        states.
     """
     size = n_units * LANES
     mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
@@ -306,7 +308,9 @@ def begin_lanes(sums: LaneSums, work: LaneWork, states: Array) -> None:
     Parameters
     ----------
     sums : LaneSums
+        From `lane_sums`; reset.
     work : LaneWork
+        From `lane_work`; receives the states.
     states : array of shape (n_sequences, n_units)
         States before the first step, of up to eight sequences; unused lanes begin with zeros.
     """
@@ -339,7 +343,8 @@ def pool_lanes(
     done : array of shape (8,), float64
         Number of steps of each sequence that have been pooled; updated.
     lengths : array of shape (8,), int64
-        Number of these steps in each sequence; may be negative, or larger than their number.
+        Number of steps of each sequence within this call; may be negative, or larger than the
+        number of steps.
     work : LaneWork
         From `lane_work`, prepared by `begin_lanes`. To continue from the last call, that call must
         have had an even number of steps.

@@ -14,7 +14,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.activations.table import ACTIVATIONS, LEAKY_SLOPE
 
-#: Numbers of activations in loops, by name.
+#: Number that identifies each activation in kernels, by its name.
 CODES = {name: f.kernel for name, f in ACTIVATIONS.items() if f.kernel is not None}
 
 
@@ -28,17 +28,17 @@ MADE_OF = sources()
 
 
 class FilesChanged(RuntimeError):
-    """The files of the package have changed on disk since they were imported."""
+    """Error raised if the files of the package have changed on disk since they were imported."""
 
 
 @functools.cache
 def compiled(module: str) -> ModuleType:
-    """Import one of the modules of kernels, and numba with it.
+    """Import a module of kernels, and numba with it.
 
     Parameters
     ----------
     module : str
-        Name within this package.
+        Name of the module within this package.
 
     Raises
     ------

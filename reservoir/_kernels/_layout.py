@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 class LaneSums(NamedTuple):
-    """Sums for pooling eight sequences, eight lanes for each unit; empty if not needed.
+    """Sums for pooling eight sequences, with eight lanes per unit; sums not needed are empty.
 
     Attributes
     ----------
@@ -90,9 +90,11 @@ class LaneWork(NamedTuple):
     block : array
         The states of some steps, `stride` numbers for each.
     stride : int
+        Distance in `block` from one step to the next.
     sums : array of shape (32,)
-        Four vectors.
+        Room for four vectors.
     shares : array of shape (5, 8), float64
+        Weights with which the steps of each lane are merged.
     """
 
     x: Array

@@ -103,7 +103,7 @@ def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
     """
     for array, shape in pairs:
         if array is not None and array.shape != shape:
-            raise ValueError(f"an array has shape {array.shape}; it must be {shape}.")
+            raise ValueError(f"an array has shape {array.shape}, but must have shape {shape}.")
 
 
 def simple_forward(
@@ -189,7 +189,10 @@ def lstm_backward(
 
 
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
-    """Run the forward pass of a GRU into H, G and R. Gates: reset, update, candidate."""
+    """Run the forward pass of a GRU into H, G and R.
+
+    The order of the gates is reset, update, candidate.
+    """
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(R.shape)), (G, _wide(R.shape, 3)))
     _demand((W, (3 * n_units, n_units)), (bias_recurrent, (n_units,)))

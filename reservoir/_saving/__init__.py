@@ -6,19 +6,19 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T", bound=type)
 
-#: Name -> class. A file names the classes of its parts; no other class is ever created.
+#: Registered classes by name. `load` creates objects of these classes only.
 SAVED: dict[str, Any] = {}
 
 
 def saved(cls: _T) -> _T:
-    """Register a class with `reservoir.save` and `reservoir.load`: a decorator.
+    """Register a class with `reservoir.save` and `reservoir.load`; used as a decorator.
 
     Parameters
     ----------
     cls : type
-        The attributes of its objects, or what ``__getstate__`` returns, must be arrays, numbers,
-        text, containers of these, or objects of registered classes. Its module must be imported
-        before such objects are loaded.
+        The class. The attributes of its objects, or the result of ``__getstate__``, must be arrays,
+        numbers, strings, containers of these, or objects of registered classes. The module that
+        defines the class must be imported before its objects are loaded.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def saved(cls: _T) -> _T:
     ):
         raise ValueError(
             f"{cls.__name__} is the name of {other.__module__}.{other.__qualname__} in saved files:"
-            " choose another."
+            " choose another name."
         )
     SAVED[cls.__name__] = cls
     return cls

@@ -1,15 +1,15 @@
 """Fields of the classes that `reservoir.save` writes, and the kinds of values they may contain.
 
-`load` compares a file with this table before it creates an object, and `save` does so before it
-writes one. A class has the fields of all its base classes, and of the groups of parameters that it
-takes some from. A class that is not in this table (a user's) may have other fields as well;
-otherwise no other field is read from a file. A field with a default may be missing.
+`load` checks a file against this table before it creates an object, and `save` checks an object
+before it writes it. A class has the fields of all its base classes, and of the groups of parameters
+that it uses. A class that is not in this table, such as a user's class, may also have other fields;
+for other classes no further field is read from a file. A field with a default may be missing.
 
 ====================================  ============================================================
 ``name: kind``                        several names, with commas, have the same kind
 ``name?: kind``                       the field may be missing
-``name?other: kind``                  it is missing if and only if another one is
-``a.b: kind``                         an attribute of a field that is in this table itself
+``name?other: kind``                  it is missing if and only if the field `other` is
+``a.b: kind``                         the attribute `b` of field `a`, whose class is in the table
 ``bool, int, str, None, 'text'``      plain values; also ``natural``, ``natural(most)``, ``count``
                                       (1 or more), ``positive``, ``fraction`` (in (0, 1]),
                                       ``number`` (finite), ``float`` (infinite or NaN, too)
@@ -18,19 +18,19 @@ otherwise no other field is read from a file. A field with a default may be miss
                                       ``indices``, ``numeric`` (of any size), ``labels``
 ``float64(n, 2, any)``                the same with NaN and infinity
 ``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field;
-                                      ``scalar(dtype)``: a number of it
+                                      ``scalar(dtype)``: a number of that dtype
 ``csr(n, m)``                         a sparse array
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
 ``set[kind]``, ``dict[a, b]``
 ``Network``                           an object of that class, or of a derived class
-``Network(n_outputs=n)``              the same, with attributes that are equal to others, or arrays
+``Network(n_outputs=n)``              the same, with conditions on the values of its attributes
 ``same(a.b)``, ``equal(a.b)``         the same object as another field, or an equal value
-``weights(network)``                  a trained network's arrays by name; ``flat``: in one array
-``a | b``, ``a if c else b``          one or the other
+``weights(network)``                  a trained network's arrays by name; ``flat``: in a single one
+``a | b``, ``a if c else b``          either kind; one kind or the other, depending on `c`
 ====================================  ============================================================
 
-A size is a number, a field, an expression of fields, ``_`` (any), ``least(n)`` (n or more),
-``most(n)`` (n or fewer), or a name that means the same number wherever it is used within the
+A size is a number, a field, an expression of fields, ``_`` (any size), ``least(n)`` (n or more),
+``most(n)`` (n or fewer), or a name that stands for the same number wherever it occurs within the
 object; ``...`` is any shape.
 """
 
@@ -43,19 +43,19 @@ KINDS = {
     "column": "None | int | str",
     "seed": "None | whole | generator",
     "switch": "bool | int",
-    # columns of X without the column of ids
+    # number of columns of X, without the id column
     "n_of_reader": "equal(n_features_in_ - 1 + int(_reader.sequence_column == None))",
     "record": "None | Activity | Growth",
     "record_of_units": "None | Growth | Activity(low=int64(reservoir_.n_units),"
     " inputs=float | float64(reservoir_.n_features, any),"
     " received=float | float64(reservoir_.n_outputs, any))",
-    # of an echo state network: states of the units, then the outputs that are fed back; in earlier
-    # files of networks with times in the dtype of the units
+    # state of an echo state network: states of the units, then the outputs that are fed back; in
+    # earlier files of networks with a column of times it has the dtype of the units
     "state": "of(source.state_dtype, source.state_size + source.n_fed_back)"
     " | of(source.dtype, source.state_size + source.n_fed_back)",
 }
 
-#: Name of a class -> its fields.
+#: Fields of each class, by the name of the class.
 FIELDS = {
     # ------------------------------------------------------------ parameters of estimators
     "ReservoirParameters": """

@@ -1,9 +1,9 @@
 """Fields of the parts of estimators: sources, readouts, networks, proofs, models of series.
 
-Written in the language of `saved_fields`; the lines are part of its table.
+They are written in the notation of `saved_fields`, whose table includes them.
 """
 
-#: Name of a class -> its fields.
+#: Fields of each class, by the name of the class.
 PARTS = {
     # ------------------------------------------------------------ sources of features
     "Reservoir": """

@@ -20,9 +20,10 @@ def read_arrays(
     ndim: int = 2,
     remedy: str = "Exclude rows by sample_weight=0.",
 ) -> list[Array]:
-    """Return one array, a stack of arrays or a list of arrays as a list, each with `ndim` axes.
+    """Return `values`, one sequence or several, as a list of arrays with `ndim` axes each.
 
-    All must have at least one row, the same number of columns and finite values only.
+    `values` is one array, a stack of arrays or a list of arrays. Each sequence must have at least
+    one row and finite values only; all must have the same number of columns.
     """
     if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) == ndim:
         parts = [np.asarray(part, dtype=dtype) for part in values]
@@ -38,7 +39,7 @@ def read_arrays(
         )
     if len({part.shape[1:] for part in parts}) > 1 or 0 in parts[0].shape:
         raise ValueError(
-            f"all sequences of {name} must have the same number of columns, at least 1."
+            f"all sequences of {name} must have the same number of columns, and at least one."
         )
     if not all(np.isfinite(part).all() for part in parts):
         raise ValueError(f"{name} contains NaN or infinity. {remedy}")
@@ -46,7 +47,10 @@ def read_arrays(
 
 
 def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array]:
-    """Return targets in the dtype of the inputs: one row per input row, or one per sequence."""
+    """Return the targets in the dtype of the inputs, as one array per sequence.
+
+    The array has a row per row of the input; if `last`, it is the single target of the sequence.
+    """
     dtype = inputs[0].dtype
     if last:
         rows = np.asarray(Y, dtype=dtype)
@@ -61,18 +65,24 @@ def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array
     targets = read_arrays("Y", Y, dtype)
     if len(inputs) != len(targets):
         raise ValueError(
-            f"X has {len(inputs)} sequences and Y has {len(targets)}: they must agree."
+            f"X has {len(inputs)} sequences, but Y has {len(targets)}. Both need the same number."
         )
     for i, (rows, wanted) in enumerate(zip(inputs, targets, strict=True)):
         if len(rows) != len(wanted):
-            raise ValueError(f"sequence {i} has {len(rows)} rows in X and {len(wanted)} in Y.")
+            raise ValueError(
+                f"sequence {i} has {len(rows)} rows in X, but {len(wanted)} in Y. Both need the "
+                "same number."
+            )
     return targets
 
 
 def read_array_weights(
     sample_weight: Any, inputs: list[Array], *, last: bool
 ) -> list[Array] | None:
-    """Return one weight per target, at least 0; None if there are no weights."""
+    """Return an array of non-negative weights, one per target, for each sequence.
+
+    If `sample_weight` is None, return None.
+    """
     if sample_weight is None:
         return None
     if last:
@@ -88,7 +98,7 @@ def read_array_weights(
 
 
 def together(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """Yield all arrays in order, in groups: a group ends when it has some 65,000 rows or more."""
+    """Yield the arrays in order, in groups: a group ends once it has 65,536 rows or more."""
     group: list[Array] = []
     n_rows = 0
     for rows in arrays:
@@ -102,7 +112,7 @@ def together(arrays: Sequence[Array]) -> Iterator[list[Array]]:
 
 
 def joined(arrays: Sequence[Array]) -> Array:
-    """Return the rows of all arrays as one array; a single array is not copied."""
+    """Return the arrays concatenated along the first axis; a single array is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 

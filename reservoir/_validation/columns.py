@@ -1,4 +1,4 @@
-"""Columns of X that parameters refer to by number or name."""
+"""Look up the columns of X that parameters refer to by number or name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any
 
 
 def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
-    """Return the number of a column of X, given its number or its name.
+    """Return the position of a column of X, from 0, given its number or its name.
 
     Parameters
     ----------
     parameter : str
         The parameter that refers to the column, for messages.
     column : int or str
-        A negative number counts from the end.
+        Number or name of the column; a negative number counts from the last column.
     names : sequence of str, or None
-        The names of all columns, if they have names.
+        The names of all columns of X; None if it has no names.
     n_columns : int
+        Number of columns of X.
 
     Raises
     ------
@@ -30,13 +31,13 @@ def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> in
         known = [] if names is None else list(names)
         if not known:
             raise ValueError(
-                f"{parameter}={column!r} is a name, but X has no feature names. Give the column's "
-                "number, or a DataFrame."
+                f"{parameter}={column!r} is a name, but X has no feature names. Use the column's "
+                "number, or pass a DataFrame."
             )
         if column not in known:
             raise ValueError(
-                f"{parameter}={column!r} is not among the feature names {known}. Give one of "
-                "these, or the column's number."
+                f"{parameter}={column!r} is not among the feature names {known}. Use one of "
+                "these names, or the column's number."
             )
         return known.index(column)
     if isinstance(column, bool) or not isinstance(column, numbers.Integral):

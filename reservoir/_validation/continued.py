@@ -1,4 +1,4 @@
-"""Index of the rows that follow a table: dates, periods or numbers at the same frequency."""
+"""Extrapolate the index of a table at its frequency: dates, periods or numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _FEW = 40  # a frequency inferred from this many rows is reliable
 
 
 def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
-    """Return where a table ends; None if it has no index, or one of labels.
+    """Return the `Ending` of a table; None if the table has no index, or an index of labels.
 
-    A few rows take the frequency of `before`, the training rows, if they fit it: work days look
-    daily up to the first weekend. One or two rows whose index has no frequency always take it.
+    A table of a few rows is assigned the frequency of `before`, the ending of the training rows,
+    if its rows fit it, because business days look daily up to the first weekend. A table of one or
+    two rows whose index has no frequency is always assigned it.
     """
     index = index_of(table)
     if index is None or (kind := kind_of(index)) is None:
@@ -48,19 +49,21 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
 
 
 def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
-    """Return the pandas index of the rows that follow.
+    """Return the pandas index of the rows that follow an ending.
 
     Parameters
     ----------
     ending : Ending
+        The end of the rows that are continued.
     n_steps : int
+        Number of rows of the index.
     skip : int, default=0
-        Number of rows to skip before the first; -1 begins with the last row itself.
+        Number of rows to skip after the ending; with -1 the index begins with the last row itself.
 
     Raises
     ------
     ValueError
-        If the stamps have no frequency.
+        If no frequency is known for the stamps.
     """
     import pandas as pd
 
@@ -82,17 +85,18 @@ def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
 
 
 def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "range") -> Any:
-    """Return periods or numbers at equal steps as an index.
+    """Return an index of periods or numbers at equal steps.
 
     Parameters
     ----------
     kind : str
         The dtype of periods (such as "period[M]"), or "number".
     first, step : number
-        Ordinals, for periods.
+        The first entry and the step; ordinals if the entries are periods.
     n_rows : int
+        Number of entries.
     dtype : str, default="range"
-        The dtype of numbers; "range" returns a RangeIndex.
+        The dtype of an index of numbers; with "range" the index is a RangeIndex.
     """
     import pandas as pd
 
@@ -106,7 +110,10 @@ def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "ran
 
 
 def steps_between(before: Ending, after: Ending) -> int:
-    """Return how many steps one ending is ahead of another; 0 if they cannot be compared."""
+    """Return by how many steps `after` is later than `before`.
+
+    The result is 0 if it is not later, or if the two cannot be compared.
+    """
     if before.kind != after.kind or after.last <= before.last:
         return 0
     if before.kind.startswith("datetime"):
@@ -122,7 +129,7 @@ def _step(ending: Ending) -> Any:
 
 
 def _last_date(ending: Ending) -> Any:
-    """Return a DatetimeIndex of length 1."""
+    """Return the last date of an ending as a DatetimeIndex of length 1."""
     return one_date(int(ending.last) // NANOSECONDS[ending.unit], ending.unit, ending.zone)
 
 

@@ -1,6 +1,6 @@
-"""Rejection of dates among the values of a table.
+"""Reject dates and durations among the values of a table.
 
-NumPy would convert them to nanoseconds, or raise an error that does not mention them.
+NumPy would convert them to nanoseconds, or raise an error that does not mention dates.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duratio
 def check_no_dates(name: str, table: Any) -> None:
     """Raise if a table or a series contains dates or durations; the message names the column.
 
-    `name` is the name of the table in the message. Tables of pandas and polars and NumPy arrays
-    are checked, an index is not.
+    `name` is the name of the table in the message. pandas and polars tables and NumPy arrays are
+    checked; the index of a table is not.
     """
     one = getattr(table, "dtype", None) is not None
     what = _time_kind(table) if one else None
     if what is not None:
         raise TypeError(
-            f"{name} contains {what}s ({table.dtype}), which are not numbers. Give numbers: move "
-            "dates to the index of a DataFrame, convert durations to a unit of time."
+            f"{name} contains {what}s ({table.dtype}), which are not numbers. Move "
+            "dates to the index of a DataFrame, and convert durations to numbers in a unit of time."
         )
     for column, values in () if one else _columns(table):
         what = _time_kind(values)
@@ -50,17 +50,17 @@ def check_no_dates(name: str, table: Any) -> None:
 
 
 def date_advice(name: str, column: Any, values: Any) -> str:
-    """Return the advice for a column of dates, or of dates as text."""
+    """Return the advice for a column that contains dates or strings that represent dates."""
     moved = f"rows.set_index({column!r})"
     if getattr(values.dtype, "kind", "") == "O" and not str(values.dtype).startswith("period["):
-        # an index of Python's dates, or of categories, would be one of labels
+        # an index of Python dates or of categories would be read as labels
         moved = f"rows.set_index(pd.to_datetime(rows[{column!r}])).drop(columns=[{column!r}])"
     if hasattr(values, "to_physical"):  # polars
         moved = f"rows.drop({column!r})"
     return (
-        f"A date is not a number: remove the column, {code(replaced(name, moved))}, or give "
-        "numbers computed from it, such as the hour of the day, or for time_column the hours since "
-        "a date."
+        f"A date is not a number: remove the column, {code(replaced(name, moved))}, or replace it "
+        "by numbers computed from it, such as the hour of the day or, for time_column, the hours "
+        "since a fixed date."
     )
 
 
@@ -72,11 +72,14 @@ def _duration_advice(name: str, column: Any, values: Any) -> str:
     elif values.dtype.kind == "O":
         read = f"pd.to_timedelta(rows[{column!r}]).dt.total_seconds()"
         seconds = f"rows.assign(**{{{column!r}: {read}}})"
-    return f"Give durations as numbers in some unit, {code(replaced(name, seconds))} for instance."
+    return f"Convert durations to numbers in a unit of time, {code(replaced(name, seconds))}."
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield name and values of each column of a DataFrame; nothing if all are numeric."""
+    """Yield the name and the values of each column of a DataFrame.
+
+    Nothing is yielded for a pandas DataFrame whose columns are all numeric.
+    """
     if hasattr(table, "get_column"):  # polars
         yield from ((name, table.get_column(name)) for name in table.columns)
     elif hasattr(table, "iloc") and any(dtype.kind not in "biuf" for dtype in table.dtypes):
@@ -84,7 +87,7 @@ def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _time_kind(values: Any) -> str | None:
-    """Return "datetime" or "duration" if an array or a column contains such values, else None."""
+    """Return "datetime" or "duration" if an array or a column contains these, else None."""
     # by dtype; by the dtype of the categories if it is categorical
     dtype = values.dtype
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)

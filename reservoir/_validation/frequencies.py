@@ -1,8 +1,8 @@
-"""Frequency of dates: inferred, written as text, continued, with its seasons.
+"""Infer the frequency of dates, convert it to and from a string, and continue dates at it.
 
-A frequency is a pandas offset; here it is passed as text, so that it can be saved. A user-defined
-offset, which has no text, may be passed instead as long as nothing is saved. pandas is optional: a
-caller that passes an index has imported it already.
+A frequency is a pandas offset; here it is passed as a string, so that it can be saved. A
+user-defined offset, which has no string form, may be passed instead as long as nothing is saved.
+pandas is optional: a caller that passes an index has imported it already.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from reservoir._validation.wording import code
 
 _DAYS_OF_A_YEAR = 365.25
 _SECONDS_OF_A_DAY = 86400.0
-_FEWEST_ROWS_IN_AN_HOUR = 24  # minutes and hours are cycles if they have this many rows
+_FEWEST_ROWS_IN_AN_HOUR = 24  # a minute or an hour is a cycle if it has at least this many rows
 _MONTHS = re.compile(r"months=(\d+)")
 _LAST = re.compile(r"(\d*)LWOM-([A-Z]{3})")
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _TWO_WEEKS = np.timedelta64(14, "D")
-_FIRST_BLOCK = 64  # dates that give candidate frequencies, which are then compared with all dates
-_WINDOWS = (40, 20, 14)  # numbers of rows in which the frequency of irregular dates is inferred
+_FIRST_BLOCK = 64  # candidate frequencies come from this many dates; all dates are then checked
+_WINDOWS = (40, 20, 14)  # numbers of rows from which a frequency of irregular dates is inferred
 _WIDE = 1.5  # a step longer than this many median steps is a gap; months differ by less
 _CUSTOM = re.compile(r"(\d+)C\|([^|]*)\|(.*)")
-# aliases before pandas 2.2, and since
+# aliases before pandas 2.2: aliases since then
 _RENAMED = {
     **{"A": "YE", "Y": "YE", "AS": "YS", "BA": "BYE", "BAS": "BYS", "Q": "QE", "BQ": "BQE"},
     **{"M": "ME", "BM": "BME", "SM": "SME", "CBM": "CBME", "H": "h", "BH": "bh", "CBH": "cbh"},
     **{"T": "min", "S": "s", "L": "ms", "U": "us", "N": "ns"},
 }
-# rows in a year by the name of a frequency, for steps that differ in length
+# rows per year, by the name of the frequency, for frequencies whose steps differ in length
 _ROWS_OF_A_YEAR = {
     **dict.fromkeys(("Q", "QE", "QS", "BQ", "BQE", "BQS"), 4.0),
     **dict.fromkeys(("M", "ME", "MS", "BM", "BME", "BMS", "CBM", "CBME", "CBMS"), 12.0),
@@ -48,12 +48,13 @@ _SECONDS = {
 
 
 def frequency_text(index: Any) -> str | None:
-    """Return the frequency of a DatetimeIndex as text, None if it has none.
+    """Return the frequency of a DatetimeIndex as a string; None if it has no frequency.
 
-    The frequency of the index itself is trusted; otherwise one is inferred from three dates or
-    more, and every date must fit it. In addition to the frequencies that pandas infers it may be a
-    fixed day of the month, the last weekday of a month, half months, every second (third, ...)
-    work day, and, from two weeks of dates, custom work days such as Monday to Saturday.
+    The attribute `freq` of the index is used if it is set. Otherwise a frequency is inferred from
+    three or more dates, all of which must fit it. In addition to the frequencies that pandas
+    infers it may be a fixed day of the month, the last Friday (or another weekday) of the month,
+    half months, every second (third, ...) business day and, if the dates cover two weeks, custom
+    business days such as Monday to Saturday.
     """
     if index.freq is not None:
         text = text_of(index.freq)
@@ -69,9 +70,12 @@ def frequency_text(index: Any) -> str | None:
 
 
 def first_stray(index: Any, frequency: Any) -> int | None:
-    """Return the first row that does not follow from row 0 at a frequency; None if all do."""
-    # the first `fit` steps fit, `over` steps are too many; a misfit usually comes early, so blocks
-    # start small and grow
+    """Return the first row of dates that does not fit a frequency that starts at row 0.
+
+    The result is None if all rows fit it.
+    """
+    # the first `fit` steps are known to fit, and `over` steps are known to be too many; a misfit
+    # usually comes early, so blocks start small and grow
     fit, over, size = 0, len(index), _FIRST_BLOCK
     while fit < over - 1:
         size = min(size, over - 1)
@@ -88,10 +92,11 @@ def first_stray(index: Any, frequency: Any) -> int | None:
 
 
 def first_misfit(index: Any) -> tuple[int, str | None]:
-    """Return the first row that does not fit the frequency of the others, and that frequency.
+    """Return the first row that does not fit the frequency of the other rows, and that frequency.
 
-    The dates, three or more, have no frequency as a whole. It is inferred from the rows at the
-    beginning or the end, otherwise from the longest beginning that has one; None if none has.
+    `index` contains three or more dates that have no common frequency. The frequency is inferred
+    from some rows at the beginning or the end, otherwise from the longest initial part that has a
+    frequency. It is None if no part has one; the row is then where the step is unusual.
     """
     for size in _WINDOWS:
         for part in (index[:size], index[-size:]) if len(index) > size else ():
@@ -110,13 +115,13 @@ def first_misfit(index: Any) -> tuple[int, str | None]:
 
 
 def commonest(steps: Array) -> Any:
-    """Return the most frequent value, the smallest in case of a tie."""
+    """Return the most frequent value of an array; in case of a tie, the smallest of them."""
     values, counts = np.unique(steps, return_counts=True)
     return values[np.argmax(counts)]
 
 
 def text_of(offset: Any) -> str | None:
-    """Return an offset as text that `offset_of` reads; None if there is no such text."""
+    """Return the string from which `offset_of` makes an offset; None if it has no such string."""
     import pandas as pd
 
     if isinstance(offset, pd.offsets.CustomBusinessDay):
@@ -136,21 +141,21 @@ def text_of(offset: Any) -> str | None:
 
 
 def offset_of(text: Any) -> Any:
-    """Return the pandas offset of a text; an offset is returned as it is."""
+    """Return the pandas offset that a string stands for; an offset is returned as it is."""
     import pandas as pd
 
     if not isinstance(text, str):
         return text
     if found := _MONTHS.fullmatch(text):
         return pd.DateOffset(months=int(found[1]))
-    if found := _LAST.fullmatch(text):  # pandas before 2.1 does not read this text
+    if found := _LAST.fullmatch(text):  # pandas before 2.1 cannot parse this string
         weekday = _WEEKDAYS.index(found[2])
         return pd.offsets.LastWeekOfMonth(n=int(found[1] or 1), weekday=weekday)
     if found := _CUSTOM.fullmatch(text):
         holidays = found[3].split(",") if found[3] else []
         return pd.offsets.CustomBusinessDay(int(found[1]), weekmask=found[2], holidays=holidays)
-    names = [text, _renamed(text)]  # the text may be from another version of pandas
-    if _parts(text)[1] in _RENAMED:  # some versions read the old name, but with a warning
+    names = [text, _renamed(text)]  # the string may be from another version of pandas
+    if _parts(text)[1] in _RENAMED:  # some versions accept the old name, but with a warning
         names.reverse()
     try:
         return pd.tseries.frequencies.to_offset(names[0])
@@ -159,9 +164,10 @@ def offset_of(text: Any) -> Any:
 
 
 def one_date(number: int, unit: str, zone: str | None) -> Any:
-    """Return a DatetimeIndex of one date, given in units since 1970, in a time zone, if any.
+    """Return a DatetimeIndex of length 1 from the time since 1970 (UTC).
 
-    The unit is "s", "ms", "us" or "ns".
+    `number` is in `unit`, which is "s", "ms", "us" or "ns". `zone` is the time zone of the index;
+    if it is empty or None, the index is not timezone-aware.
     """
     import pandas as pd
 
@@ -170,16 +176,16 @@ def one_date(number: int, unit: str, zone: str | None) -> Any:
 
 
 def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
-    """Return the dates that follow the one in `last`, a DatetimeIndex of length 1.
+    """Return the `n_steps` dates that follow the date in `last`, a DatetimeIndex of length 1.
 
     Hours and shorter steps are fixed durations; days and longer steps follow local time, even where
-    clocks are set forward or back. A local time that does not exist is moved forward; of one that
-    occurs twice the first is used.
+    clocks are set forward or back. A local time that does not exist is moved forward; if a local
+    time occurs twice, its first occurrence is used.
 
     Raises
     ------
     OverflowError
-        If a date is outside the range of the unit.
+        If a date is outside the range of the index's datetime unit.
     """
     import pandas as pd
 
@@ -196,8 +202,8 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
             f"date that datetime64[{last.unit}] can represent. Use a coarser unit, {coarser}, or "
             "fewer steps."
         ) from error
-    # date_range omits a start that the offset does not contain (a Sunday, for work days), so the
-    # start is dropped by its value, not by its position
+    # date_range omits a start that is not on the offset (a Sunday, for business days), so the start
+    # is dropped by its value, not by its position
     dates = dates[dates > start[0]][:n_steps]
     if by_clock:
         first_of_two = np.ones(len(dates), dtype=bool)
@@ -207,9 +213,9 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
 
 
 def count_steps(first: Any, last: Any, frequency: Any) -> int:
-    """Return how many steps of a frequency lead from one date to another; 0 if none do.
+    """Return how many steps of a frequency lead from `first` to `last`.
 
-    Both are a DatetimeIndex of length 1.
+    Each is a DatetimeIndex of length 1. The result is 0 if no number of steps leads to `last`.
     """
     import pandas as pd
 
@@ -228,25 +234,26 @@ def count_steps(first: Any, last: Any, frequency: Any) -> int:
 
 
 def is_duration(offset: Any) -> bool:
-    """Whether all steps of an offset have the same duration: hours and shorter ones."""
+    """Whether all steps of an offset have the same duration: true for hours and shorter steps."""
     import pandas as pd
 
     return isinstance(offset, pd.offsets.Tick) and not isinstance(offset, pd.offsets.Day)
 
 
 def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
-    """Return the number of rows in each calendar cycle of a frequency, shortest first.
+    """Return the number of rows per calendar cycle for a frequency, shortest cycle first.
 
-    Years have no cycle; quarters and months have the year; weeks the year, 52.18 rows; work days
-    and days the week and the year; hours and parts of hours the day and the week, or the hour and
-    the day if the hour has 24 rows or more; seconds the minute and the hour.
+    Yearly rows have no cycle. The cycle of quarters, months and weeks (52.18 rows) is the year.
+    The cycles of days and business days are the week and the year. The cycles of hours and parts
+    of hours are the day and the week, or the hour and the day if an hour has 24 rows or more. The
+    cycles of seconds are the minute and the hour.
 
     Parameters
     ----------
     text : str
-        A frequency, as `frequency_text` returns it, or the frequency of periods.
+        The frequency of dates, as `frequency_text` returns it, or the frequency of periods.
     multiple : number, default=1
-        Steps of the frequency from one row to the next.
+        Number of steps of the frequency from one row to the next.
     """
     if found := _MONTHS.fullmatch(text):
         cycles: tuple[float, ...] = (12 / int(found[1]),)
@@ -261,7 +268,7 @@ def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
 
 
 def _cycles(name: str, multiple: float) -> tuple[float, ...]:
-    """Return the rows in each cycle if rows are `multiple` steps of a frequency apart."""
+    """Return the number of rows per cycle if rows are `multiple` steps of a frequency apart."""
     if name == "B":
         return 5 / multiple, 5 / 7 * _DAYS_OF_A_YEAR / multiple
     if name in _ROWS_OF_A_YEAR:
@@ -277,13 +284,13 @@ def _cycles(name: str, multiple: float) -> tuple[float, ...]:
 
 
 def _parts(text: str) -> tuple[int, str]:
-    """Return the multiple and the name of a frequency, without its anchor ("W-SUN": 1, "W")."""
+    """Return the multiple and the name of a frequency without its anchor: 1, "W" for "W-SUN"."""
     number, name = re.match(r"(\d*)([A-Za-z]*)", text).groups()  # type: ignore[union-attr]
     return int(number or 1), name
 
 
 def _renamed(text: str) -> str:
-    """Return a frequency under its name in other versions of pandas."""
+    """Return the alias that other versions of pandas use for the same frequency."""
     name = _parts(text)[1]
     earlier = {new: old for old, new in _RENAMED.items() if old != "Y"}
     other = _RENAMED.get(name, earlier.get(name, name))
@@ -291,7 +298,7 @@ def _renamed(text: str) -> str:
 
 
 def _inferred(index: Any) -> Any:
-    """Return what `pandas.infer_freq` infers from at least three dates: an offset, a name, None."""
+    """Return the result of `pandas.infer_freq` for three or more dates: offset, string or None."""
     import pandas as pd
 
     try:  # a later pandas will return offsets instead of names; the option avoids its warning
@@ -302,7 +309,7 @@ def _inferred(index: Any) -> Any:
 
 
 def _candidates(index: Any) -> Iterator[Any]:
-    """Yield candidates for the frequency of three dates or more."""
+    """Yield offsets that may be the frequency of three or more dates."""
     import pandas as pd
 
     inferred = _inferred(index)
@@ -338,5 +345,5 @@ def _with_frequency(dates: Any, offset: Any) -> Any:
     """Return dates with their frequency set, if pandas accepts it."""
     try:
         return type(dates)(dates, freq=offset)
-    except Exception:  # an hour that clocks skip: pandas 2 raises the exceptions of pytz
+    except Exception:  # an hour skipped by the clocks: pandas 2 raises exceptions of pytz
         return dates

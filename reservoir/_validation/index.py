@@ -1,4 +1,4 @@
-"""The pandas index of a table: its frequency, and the last time stamp of its rows.
+"""Read the pandas index of a table: its frequency, and the time stamp of its last row.
 
 The entries of an index are called stamps: dates, periods or numbers. pandas is optional: a caller
 that passes a table with an index has imported it already.
@@ -26,36 +26,38 @@ from reservoir._validation.scalars import caller_level
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
-_RECENT = 40  # number of last stamps kept between calls, to infer a frequency from
+_RECENT = 40  # number of stamps kept between calls, from which a frequency is inferred
 
 
 @saved
 @dataclass(frozen=True)
 class Ending:
-    """End of the training rows, by their index: numbers and text only, so that it can be saved.
+    """End of the training rows, read from their index.
+
+    It contains numbers and strings only, so that it can be saved.
 
     Attributes
     ----------
     kind : str
-        The kind of the stamps, as `kind_of` returns it; only equal kinds can be compared.
+        The kind of the stamps, as `kind_of` returns it; only stamps of the same kind are compared.
     last : number
-        The last stamp: nanoseconds for datetimes, the ordinal for periods.
+        The last stamp: nanoseconds if it is a datetime, the ordinal if it is a period.
     following : number or None
-        The stamp that the next row should have; None if the steps have no frequency.
+        The stamp expected for the next row; None if the stamps have no frequency.
     widest : number or None
-        The longest step between two training rows; None after a single row.
+        The longest step between two training rows; None if there was a single row.
     plain : bool
         Whether the rows are merely numbered from 0, the default index.
     shown : str
-        The last stamp as text, for messages.
+        The last stamp as a string, for messages.
     recent : tuple of numbers
-        The last stamps, at most 40, in the units of `last`; only those after the last gap.
+        At most 40 of the last stamps, in the units of `last`; only stamps after the last gap.
     frequency : str or None
         The frequency of datetimes, as `frequency_text` returns it; None if there is none.
     unit, zone : str
-        Unit and time zone of datetimes; the zone is "" if there is none.
+        Unit and time zone of datetimes; the zone is "" if they are not timezone-aware.
     ids, names : tuples
-        The outer levels of a MultiIndex in the last row, and the names of all levels.
+        The values of the outer levels of a MultiIndex in the last row, and the names of all levels.
     """
 
     kind: str
@@ -75,7 +77,7 @@ class Ending:
     def continues_at(self, first: float) -> bool:
         """Whether a row with the stamp `first` follows the last training row without a gap.
 
-        If no frequency is known, a step up to the longest in training is not a gap.
+        If no frequency is known, a step is a gap only if it is longer than all steps in training.
         """
         rounded = isinstance(first, float) or isinstance(self.last, float)
         slack = _ROUNDING * (self.widest or 0) if rounded else 0
@@ -93,13 +95,14 @@ class Stamps:
     Attributes
     ----------
     index : pandas.Index
-        The last level, if it is a MultiIndex.
+        The index of the rows; if the table has a MultiIndex, its last level.
     kind : str
         The kind of the stamps, as `kind_of` returns it.
     plain : bool
-        Whether the rows of the table are merely numbered from 0, the default index.
+        Whether the rows of the table are merely numbered from 0, as in the default index.
     ids, names : tuples
-        The outer levels of a MultiIndex, the same in all rows, and the names of all levels.
+        The values of the outer levels of a MultiIndex, which are the same in all rows, and the
+        names of all levels.
     """
 
     index: Any
@@ -114,7 +117,7 @@ class Stamps:
         return _plain_number(self.index[:1])
 
     def show(self, row: int) -> str:
-        """Return the stamp of a row as text."""
+        """Return the stamp of a row as a string."""
         return show(self.index[row])
 
     def follows(self, before: Ending) -> bool:
@@ -128,17 +131,18 @@ class Stamps:
         return len(joined) > 2 and frequency_text(joined) is not None
 
     def ending(self, before: Ending | None = None) -> Ending:
-        """Return where this sequence ends.
+        """Return the `Ending` of this sequence.
 
-        `before` is the ending of the rows that it may continue. If it does, the frequency is
-        inferred from the stamps of both; after a gap, only the longest step of `before` is used.
+        `before` is the ending of earlier rows that the sequence may continue. If it continues
+        them, the frequency is inferred from the stamps of both; after a gap, only the longest step
+        of `before` is used.
         """
         recent: tuple[float, ...] = ()
         widest = None
         if before is not None and before.kind == self.kind:
             widest = before.widest
             recent = before.recent if self.follows(before) else ()
-        # a frequency from this sequence alone if it is long enough, else with the rows before
+        # a frequency from this sequence alone if it is long enough, else from earlier rows, too
         joined = _joined(recent, self.index)
         known = [step for step in (_widest(joined), widest) if step is not None]
         enough = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
@@ -162,9 +166,9 @@ class Stamps:
 
 
 def index_of(table: Any) -> Any:
-    """Return the index of a pandas table, the last level of a MultiIndex.
+    """Return the index of a pandas table or, if it is a MultiIndex, its last level.
 
-    None for tables of other libraries, empty tables, and an index of labels.
+    The result is None for tables of other libraries, empty tables, and an index of labels.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or not hasattr(table, "iloc"):
@@ -178,7 +182,10 @@ def index_of(table: Any) -> Any:
 
 
 def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
-    """Return the outer levels of a MultiIndex in a row; an empty tuple without any."""
+    """Return the values of the outer levels of a MultiIndex in a row.
+
+    If `outer` is None, there are no such levels, and the result is an empty tuple.
+    """
     if outer is None:
         return ()
     ids = outer[[row]].to_numpy()[0]  # NumPy's dates, which can be saved
@@ -188,7 +195,8 @@ def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
 def kind_of(index: Any) -> str | None:
     """Return the kind of the stamps of an index; None if they are labels.
 
-    "datetime", "datetime with a zone", the dtype of periods (such as "period[M]"), or "number".
+    The kinds are "datetime", "datetime with a zone" (timezone-aware), the dtype of periods (such
+    as "period[M]"), and "number".
     """
     if hasattr(index, "asi8") and index.dtype.kind == "M":
         return "datetime" if index.tz is None else "datetime with a zone"
@@ -207,27 +215,30 @@ def is_time(kind: str) -> bool:
 
 
 def numbers_of(index: Any) -> Array:
-    """Return the stamps of an index as an array of numbers; datetimes in the index's own unit."""
+    """Return the stamps of an index as numbers; datetimes are counted in the index's unit."""
     if hasattr(index, "asi8"):
         return index.asi8
     return np.asarray(index, dtype=np.float64 if index.dtype.kind == "f" else np.int64)
 
 
 def unit_of(index: Any) -> int:
-    """Return the factor that makes the numbers of two indexes comparable: nanoseconds per unit."""
+    """Return the nanoseconds per unit of a datetime index, and 1 for other kinds of index.
+
+    Multiplied by this factor, the numbers of two indexes can be compared.
+    """
     return NANOSECONDS[index.unit] if index.dtype.kind == "M" else 1
 
 
 def show(stamp: Any) -> str:
-    """Return a stamp as text, without the time of day if it is midnight."""
+    """Return a stamp as a string, without the time of day if it is midnight."""
     return str(stamp).removesuffix(" 00:00:00")
 
 
 def is_plain(index: Any, restarts: Array) -> bool:
     """Whether an index merely numbers the rows of each sequence from 0.
 
-    This is the default index of pandas, so it has no information on time. `restarts` contains the
-    rows at which the numbering restarts.
+    Then it is like the default index of pandas, and contains no information on time. `restarts`
+    contains the rows at which the numbering restarts.
     """
     if index.dtype.kind not in "iu":
         return False
@@ -239,7 +250,7 @@ def is_plain(index: Any, restarts: Array) -> bool:
 def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
     """Warn if a sequence of dates has no frequency, and name the first row that does not fit.
 
-    Only the first such sequence is named; `starts` contains the first row of each.
+    Only the first such sequence is named; `starts` contains the first row of each sequence.
     """
     # a sequence whose steps are all equal has a frequency: check only those in which two
     # neighbouring steps differ
@@ -282,10 +293,10 @@ def _misfit_message(index: Any, row: int, start: int) -> str:
 
 
 def frequency(index: Any) -> Any:
-    """Return the frequency of an index, given or inferred from three stamps or more; else None.
+    """Return the frequency of an index, set or inferred from three or more stamps, else None.
 
-    For dates it is a text, or the offset of the index if that has no text; for periods and numbers
-    the step between them.
+    The frequency of dates is a string, or the index's offset if that has no string form. The
+    frequency of periods and numbers is the step between them.
     """
     if index.dtype.kind == "M":
         text = frequency_text(index)
@@ -297,7 +308,7 @@ def frequency(index: Any) -> Any:
 
 
 def _first_misfit(index: Any) -> int:
-    """Return the first row that does not fit the frequency of the others."""
+    """Return the first row that does not fit the frequency of the other rows."""
     if index.dtype.kind == "M":
         return first_misfit(index)[0]
     steps = np.diff(numbers_of(index))
@@ -306,10 +317,10 @@ def _first_misfit(index: Any) -> int:
 
 
 def _is_one_hole(index: Any, row: int) -> bool:
-    """Whether rows are missing before `row`, and the index is regular otherwise.
+    """Whether rows are missing just before `row`, and the index is regular otherwise.
 
-    True if the rows before it and the rows from it on have the same frequency, and the step between
-    them is a multiple of it.
+    That is the case if the rows before `row` and the rows from `row` have the same frequency, and
+    the step between the two parts is a multiple of it.
     """
     left, right = index[:row], index[row:]
     freq = frequency(left)
@@ -322,7 +333,7 @@ def _is_one_hole(index: Any, row: int) -> bool:
 
 
 def _plain_number(one: Any) -> float:
-    """Return the stamp of an index of length 1 as a number; datetimes in nanoseconds."""
+    """Return the stamp of an index of length 1 as a number; a datetime in nanoseconds."""
     return numbers_of(one)[0].item() * unit_of(one)
 
 
@@ -345,14 +356,14 @@ def _joined(recent: tuple[float, ...], index: Any) -> Any:
 
 
 def _widest(index: Any) -> float | None:
-    """Return the longest step of an index, in the units of `Ending.last`; None for one row."""
+    """Return the longest step of an index, in the units of `Ending.last`; None for a single row."""
     if len(index) < 2:
         return None
     return np.diff(numbers_of(index)).max().item() * unit_of(index)
 
 
 def _following(index: Any, freq: Any) -> float | None:
-    """Return the stamp that the row after the last should have; None without a frequency.
+    """Return the stamp expected for the row after the last; None if there is no frequency.
 
     `freq` is the frequency of datetimes.
     """

@@ -1,4 +1,4 @@
-"""Rejection of data that are not numeric tables: text, sparse data, single numbers.
+"""Reject data that are not numeric tables: text, sparse data and single numbers.
 
 scikit-learn would reject most of these, too, but its messages name neither the column nor a remedy.
 """
@@ -21,16 +21,19 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
-    """Raise if a table X contains dates, durations or text, or is sparse; messages name the column.
+    """Raise if a table contains dates, durations or text, or if it is sparse.
+
+    The message names the column.
 
     Parameters
     ----------
     name : str
         Name of the table in messages.
     table : any
+        The table, as the user passed it.
     has_ids : bool, default=False
-        Whether the ids of the sequences are given already, so that no other column can be one of
-        ids.
+        Whether the ids of the sequences are known already. If not, the message for a column of
+        text mentions that it may be the id column.
     """
     check_dense(name, table)
     check_no_dates(name, table)
@@ -40,13 +43,13 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
             continue
         if hasattr(table, "iloc") and isinstance(text, str) and _ISO_DATE.match(text):
             raise ValueError(
-                f"{name} contains dates as text in column {column!r}, {text!r} for instance. "
+                f"{name} contains dates as text in column {column!r}, for instance {text!r}. "
                 f"{date_advice(name, column, np.empty(0, dtype=object))}"
             )
-        ids = "" if has_ids else f" If it identifies sequences, give sequence_column={column!r}."
+        ids = "" if has_ids else f" If it identifies sequences, set sequence_column={column!r}."
         raise ValueError(
-            f"{name} contains text in column {column!r}, {text!r} for instance, and networks need "
-            f"numbers.{ids} If it names categories, make a column for each, "
+            f"{name} contains text in column {column!r}, for instance {text!r}, but networks need "
+            f"numbers.{ids} If it contains categories, make a numeric column for each category, "
             f"{_encoded(name, table, column)}, or use an encoder in a pipeline: "
             f"{_encoder_code()}, within PerStep if X contains several sequences."
         )
@@ -67,31 +70,32 @@ def check_dense(name: str, table: Any) -> None:
 
 
 def check_no_text(name: str, values: Any, remedy: str) -> None:
-    """Raise if values of any shape contain text; `remedy` ends the message."""
+    """Raise if an array of any shape contains text; `remedy` is the end of the message."""
     values = np.asarray(values) if isinstance(values, (list, tuple)) else values
     if getattr(getattr(values, "dtype", None), "kind", "f") not in "OSUT":
         return
     text = next((each for each in np.ravel(values).tolist() if _is_text(each)), None)
     if text is not None:
-        raise ValueError(f"{name} contains text, {text!r} for instance, not numbers. {remedy}")
+        raise ValueError(f"{name} contains text, for instance {text!r}, not numbers. {remedy}")
 
 
 def check_has_rows(name: str, values: Any, shape: str) -> None:
-    """Raise if a single number, text or None is given instead of rows.
+    """Raise if a single number, a string or None was passed instead of rows.
 
     Parameters
     ----------
     name : str
         Name of the values in messages.
     values : any
+        The values, as the user passed them.
     shape : str
-        The shape that they must have.
+        The shape that the values must have, for the message.
     """
     if isinstance(values, (list, tuple)):
         return
     if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
         plain = values is None or isinstance(values, (str, np.generic, Number))
-        shape = shape.removesuffix(",")  # if there is a list of shapes
+        shape = shape.removesuffix(",")  # the comma that separates shapes in a list of them
         raise ValueError(
             f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, but rows are "
             f"expected: {name} of shape {shape}, even for a single row. Reshape your data."
@@ -99,16 +103,16 @@ def check_has_rows(name: str, values: Any, shape: str) -> None:
 
 
 def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
-    """Return the message for one-hot labels, columns of 0 and 1; None for other labels.
+    """Return the error message for one-hot labels (columns of 0 and 1); None for other labels.
 
     Parameters
     ----------
     name : str
         Name of the labels in messages.
     labels : any
-        As the user gave them.
+        The labels, as the user passed them.
     rows : array of shape (n_rows, ...)
-        `labels` as an array.
+        The labels converted to an array.
     """
     if rows.ndim != 2 or rows.shape[1] < 2 or rows.dtype.kind not in "biuf":
         return None
@@ -118,18 +122,18 @@ def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
     if hasattr(labels, "idxmax"):
         single = "rows.idxmax(axis=1)"
     return (
-        f"{name} should be a 1d array, got an array of shape {rows.shape} instead: a column of 0 "
-        f"and 1 for each label. Give the labels themselves, {code(replaced(name, single))}."
+        f"{name} should be a 1d array, got an array of shape {rows.shape} instead: it has a "
+        f"column of 0 and 1 for each label. Pass the labels, {code(replaced(name, single))}."
     )
 
 
 def _encoder_code() -> str:
-    """Return the code of an encoder that returns dense columns."""
+    """Return the code that creates an encoder whose output is dense."""
     return code("OneHotEncoder(sparse_output=False)")
 
 
 def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield name and values of each column that may contain text."""
+    """Yield the number or name, and the values, of each column that may contain text."""
     if hasattr(table, "get_column"):  # polars
         for column in table.columns:
             if not table.get_column(column).dtype.is_numeric():
@@ -146,7 +150,7 @@ def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _as_objects(table: Any) -> Array | None:
-    """Return nested lists that contain text as an array; None for anything else."""
+    """Return nested lists that contain text as an array of strings; None for anything else."""
     if not isinstance(table, (list, tuple)):
         return None
     try:
@@ -156,7 +160,7 @@ def _as_objects(table: Any) -> Array | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is text that cannot be read as a number."""
+    """Whether a value is a string that cannot be converted to a number."""
     if not isinstance(value, (str, bytes)):
         return False
     try:
@@ -167,7 +171,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _encoded(name: str, table: Any, column: Any) -> str:
-    """Return the code that makes a numeric column for each category."""
+    """Return the code that replaces a column by a numeric column for each of its categories."""
     made = f"pd.get_dummies(rows, columns=[{column!r}], dtype=float)"
     if hasattr(table, "to_dummies"):  # polars
         made = f"rows.to_dummies({column!r})"

@@ -1,4 +1,4 @@
-"""Memory limits: allocations of known size that cannot fit raise an error that names them."""
+"""Check sizes against the memory limit before allocating; errors name the data and a remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 class NotEnoughMemory(MemoryError):
-    """MemoryError whose message names the data, its size and the parameter to change."""
+    """MemoryError whose message names the data, their size and the parameter to change."""
 
     names_parameters = False
 
@@ -36,7 +36,7 @@ def machine_memory() -> float:
 
 @functools.cache
 def _installed_memory() -> float:
-    """Return the memory of this machine, or of its container."""
+    """Return the memory of this machine in bytes, or of the container that this process runs in."""
     known = []
     with contextlib.suppress(AttributeError, ValueError, OSError):  # not on Windows
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -50,21 +50,22 @@ def _installed_memory() -> float:
 def room_for(what: str, n_bytes: float, remedy: str) -> Iterator[None]:
     """Raise if `n_bytes` exceed the memory limit, or if an allocation within the context fails.
 
-    The size is compared first: systems grant more memory than they have, and then kill the process
-    that uses it.
+    The size is compared with the limit first, because operating systems grant more memory than they
+    have, and then kill the process that uses it.
 
     Parameters
     ----------
     what : str
-        Name of the data allocated within this context, a plural noun.
+        Name of the data allocated within this context: a plural noun, for the message.
     n_bytes : float
-        A lower bound of their size, at the peak.
+        A lower bound on the peak size of the data.
     remedy : str
-        The change to make, in the user's terms.
+        The parameter to change, and how: the last sentence of the message.
 
     Raises
     ------
     NotEnoughMemory
+        If the data do not fit.
     """
     need = f"{what} need {n_bytes / GIB:.3g} GiB of memory"
     if n_bytes > (limit := machine_memory()):
@@ -89,7 +90,7 @@ def dense(matrix: Any, name: str = "W") -> Array:
 
 @contextlib.contextmanager
 def advising(advice: str) -> Iterator[None]:
-    """Add advice, in the user's terms, to a MemoryError raised within this context."""
+    """Add advice on which parameters to change to a MemoryError raised within this context."""
     try:
         yield
     except MemoryError as error:
@@ -97,7 +98,7 @@ def advising(advice: str) -> Iterator[None]:
 
 
 def raise_naming(error: MemoryError, advice: str) -> NoReturn:
-    """Raise a MemoryError again, with advice on which parameters of an estimator to change."""
+    """Re-raise a MemoryError with advice on which parameters of an estimator to change."""
     if isinstance(error, NotEnoughMemory) and error.names_parameters:
         raise error
     message = str(error) or "There is not enough memory."

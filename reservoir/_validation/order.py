@@ -1,7 +1,7 @@
-"""Order of rows by their pandas index, checked here for all estimators; remedies are code.
+"""Check the order of rows by their pandas index; the messages contain code that repairs it.
 
-Missing or duplicate dates, and dates that do not increase, raise an error. Numbers may be labels: a
-permutation of whole numbers causes a warning, and an error where a series has to continue.
+Missing or duplicate dates, and dates that do not increase, raise an error. Numbers may be labels:
+a permutation of whole numbers causes only a warning, unless the rows continue an earlier series.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from reservoir._validation.scalars import caller_level
 from reservoir._validation.wording import code
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_FALLING = 10  # whole numbers that decrease in a tenth of the steps or more do not count rows
+_FALLING = 10  # whole numbers that decrease in a tenth of the steps or more are not row numbers
 
 
 @dataclass(frozen=True)
 class Handling:
-    """Code for messages: Python that changes the rows of a table and of the variables with it.
+    """Code for messages: Python that changes the rows of a table and of its companion variables.
 
     Parameters
     ----------
     table : str
-        The variable that is the table, or the list of tables.
+        Name of the variable that is the table, or the list of tables.
     others : tuple of str, default=()
-        Variables with the same rows, such as y for X.
+        Names of the variables that have the same rows as the table, such as y if the table is X.
     alike : bool, default=True
-        Whether the others have the index of the table.
+        Whether the other variables have the same index as the table.
     methods : bool, default=True
-        Whether the others are NumPy arrays or pandas objects: lists have no method `take`.
+        Whether the other variables are NumPy arrays or pandas objects, which have the method
+        `take`; lists have not.
     kind : {"table", "list", "levels", "ids"}, default="table"
-        One sequence; a list of sequences; several in one table, identified by the first levels of
-        its index, or by a column.
+        "table": a single sequence. "list": a list of sequences. "levels" and "ids": several
+        sequences in one table, identified by the outer levels of its index or by an id column.
     ids : str, default=""
-        The expression of that column.
+        The Python expression for the id column, if `kind` is "ids".
     """
 
     table: str
@@ -54,9 +55,10 @@ class Handling:
 
     @classmethod
     def of(cls, X: Any, y: Any, *, is_table: bool, sequence_column: Any, by: str) -> Handling:
-        """Return the handling of X and y; y is None if its rows are not the rows of X.
+        """Return the `Handling` of X and y.
 
-        `by` is the one whose index is read, "X" or "y"; the other parameters as in `read_times`.
+        y is None if its rows do not correspond to the rows of X. `by` is "X" or "y": the one whose
+        index is checked. The other parameters are as in `read_times`.
         """
         main, other = (X, y) if by == "X" else (y, X)
         if other is not None and is_table and np.shape(other)[1:] == (0,):
@@ -82,13 +84,13 @@ class Handling:
         return f"{table}.index" + (".get_level_values(-1)" if self.kind == "levels" else "")
 
     def _of_sequences(self) -> str:
-        """Return the expression that numbers the sequences of a table, in their order."""
+        """Return the expression for each row's sequence number, in the order of the sequences."""
         if self.kind == "levels":
             return f"{self.table}.index.droplevel(-1).factorize()[0]"
         return f"{self.ids}.factorize()[0]"
 
     def _all(self, method: str) -> str:
-        """Return code that calls a method on all tables."""
+        """Return code that calls a method on the table and on the other variables."""
         names = (self.table, *self.others)
         if self.kind != "list":
             return f"{', '.join(names)} = {', '.join(f'{each}.{method}' for each in names)}"
@@ -98,7 +100,10 @@ class Handling:
         return f"{joined} = ([item.{method} for item in part] for part in ({joined}))"
 
     def _taken(self, rows: str) -> str:
-        """Return code that keeps some rows of all tables; {} in `rows` is replaced by a table."""
+        """Return code that selects rows of the table and of the other variables.
+
+        `rows` is an expression for the rows, in which {} stands for the table.
+        """
         names = ", ".join((self.table, *self.others))
         if self.kind == "list":
             taken = "[item.take(i, axis=0) for item, i in zip({}, rows)]"
@@ -127,16 +132,17 @@ class Handling:
         return self._taken(f"(~{index}.duplicated()).nonzero()[0]")
 
     def means(self) -> str:
-        """Return code that replaces rows with the same stamp by their mean; "" if it is not simple.
+        """Return advice, with code, to replace rows with the same stamp by their mean.
 
-        Not for y, which may be labels: their mean is not a label.
+        It is "" for several sequences in one table, and if there are other variables: y may
+        contain labels, which have no mean.
         """
         if self.kind in ("levels", "ids") or self.others:
             return ""
         return f", or their mean, {code(self._all('groupby(level=0).mean()'))}"
 
     def of_clocks(self) -> str:
-        """Return advice, with code, that distinguishes the two hours when clocks are set back."""
+        """Return advice, with code, to distinguish the two equal hours when clocks are set back."""
         if self.kind in ("levels", "ids"):
             return ""
         one = self if self.alike or not self.others else Handling(self.table, kind=self.kind)
@@ -148,7 +154,7 @@ class Handling:
         return self._taken(f"{self._stamps('{}')}.notna().nonzero()[0]")
 
     def numbered(self) -> str:
-        """Return code that numbers the rows, so that their stamps are ignored."""
+        """Return code that replaces the stamps by row numbers."""
         if self.kind != "levels":
             numbered = self._all("reset_index(drop=True)")
             alike = not self.others or self.alike
@@ -161,7 +167,7 @@ class Handling:
 
 
 def column_code(table: str, column: Any) -> str:
-    """Return the expression of a column of a DataFrame, given by its name or its number."""
+    """Return the expression for a column of a DataFrame, given the column's name or number."""
     return f"{table}[{column!r}]" if isinstance(column, str) else f"{table}.iloc[:, {column}]"
 
 
@@ -173,30 +179,30 @@ def check_order(
     *,
     continues: bool = False,
 ) -> bool:
-    """Raise if dates are missing or do not increase within each sequence; warn about numbers.
+    """Raise if dates are missing or do not increase within a sequence; warn of permuted numbers.
 
-    Returns whether it has warned.
+    Return whether a warning was issued.
 
     Parameters
     ----------
     name : str
         Name of the table in messages.
     index : pandas.Index
-        Its stamps.
+        The stamps of the table.
     starts : array of int
         The first row of each sequence: stamps may decrease from one sequence to the next.
     handling : callable
-        ``handling()`` returns the code for remedies.
+        A function without arguments that returns the `Handling` with the code for the message.
     continues : bool, default=False
-        Whether these stamps continue a series: then numbers that do not increase raise an error,
-        too.
+        Whether these stamps continue an earlier series. If so, numbers that do not increase also
+        raise an error.
     """
     if not continues and not is_time(kind_of(index) or ""):
         return warn_if_permuted(name, index, starts, handling)
     if index.hasnans:
         row = int(np.argmax(index.isna()))
         raise ValueError(
-            f"The index of {name} has no date in row {row} (NaT). Fill it, or drop that row: "
+            f"The index of {name} has no date in row {row} (NaT). Fill it in, or drop that row: "
             f"{code(handling().without_missing())}."
         )
     backwards = np.append(np.diff(numbers_of(index)) <= 0, False)
@@ -222,21 +228,22 @@ def _check_unique(name: str, index: Any, begin: int, handling: Handling) -> None
     hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
     raise ValueError(
         f"The index of {name} has {show(index[rows[0]])} twice, in rows {begin + rows[0]} and "
-        f"{begin + rows[1]}, but each row must be one time step. Keep one, "
-        f"{code(handling.without_doubles())}{handling.means()}; several series in one table need "
-        f"sequence_column=.{handling.of_clocks() if hourly else ''}"
+        f"{begin + rows[1]}, but each row must be one time step. Keep one of them, "
+        f"{code(handling.without_doubles())}{handling.means()}. If the table contains several "
+        f"series, set sequence_column.{handling.of_clocks() if hourly else ''}"
     )
 
 
 def _has_times(index: Any) -> bool:
-    """Whether dates differ in the time of day."""
+    """Whether the dates of an index differ in the time of day."""
     return bool((index.normalize() != index).any() and len(set(index[:48].time)) > 1)
 
 
 def dates_of_labels(table: Any) -> Any:
-    """Return the durations or dates in the last level of an index of labels, None without any.
+    """Return an index of labels as dates or durations; None if its entries are neither.
 
-    Dates are Python objects, or text with the year first: other text is ambiguous.
+    The last level of a MultiIndex is used. Python dates and strings that begin with the year are
+    converted; other strings are ambiguous.
     """
     import pandas as pd
 
@@ -249,7 +256,7 @@ def dates_of_labels(table: Any) -> Any:
         return None
     try:
         dates = pd.to_datetime(index, **({"format": "ISO8601"} if text else {}))
-    except (ValueError, TypeError):  # not all are dates, or they are of several time zones
+    except (ValueError, TypeError):  # not all are dates, or they have different time zones
         return None
     return dates if isinstance(dates, pd.DatetimeIndex) and not dates.hasnans else None
 
@@ -263,8 +270,8 @@ def warn_if_permuted(
 ) -> bool:
     """Warn if the stamps of a sequence are unique, and decrease in a tenth of its steps or more.
 
-    `what` names them in the message; other parameters as in `check_order`. Returns whether it has
-    warned.
+    `what` is the name of the stamps in the message; the other parameters are as in `check_order`.
+    Return whether a warning was issued.
     """
     row = _first_fall(numbers_of(index), starts)
     if row is not None:
@@ -272,7 +279,7 @@ def warn_if_permuted(
         warnings.warn(
             f"The index of {name} is a permutation of {what}: row {row + 1} "
             f"({show(index[row + 1])}) comes after row {row} ({show(index[row])}), but rows must "
-            f"be time steps in order. If these {what.split()[-1]} count time, sort the rows, "
+            f"be time steps in order. If these {what.split()[-1]} represent time, sort the rows, "
             f"{code(handled.sorted())}, and do not shuffle rows when you split. If they are labels "
             f"of rows in the right order, number the rows: {code(handled.numbered())}.",
             UserWarning,
@@ -284,8 +291,9 @@ def warn_if_permuted(
 def _first_fall(numbers: Array, starts: Array) -> int | None:
     """Return the row before the first decrease in a permuted sequence; None if none is permuted.
 
-    Numbers that occur twice (weekdays, hours) are labels. So are numbers that decrease once, to
-    below where they began: months from November to February would occur twice in a longer table.
+    A sequence in which a number occurs twice (weekdays, hours) contains labels, and is not
+    permuted. The same is assumed if its numbers decrease only once, and the last one is less than
+    the first: months from November to February would occur twice in a longer table.
     """
     falls = np.append(np.diff(numbers) < 0, False)
     falls[starts[1:] - 1] = False

@@ -1,4 +1,4 @@
-"""Padding: NaN in all channels at the ends of whole series, and code that removes it."""
+"""Recognise padding (NaN in all channels at the start or end of series); suggest its removal."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from reservoir._typing import Array
 from reservoir._validation.wording import code
 
 _ADVICE = (
-    "All channels are missing there up to the {where} of the series: this is padding. Remove it, "
-    "series may differ in length: {cut}."
+    "From there to the {where} of the series all channels are missing: this is padding. Remove it, "
+    "since series may differ in length: {cut}."
 )
 
 
 def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
-    """Return advice on padding in one series of several; None if its NaN are not padding.
+    """Return advice on the padding of one series; None if its NaN are not padding.
 
     Parameters
     ----------
     given : any
-        The series as the user gave it.
+        The series as the user passed it.
     table : array of shape (n_steps, n_channels)
         The series as an array with NaN.
     each : str, default="X"
-        The Python expression over which all series are iterated.
+        The Python expression that iterates over all series.
     """
     there = np.asarray(~np.isnan(table).all(axis=1))
     if not there.any() or (there[0] and there[-1]):
@@ -34,7 +34,7 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     if hasattr(given, "iloc"):
         known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
     rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
-    # a series of NaN only becomes an empty one
+    # a series that contains only NaN becomes an empty series
     kept = f": np.flatnonzero({known}).max(initial=-1) + 1"
     if there[-1]:
         kept = f"np.flatnonzero({known}).min(initial=len(rows)) :"
@@ -48,21 +48,22 @@ def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | 
     Parameters
     ----------
     X : table
-        As the user gave it.
+        The table as the user passed it.
     y : any
-        Targets, one per row or one per series; None if unknown.
+        Targets, one per row or one per series; None if they are not known.
     table : array of shape (n_rows, n_columns)
-        X as an array with NaN, ids replaced by zeros.
+        X as an array with NaN, and with zeros in the id column.
     column : int or None
-        The number of the column of ids; None if they are in a MultiIndex.
-    ids : array of shape (n_rows,), or None if there is one series
+        The number of the id column; None if the ids are in a MultiIndex.
+    ids : array of shape (n_rows,) or None
+        The id of each row's series; None if there is a single series.
     """
     channels = table if column is None else np.delete(table, column, axis=1)
     there = np.flatnonzero(~np.isnan(channels).all(axis=1))
     if ids is None or len(there) in (0, len(table)):
         return None
     if ((np.diff(there) > 1) & (ids[there[1:]] == ids[there[:-1]])).any():
-        return None  # within a series
+        return None  # the NaN are within a series
     if np.shape(y)[:1] == (len(table),):
         cut = code(_with_targets(X, y, column))
     elif column is None:
@@ -75,7 +76,7 @@ def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | 
 
 
 def _with_targets(X: Any, y: Any, column: int | None) -> str:
-    """Return Python that removes padding from X and from y, which has an entry per row."""
+    """Return code that removes padding from X, and from a y that has an entry per row."""
     channels = "X" if column is None else f"np.delete(X, {column}, axis=1)"
     known = f"~np.isnan({channels}).all(axis=1)"
     if hasattr(X, "dropna"):

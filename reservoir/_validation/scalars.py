@@ -1,4 +1,4 @@
-"""Checks of single parameters: numbers, names, switches, random states."""
+"""Check single parameters: numbers, names, switches and random states."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from reservoir._typing import Array, RandomState
 
 
 class SumError(ValueError):
-    """Error for a column whose sum of squares is not finite.
+    """Error raised for a column whose sum of squares is not finite.
 
     Attributes
     ----------
     of : {"H", "Y"}
-        Whether it is a column of the features (H) or of the targets (Y).
+        The matrix that contains the column: the features (H) or the targets (Y).
     column : int
         The number of the column.
     """
@@ -32,7 +32,7 @@ _BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # modules between the user's l
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Return `value` as an int of at least `minimum`; raise for booleans and fractions."""
+    """Return `value` as an int; raise unless it is an integer of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if value < minimum:
@@ -49,9 +49,9 @@ def check_number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Return `value` as a finite float from `low` to `high`; raise for booleans.
+    """Return `value` as a float; raise unless it is a finite number from `low` to `high`.
 
-    `low_open` and `high_open` exclude the ends.
+    Booleans are not numbers here. `low_open` and `high_open` exclude the bounds themselves.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
@@ -73,10 +73,10 @@ def check_switch(name: str, value: Any) -> None:
 
 
 def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
-    """Return a number or an array of numbers as float64.
+    """Return a number or an array of numbers as a float64 array.
 
-    `kinds` are the kinds of NumPy dtypes that are allowed. Strings, booleans and objects, which
-    NumPy would silently convert to numbers, raise an error.
+    `kinds` are the allowed values of ``dtype.kind``. Strings, booleans and objects, which NumPy
+    would silently convert to numbers, raise an error.
     """
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return np.array(_as_float(value))
@@ -94,9 +94,10 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
 
 
 def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature") -> Array:
-    """Return one factor per column, at least 0: an array of shape (n_columns,).
+    """Return non-negative factors, one per column, as an array of shape (n_columns,).
 
-    A single number is repeated. `column` names a column in the message ("row", "block").
+    A single number is used for every column. `column` is what the message calls a column, such as
+    "row" or "block".
     """
     factors = check_numbers(name, value)
     if factors.ndim == 0:
@@ -112,7 +113,7 @@ def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature"
 
 
 def check_penalties(name: str, value: Any) -> Array:
-    """Return a penalty or an array of penalties as float64; raise if one is negative or NaN."""
+    """Return penalties as a float64 array; raise if one is negative or not finite."""
     several = isinstance(value, (np.ndarray, list, tuple)) or hasattr(value, "iloc")
     if several or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         penalties = check_numbers(name, value)
@@ -131,7 +132,7 @@ def check_n_jobs(n_jobs: Any) -> None:
             "-1 uses all processors."
         )
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 means no workers. Give 1 or more, or -1 for all.")
+        raise ValueError("n_jobs=0 means no workers. Use 1 or more, or -1 for all processors.")
 
 
 def _as_float(value: Any) -> float:
@@ -143,7 +144,7 @@ def _as_float(value: Any) -> float:
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> str:
-    """Return `value` if it is one of the `known` names; otherwise raise, with similar names."""
+    """Return `value` if it is in `known`; otherwise raise an error that lists similar names."""
     if isinstance(value, str) and value in known:
         return value
     listed = ", ".join(repr(k) for k in sorted(known))
@@ -155,9 +156,9 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> str:
 def as_generator(random_state: RandomState) -> np.random.Generator:
     """Return a `numpy.random.Generator` for one call of a public function.
 
-    An int (or None) seeds `numpy.random.default_rng`. A `RandomState` draws one integer as the
-    seed. A `Generator` spawns a child, so that the caller's stream of random numbers does not
-    advance.
+    An int or None is the seed of `numpy.random.default_rng`. From a `RandomState` one integer is
+    drawn as the seed. From a `Generator` a child is spawned, so that the caller's stream of random
+    numbers does not advance.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state.spawn(1)[0]
@@ -178,8 +179,8 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 def caller_level() -> int:
     """Return the `stacklevel` that makes a warning point to the user's line of code.
 
-    This is the innermost line outside this package, scikit-learn and joblib; the latter two call
-    the package in pipelines and searches.
+    This is the innermost line outside this package, scikit-learn and joblib; in pipelines and
+    searches it is these two that call the package.
     """
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):

@@ -1,4 +1,4 @@
-"""Read X: its container, its sequences, the id column, and checks of its values."""
+"""Read X: detect its container, split it into sequences by the id column, check its values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ class Sequences:
     Attributes
     ----------
     arrays : sequence of arrays, each of shape (n_samples_i, n_features)
-        Without the id column.
+        The rows of each sequence, without the id column.
     container : {"table", "list", "object", "array"}
         The container of X: one 2-D table, a list, an object array, or a 3-D array.
     ids : tuple or None
-        The id of each sequence, from the id column or the MultiIndex of a table; else None.
+        The id of each sequence, from the id column or the MultiIndex of a table; None if X has
+        neither.
     numbers : tuple of int or None
-        The number of each sequence in X, if these are only some of X; None for all, in order.
+        The position of each sequence in X, if these are only some of the sequences of X; None if
+        they are all of them, in order.
     times : Times
         The indexes of X and y, if they are pandas tables.
     gaps : tuple of arrays, each of shape (n_samples_i - 1,), or None
-        The time between rows, if X has a column of times.
+        The times between consecutive rows, if X has a column of times; else None.
     ids_in : str
         The Python expression that returns `ids` from the user's X.
     """
@@ -60,18 +62,18 @@ class Sequences:
         return [len(array) for array in self.arrays]
 
     def name(self, i: int) -> str:
-        """Return the name of a sequence for messages: by its id, else by its number in X."""
+        """Return the name of a sequence in messages, which contains its id or its number in X."""
         if self.ids is None:
             return f"sequence {i if self.numbers is None else self.numbers[i]} of X"
         value = self.ids[i]
         return f"sequence {value.item() if isinstance(value, np.generic) else value!r} of X"
 
     def place(self, i: int, step: int) -> str:
-        """Return the name of a step of a sequence for messages."""
+        """Return the name of a step of a sequence in messages."""
         return f"step {step} of {self.name(i)}"
 
     def some(self, which: Sequence[int]) -> Sequences:
-        """Return some of the sequences, in the order of `which`; they keep their names."""
+        """Return some of the sequences, in the order of `which`; their names do not change."""
         arrays = tuple(self.arrays[i] for i in which)
         ids = None if self.ids is None else tuple(self.ids[i] for i in which)
         numbers = tuple(i if self.numbers is None else self.numbers[i] for i in which)
@@ -83,7 +85,7 @@ class Sequences:
         return np.split(rows, np.cumsum(self.lengths)[:-1])
 
     def restore(self, parts: Sequence[Array]) -> Any:
-        """Return one array per sequence in the container of X."""
+        """Return results, one array per sequence, in a container of the same kind as X."""
         if self.container == "table":
             return parts[0] if len(parts) == 1 else np.concatenate(parts)
         if self.container == "array":
@@ -105,24 +107,25 @@ def read_series(
     sequence_column: Any = None,
     has_times: bool = False,
 ) -> Sequences:
-    """Return the sequences of X, checked.
+    """Check X and return its sequences.
 
     Parameters
     ----------
     estimator : estimator
-        For scikit-learn's checks, and for messages.
+        The estimator that reads X, for scikit-learn's checks and for messages.
     X : table, list of tables, object array of tables or 3-D array
+        The data, as the user passed them.
     y : any, default=None
-        Only its index is read, if it has one: it must match the index of X.
+        The targets. Only their index is read, if they have one: it must match the index of X.
     reset : bool
-        Whether to set ``n_features_in_`` and ``feature_names_in_`` (in fit), or to check them. In
-        fit, dates without a frequency cause a warning.
+        Whether to set ``n_features_in_`` and ``feature_names_in_``, as in fit; otherwise they are
+        checked. If True, dates without a frequency cause a warning.
     dtype : dtype
         The dtype of the arrays returned.
     sequence_column : int, str or None
         The column of a table that contains the ids of the sequences.
     has_times : bool, default=False
-        Whether X has a column of times. Then the indexes are only checked, and not returned.
+        Whether X has a column of times. If so, the indexes are checked but not returned.
     """
     if not reset and sequence_column is None and (y is None or type(y) is np.ndarray):
         plain = plain_table(estimator, X)
@@ -143,8 +146,8 @@ def read_series(
 def plain_table(estimator: Any, X: Any) -> Array | None:
     """Return X if it is an array that scikit-learn's checks would return unchanged, else None.
 
-    This skips these checks, which for a single row take longer than the network. Anything else,
-    including everything invalid, is left to them.
+    This makes the checks unnecessary, which for a single row take longer than the network. Any
+    other X, valid or not, is left to the checks.
     """
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and len(X) > 0
     if not plain or not X.flags.c_contiguous or _names(estimator) is not None:
@@ -155,15 +158,15 @@ def plain_table(estimator: Any, X: Any) -> Array | None:
 def _read_arrays(
     estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any
 ) -> Sequences:
-    """Return the sequences of X without their times; parameters as in `read_series`."""
+    """Return the sequences of X without their indexes; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
         if_nan = partial(_if_missing, estimator, cut_of_table, X, None)
         return read_table(estimator, X, reset, dtype, sequence_column, if_nan=if_nan)
     if sequence_column is not None:
         raise ValueError(
-            f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
-            "collection of sequences already. Give sequence_column=None, or one table "
+            f"sequence_column={sequence_column!r} is for one table of several sequences, but X is "
+            "a collection of sequences already. Set sequence_column=None, or pass one table "
             "(model_selection.stack_sequences makes it)."
         )
     if len(X) == 0:
@@ -178,9 +181,9 @@ def _read_arrays(
 
 
 def _plain_stack(estimator: Any, X: Array, dtype: Any) -> Array | None:
-    """Return a 3-D array in `dtype` if each item is a `plain_table`, and all values are finite.
+    """Return a 3-D array in `dtype` if each item is a `plain_table` with finite values, else None.
 
-    Many short sequences are checked at once, without a view of each.
+    All sequences are checked at once, which is faster if they are many and short.
     """
     if not X.flags.c_contiguous or type(X) is not np.ndarray:
         return None
@@ -208,26 +211,30 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
 
 
 def _if_missing(estimator: Any, cut: Callable[..., str | None], *given: Any) -> str:
-    """Return the advice for NaN in X, which may be padding if each sequence has one target."""
+    """Return the advice for NaN in X.
+
+    If each sequence has one target, the NaN may be padding; `cut` then returns the code that
+    removes it.
+    """
     advice = cut(*given) if getattr(estimator, "target", None) == "last" else None
     return advice or _FILL_X
 
 
 def check_enough_rows(estimator: Any, sequences: Sequences) -> None:
-    """Raise if there is only a single row, which has no step from one time to the next."""
+    """Raise if X contains only a single row, and so no step from one time to the next."""
     if sum(sequences.lengths) < 2:
         raise ValueError(
-            f"X contains 1 sample (n_samples=1): {type(estimator).__name__} learns from steps and "
-            "needs at least 2 in fit. partial_fit accepts rows one by one."
+            f"X contains 1 sample (n_samples=1), but {type(estimator).__name__} needs at least 2 "
+            "in fit, because it learns from steps. partial_fit accepts rows one by one."
         )
 
 
 def container_of(X: Any) -> str:
-    """Return the kind of container of X.
+    """Return the kind of container of X: "table", "list", "object" or "array".
 
-    "table" is one table; "list", "object" and "array" are several sequences, in a list, an object
-    array or a 3-D array. A list of lists of numbers is a table. The only error is for a list of 1-D
-    arrays, which is ambiguous.
+    "table" is one table; the others are several sequences, in a list, an object array or a 3-D
+    array. A list of lists of numbers is a table. Only a list of 1-D arrays raises an error, because
+    it is ambiguous.
     """
     if isinstance(X, np.ndarray):
         if X.ndim == 3:
@@ -238,10 +245,10 @@ def container_of(X: Any) -> str:
     if isinstance(X, (list, tuple)) and len(X):
         if isinstance(X[0], np.ndarray) and X[0].ndim == 1 and len(X[0]) != 1:
             raise ValueError(
-                f"X is a list of 1-D arrays (the first of shape {X[0].shape}). As sequences each "
-                "must be 2-D, (n_samples, n_features): "
-                f"{code('X = [rows.reshape(-1, 1) for rows in X]')}. As the rows of one table: "
-                f"{code('X = np.stack(X)')}."
+                f"X is a list of 1-D arrays (the first has shape {X[0].shape}), which is "
+                "ambiguous. If they are sequences, each must be 2-D, (n_samples, n_features): "
+                f"{code('X = [rows.reshape(-1, 1) for rows in X]')}. If they are the rows of one "
+                f"table, stack them: {code('X = np.stack(X)')}."
             )
         return "list" if _is_table(X[0]) else "table"
     return "table"
@@ -255,7 +262,7 @@ def _is_table(item: Any) -> bool:
 
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
-    """Return a table as a float array after scikit-learn's checks, except for NaN and infinity."""
+    """Return a table as a float array, after scikit-learn's checks other than for finite values."""
     # the X of a network that was trained without inputs has no columns
     without_inputs = not reset and getattr(estimator, "n_features_in_", None) == 0
     return validate_data(
@@ -285,22 +292,22 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
         column = "rows.reshape(-1, 1)" if hasattr(X, "reshape") else "np.reshape(rows, (-1, 1))"
         column = "rows.to_frame()" if hasattr(X, "to_frame") else column
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: {name} has shape {shape}, and must be "
-            "(n_samples, n_features), one row per time step. Reshape your data: a series of one "
-            f"feature by {code(replaced(name, column))}, one row of several features by "
-            f"{code(replaced(name, 'np.reshape(rows, (1, -1))'))}."
+            f"Expected 2D array, got 1D array instead: {name} has shape {shape}, but must have "
+            "shape (n_samples, n_features), one row per time step. Reshape your data: if it is a "
+            f"series of one feature, by {code(replaced(name, column))}; if it is one row of "
+            f"several features, by {code(replaced(name, 'np.reshape(rows, (1, -1))'))}."
         )
     if len(shape) > 3:
         raise ValueError(
             f"Found array with dim {len(shape)}: {name} has shape {shape}. "
             f"{type(estimator).__name__} accepts one series, (n_samples, n_features), or "
-            "several of equal length, (n_sequences, n_samples, n_features). Reshape your data: all "
-            "values of one time step are one row."
+            "several of equal length, (n_sequences, n_samples, n_features). Reshape your data: put "
+            "all values of one time step in one row."
         )
 
 
 def _names(estimator: Any) -> Any:
-    """Return the feature names set in fit, or None."""
+    """Return the feature names that were set in fit; None if there are none."""
     return getattr(estimator, "feature_names_in_", None)
 
 
@@ -321,14 +328,14 @@ def as_finite(
     if_nan: Callable[[], str] | None = None,
     allow_nan: bool = False,
 ) -> Array:
-    """Return a table in `dtype`; raise for NaN and infinity, with the first column and row.
+    """Return a table in `dtype`; raise if it contains NaN or infinity.
 
-    In the message, `name` is the name of the table, `names` are the names of its columns, and
-    `if_nan` returns the advice for NaN, instead of the advice for X. With `allow_nan` only infinity
-    raises an error.
+    The message states the column and row of the first such value. In it, `name` is the name of the
+    table, `names` are the names of its columns, and `if_nan` returns the advice for NaN (by default
+    the advice for X). If `allow_nan` is True, only infinity raises an error.
     """
-    # fast path: the sum is finite if every entry is; entries are checked only if it is not, since
-    # the sum of finite entries may overflow
+    # fast path: a finite sum means that all entries are finite; if the sum is not finite, the
+    # entries are checked, since the sum of finite entries may overflow
     given = table
     with np.errstate(over="ignore"):
         table = table.astype(dtype, copy=False)
@@ -364,18 +371,18 @@ def read_table(
     allow_nan: bool = False,
     if_nan: Callable[[Array, int | None, Array | None], str],
 ) -> Sequences:
-    """Return the sequences of one table, identified by an id column or a MultiIndex, if any.
+    """Return the sequences of one table, split by its id column or its MultiIndex if it has one.
 
-    Parameters as in `read_series`. The ids need not be numbers. With `allow_nan` the table may
-    contain NaN; else `if_nan` returns the advice for NaN, given the table, the number of its id
-    column and the ids.
+    Parameters as in `read_series`. The ids need not be numbers. If `allow_nan` is True, the table
+    may contain NaN; otherwise `if_nan` returns the advice for NaN, given the table, the number of
+    its id column and the ids.
     """
     # only one source of ids is allowed
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
     if levels > 1 and sequence_column is not None:
         raise ValueError(
             f"sequence_column={sequence_column!r}, but X has a MultiIndex, which identifies the "
-            "sequences, too. Give sequence_column=None, or reset the index."
+            "sequences, too. Set sequence_column=None, or reset the index."
         )
     names = list(X.columns) if hasattr(X, "columns") else None
     if sequence_column is None:
@@ -384,7 +391,7 @@ def read_table(
         check_numeric("X", X, has_ids=levels > 1)
         column = None
     else:
-        # ids may be text, so they are replaced before the table is checked to be numeric; the id
+        # ids may be strings, so they are replaced before the table is checked to be numeric; the id
         # column itself stays until after scikit-learn's checks, which count it as a feature
         check_dimensions(estimator, X)
         X, ids, column = _take_ids(X, sequence_column, names)
@@ -407,7 +414,7 @@ def read_table(
 
 
 def _ids_in(names: Any, sequence_column: Any) -> str:
-    """Return the Python expression for the ids of a table, in their order."""
+    """Return the Python expression for the ids of the sequences of a table, in order."""
     if sequence_column is None:
         return "X.index.droplevel(-1).unique()"
     if names is None:
@@ -434,6 +441,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     Parameters
     ----------
     X : table
+        The table as the user passed it.
     sequence_column : int or str
         Number or name of the id column.
     names : list or None
@@ -442,9 +450,9 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     Returns
     -------
     X : table
-        A copy with zeros in the id column, so that it can be checked as numbers.
+        A copy with zeros in the id column, so that it can be checked to be numeric.
     ids : array of shape (n_samples,)
-        As the user gave them.
+        The original id column.
     column : int
         Number of the id column.
     """
@@ -471,7 +479,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
 
 
 def _runs(ids: Array) -> tuple[list[int], list[Any]]:
-    """Return the first row of each run of equal ids, and its id; raise if an id has two runs."""
+    """Return the first row and the id of each run of equal ids; raise if an id has two runs."""
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist()]
     firsts = [ids[i] for i in starts]
     seen: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""Read y and sample_weight: targets, labels and weights, one per row or one per sequence."""
+"""Read y and sample_weight, whose entries belong to rows or to whole sequences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reservoir._validation.sequences import Sequences, as_finite
 from reservoir._validation.wording import code
 
 _IF_ROWS = (
-    " Each row of a 2-D X is read as one series; a table of several has an id column "
+    " Each row of a 2-D X is read as one series; a table of several series needs an id column "
     "(sequence_column) or a MultiIndex."
 )
 _NOT_TEXT = "Labels are for classifiers; text that marks a missing value must be replaced by NaN."
@@ -26,10 +26,10 @@ _NOT_TEXT = "Labels are for classifiers; text that marks a missing value must be
 def plain_rows(
     values: Any, sequences: Sequences, *, kinds: str, ndims: tuple[int, ...] = (1, 2)
 ) -> Array | None:
-    """Return y if it is a plain array that matches one table, and needs no other checks.
+    """Return y if it is a NumPy array with one entry per row of a single table, else None.
 
-    `kinds` are the allowed kinds of its dtype. For a single row the other checks take longer than
-    the network.
+    `kinds` are the allowed kinds of its dtype. Such an array needs no other checks, which for a
+    single row take longer than the network.
     """
     if type(values) is not np.ndarray or values.dtype.kind not in kinds:
         return None
@@ -46,23 +46,23 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
         raise ValueError(f"{name} is None, but X contains {len(sequences)} sequences.")
     check_dense(name, values)
     check_has_rows(name, values, _shape_of_rows(sequences))
-    # X is one table: `values` must be one, too, with as many rows
+    # X is one table: `values` must have as many rows
     if sequences.container == "table":
         rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
         if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
-                f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
+                f"n_samples={sum(sequences.lengths)}, but {name} has shape {rows.shape}."
             )
         return sequences.split(rows)
     # X is a collection: `values` must have one item per sequence
     n_items = len(values) if hasattr(values, "__len__") else "one value"
     if n_items != len(sequences):
-        raise ValueError(f"X contains {len(sequences)} sequences, {name} contains {n_items}.")
+        raise ValueError(f"X contains {len(sequences)} sequences, but {name} contains {n_items}.")
     if any(np.ndim(item) == 0 for item in values):
         raise ValueError(
             f"{name} has one value for a sequence of X, but needs one for each row. "
-            'RNNRegressor and RNNClassifier accept one per sequence with target="last".'
+            'With target="last", RNNRegressor and RNNClassifier accept one value per sequence.'
         )
     items = [
         check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
@@ -96,8 +96,8 @@ def read_targets(
 ) -> tuple[list[Array], int]:
     """Return one float64 array of shape (n_samples_i, n_outputs) per sequence, and y's ``ndim``.
 
-    The latter is 2 if y, or each of its items, has a column axis, else 1. Infinity raises an error,
-    and NaN does unless `allow_nan`.
+    The latter is 2 if y, or each of its items, has a column axis, else 1. Infinity raises an error;
+    so does NaN, unless `allow_nan` is True.
     """
     plain = plain_rows(y, sequences, kinds="f")
     if plain is not None and plain.dtype == np.float64 and plain.size:
@@ -117,8 +117,8 @@ def read_targets(
             item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
         if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
             raise ValueError(
-                f"{name} has shape {item.shape}, sequence 0 has {items[0].shape}: the number of "
-                "outputs must agree."
+                f"{name} has shape {item.shape}, but sequence 0 has {items[0].shape}. All "
+                "sequences need the same number of outputs."
             )
         table = item if ndim == 2 else item[:, None]
         finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
@@ -128,9 +128,10 @@ def read_targets(
 
 
 def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
-    """Return y as float64, or `labels` as they are, and a mask of the rows whose targets are known.
+    """Return y, and a mask of the rows whose targets are known.
 
-    Raises if there is no such row.
+    y is converted to float64, unless it contains labels (`labels=True`). Raise if no target is
+    known.
     """
     if labels:
         rows, known = known_labels(y)
@@ -156,7 +157,7 @@ def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
 def read_some_labels(
     estimator: Any, y: Any, sequences: Sequences
 ) -> tuple[list[Array], list[Array]]:
-    """Return the labels of each sequence, of which some may be missing, and masks of the known."""
+    """Return the labels of each sequence, and a mask of the labels that are not missing."""
     labels = _labels_of(estimator, y, sequences)
     ends = np.cumsum([len(part) for part in labels])[:-1]
     # all at once, so that all sequences have the same kind of labels
@@ -183,10 +184,10 @@ def _label_column(name: str, given: Any, rows: Array) -> Array:
 
 
 def known_labels(y: Any) -> tuple[Array, Array]:
-    """Return labels, (n_rows,), and a mask of those that are not missing.
+    """Return labels as an array of shape (n_rows,), and a mask of the labels that are not missing.
 
-    Missing labels are NaN, None or pandas' NA. They are replaced by a known label, and numbers and
-    booleans that were objects because of them get a numeric or boolean dtype again.
+    Missing labels are NaN, None or pandas' NA. They are replaced by a known label; then an object
+    array of numbers or booleans is converted to a numeric or boolean dtype.
     """
     rows = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
     rows = _label_column("y", y, rows)
@@ -211,7 +212,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
-    """Raise if labels contain NaN or infinity; `last` means one label per sequence."""
+    """Raise if labels contain NaN or infinity; `last` means that y has one label per sequence."""
     try:
         if labels.dtype.kind == "O" and any(map(_is_missing, labels)):
             raise ValueError("Input y contains NaN: a label is missing.")
@@ -225,7 +226,7 @@ def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
 def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
     """Return the advice for NaN in y, which depends on the estimator's parameters.
 
-    `last` means one target per sequence.
+    `last` means that y has one target per sequence.
     """
     if last:
         return "Omit that sequence from X and y."
@@ -242,9 +243,9 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
             'missing_targets="skip" is not possible.'
         )
     return (
-        f"{type(estimator).__name__} has no missing_targets: fill y, or set any valid value there "
-        "and give that row sample_weight 0 in fit, so that it drives the network but is not "
-        "learned from. Dropping the row would shift time."
+        f"{type(estimator).__name__} has no parameter missing_targets. Fill y, or set any valid "
+        "value there and sample_weight=0 for that row in fit, so that the row drives the network "
+        "but is not learned from. Dropping the row would shift time."
     )
 
 
@@ -261,9 +262,9 @@ def _check_index_kept(y: Any, sequences: Sequences) -> None:
 def read_weights(
     sample_weight: Any, sequences: Sequences, *, all_zero: bool = False
 ) -> list[Array] | None:
-    """Return one float64 array of weights per sequence; raise if one is negative.
+    """Return one float64 array of weights per sequence; raise if a weight is negative.
 
-    `all_zero` allows all weights to be 0, as in a chunk of rows.
+    If `all_zero` is True, all weights may be 0, as is possible in a chunk of rows.
     """
     if sample_weight is None:
         return None
@@ -278,7 +279,7 @@ def read_weights(
 
 
 def is_per_row(values: Any, sequences: Sequences) -> bool:
-    """Whether y or sample_weight has an entry per row of a table, instead of one per sequence."""
+    """Whether y or sample_weight has one entry per row of a table, not one per sequence."""
     n_rows = sum(sequences.lengths)
     has_length = hasattr(values, "__len__") or hasattr(values, "shape")
     return (
@@ -303,8 +304,8 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     if rows.ndim > 2 or len(rows) != len(sequences):
         by_row = f", or one for each of the {sum(sequences.lengths)} rows, constant within an id"
         raise ValueError(
-            f"X contains {len(sequences)} sequence(s), {name} has shape {rows.shape}: there must "
-            f"be one entry for each sequence, {name} of shape (n_sequences,)"
+            f"X contains {len(sequences)} sequence(s), but {name} has shape {rows.shape}: there "
+            f"must be one entry for each sequence, {name} of shape (n_sequences,)"
             + (" or (n_sequences, n_outputs)" if name == "y" else "")
             + ("." if sequences.ids is None else f"{by_row}.")
             + (_IF_ROWS if sequences.container == "rows" else "")
@@ -314,7 +315,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
 
 
 def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
-    """Return the first row of each sequence; the others must be equal to it."""
+    """Return the first row of each sequence; raise unless all its rows are equal."""
     assert sequences.ids is not None
     parts = sequences.split(rows)
     for value, part in zip(sequences.ids, parts, strict=True):
@@ -322,10 +323,10 @@ def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
         if not equal.all():
             other = part[np.argmin(equal.reshape(len(part), -1).all(axis=1))]
             raise ValueError(
-                f"{name} has one entry for each row, and must be constant within a sequence; in "
-                f"the sequence with id {value!r} it changes from {part[0]!r} to {other!r}. Here "
-                "there is one target per sequence; ESNClassifier and ESNRegressor accept one per "
-                "step."
+                f"{name} has one entry for each row, so it must be constant within a sequence; but "
+                f"in the sequence with id {value!r} it changes from {part[0]!r} to {other!r}. This "
+                "estimator has one target per sequence; ESNClassifier and ESNRegressor accept one "
+                "per step."
             )
     return np.stack([part[0] for part in parts])
 
@@ -339,7 +340,7 @@ def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
     if list(index) != ids and set(index) == set(ids):
         raise ValueError(
             f"The index of {name} contains the ids of X in another order: X begins with "
-            f"{ids[0]!r}, {name} with {index[0]!r}. Use the order of X, "
+            f"{ids[0]!r}, but {name} with {index[0]!r}. Use the order of X, "
             f"{code(f'{name} = {name}.loc[{sequences.ids_in}]')}, or, if the values are in that "
             f"order already, drop the index, {code(f'{name} = {name}.to_numpy()')}."
         )
@@ -348,7 +349,7 @@ def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
 def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
     """Return one float64 array of shape (n_outputs,) per sequence, and the ``ndim`` of y (1 or 2).
 
-    For ``target="last"``: one target per sequence.
+    This is for ``target="last"``, with one target per sequence.
     """
     _require_y(estimator, y)
     check_no_dates("y", y)
@@ -361,7 +362,7 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
 
 
 def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return one array of shape (1,) per sequence with its label, for ``target="last"``."""
+    """Return the label of each sequence as an array of shape (1,), for ``target="last"``."""
     _require_y(estimator, y)
     labels = _label_column("y", y, _last_items("y", y, sequences))
     _check_labels(estimator, labels, last=True)
@@ -369,7 +370,7 @@ def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array
 
 
 def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return one array of shape (1,) per sequence with its weight, for ``target="last"``."""
+    """Return the weight of each sequence as an array of shape (1,), for ``target="last"``."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):

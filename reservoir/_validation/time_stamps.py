@@ -1,4 +1,4 @@
-"""Column of X with the time of each row: removed, and returned as the time between rows."""
+"""Read the column of X that contains the time of each row, as the times between rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reservoir._validation.wording import code
 @saved
 @dataclass(frozen=True)
 class Clock:
-    """Conversion of the column of times to steps, and back for messages.
+    """Conversion of the column of times to steps, and of steps to times for messages.
 
     Parameters
     ----------
     place : int
-        Position of the column in X, the id column not counted.
+        Position of the column of times in X, not counting the id column.
     origin : float
-        The time of step 0: the first in fit.
+        The time of step 0: the time of the first row in fit.
     step : float
         The time that one step takes.
     """
@@ -54,7 +54,7 @@ class Clock:
             )
 
     def check_can_loop(self) -> NoReturn:
-        """Raise: a closed loop has no times of its steps."""
+        """Raise an error: in a closed loop the times of the steps are not known."""
         raise ValueError(
             "A forecast needs steps of equal length, but with time_column their length varies. Put "
             "the rows on a regular grid (pandas' resample, then interpolate) and fit without "
@@ -82,7 +82,7 @@ class Clock:
 
 
 def check_leak_below_one(time_column: Any, leak_rate: Any) -> None:
-    """Raise if all leak rates are 1, so that no unit uses the times."""
+    """Raise if all leak rates are 1, so that the times have no effect."""
     if np.all(np.equal(leak_rate, 1.0)):
         raise ValueError(
             f"time_column={time_column!r} has no effect at leak_rate=1: each step replaces the "
@@ -91,17 +91,17 @@ def check_leak_below_one(time_column: Any, leak_rate: Any) -> None:
 
 
 def step_of(sequences: Sequences, time_step: Any) -> float:
-    """Return the duration of a step: `time_step`, or for "auto" the median time between rows.
+    """Return the duration of a step: `time_step` or, if it is "auto", the median time between rows.
 
-    With "auto", at least one sequence must have two rows.
+    If it is "auto", at least one sequence must have two rows.
     """
     if not isinstance(time_step, str):
         return float(time_step)
     gaps = np.concatenate(sequences.gaps)  # type: ignore[arg-type]
     if not len(gaps):
         raise ValueError(
-            'time_step="auto" is the median time between rows, but no sequence has two rows. Give '
-            "time_step as a number, in units of the column of times."
+            'time_step="auto" is the median time between rows, but no sequence has two rows. Set '
+            "time_step to a number, in units of the column of times."
         )
     return float(np.median(gaps))
 
@@ -114,8 +114,8 @@ def take_time_stamps(
     Parameters and errors as in `with_gaps`.
     """
     remedy = (
-        " (A 2-D array is one series of one channel per row: give (n_sequences, n_steps, "
-        "n_channels).)"
+        " (In a 2-D array each row is a series of one channel: pass an array of shape "
+        "(n_sequences, n_steps, n_channels).)"
     )
     timed, place = with_gaps(sequences, time_column, names, sequence_column, remedy)
     arrays = (np.ascontiguousarray(np.delete(rows, place, axis=1)) for rows in timed.arrays)
@@ -130,20 +130,20 @@ def with_gaps(
     Parameters
     ----------
     sequences : Sequences
-        Without the id column.
+        The sequences, without the id column.
     time_column : int or str
-        The column of X, the id column counted.
+        Number or name of the column of times in X, counting the id column.
     names : sequence of str, or None
-        The columns of X, including the id column.
+        The names of the columns of X, including the id column.
     sequence_column : int, str or None
-        The id column, if there is one.
+        Number or name of the id column; None if there is none.
     remedy : str, default=""
-        Text to append to the message if there is no other column.
+        Text to append to the message if X has no other column.
 
     Raises
     ------
     ValueError, TypeError
-        If there is no such column or no other one, or times are missing or do not increase.
+        If X has no such column, or no other column, or if times are missing or do not increase.
     """
     width = sequences.arrays[0].shape[1] + (sequence_column is not None)
     column = column_number("time_column", time_column, names, width)
@@ -166,13 +166,13 @@ def with_gaps(
 
 
 def _gaps(sequences: Sequences, i: int, times: Array, time_column: Any) -> Array:
-    """Return the time between the rows of a sequence, checked."""
+    """Return the times between consecutive rows of a sequence; raise unless all are positive."""
     times = times.astype(np.float64)
     if np.isnan(times).any():
         step = int(np.argmax(np.isnan(times)))
         raise ValueError(
-            f"The time in column {time_column!r} is NaN at {sequences.place(i, step)}: every row "
-            "needs one."
+            f"The time in column {time_column!r} is NaN at {sequences.place(i, step)}, but every "
+            "row needs a time."
         )
     gaps = np.diff(times)
     if not (gaps > 0).all():

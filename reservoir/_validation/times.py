@@ -1,4 +1,4 @@
-"""The pandas indexes of X and y: their order, and whether the rows of y match the rows of X."""
+"""Check the pandas indexes of X and y: their order, and whether the rows of y match those of X."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from reservoir._validation.written_dates import check_no_written_dates, warn_of_
 
 
 class Span(NamedTuple):
-    """The indexes of the first and of the last sequence of X or y; equal if there is only one."""
+    """The indexes of the first and the last sequence of X or y, which may be the same sequence."""
 
     first: Stamps
     last: Stamps
@@ -39,7 +39,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """The indexes of X and y; None if there is no index, or one of labels."""
+    """The indexes of X and y; None for one that has no index, or an index of labels."""
 
     X: Span | None = None
     y: Span | None = None
@@ -47,42 +47,42 @@ class Times:
     def ended(
         self, before: tuple[Ending | None, Ending | None]
     ) -> tuple[Ending | None, Ending | None]:
-        """Return where X and y end; `before` are the endings of the rows that they may continue."""
+        """Return the endings of X and y; `before` are those of the rows that they may continue."""
         x = None if self.X is None else self.X.last.ending(before[0])
         return x, None if self.y is None else self.y.last.ending(before[1])
 
 
 NO_TIMES = Times()
-# Steps longer than this many times the shortest one may hide missing rows: months differ by less,
-# and a missing month makes a step of two.
+# Rows may be missing in a step longer than this many times the shortest step: the lengths of months
+# differ by less, and if a month is missing, the step is two months long.
 _WITHOUT_HOLE = 1.5
-_WIDE = 3  # a step longer than this many median steps is a gap: more than a weekend of work days
-_MOST_SHIFTS = 100  # shifts tried if numbers occur more than once
-_LONG = 24  # rows needed to trust an inferred frequency: two years of months, for example
+_WIDE = 3  # a step longer than this many median steps is a gap, longer than a weekend
+_MOST_SHIFTS = 100  # number of shifts that are tried if numbers occur more than once
+_LONG = 24  # a frequency inferred from this many rows is reliable: two years of months, say
 
 
 def _as_plain(name: Any) -> Any:
-    """Return a name as a value that can be saved."""
+    """Return the name of an index level as a value that can be saved."""
     return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
 
 
 class _Table(NamedTuple):
-    """The index of one table of X or y, and the first rows of its sequences.
+    """The index of one of the tables in X or y, and the first rows of its sequences.
 
     Attributes
     ----------
     name : str
         Name of the table in messages.
     index : pandas.Index
-        The last level, if it is a MultiIndex.
+        The index of the table; if it is a MultiIndex, its last level.
     outer : pandas.Index or None
-        The other levels, which identify the sequences.
+        The other levels of a MultiIndex, which identify the sequences.
     starts : array of int
         First row of each sequence.
     kind : str
         The kind of the stamps, as `kind_of` returns it.
     plain : bool
-        Whether the rows are merely numbered from 0, the default index.
+        Whether the rows are merely numbered from 0, as in the default index.
     """
 
     name: str
@@ -98,7 +98,7 @@ class _Table(NamedTuple):
         return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
 
     def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the outer levels in a row, and the names of all levels."""
+        """Return the values of the outer levels in a row, and the names of all levels."""
         outer = self.outer
         names = (self.index.name,) if outer is None else (*outer.names, self.index.name)
         return ids_of(outer, row), tuple(map(_as_plain, names))
@@ -113,7 +113,7 @@ def read_times(
     check_frequency: bool,
     sequence_column: Any = None,
 ) -> Times:
-    """Return the indexes of X and y, checked.
+    """Check the indexes of X and y, and return them.
 
     Dates that do not increase, and a y whose index contradicts the index of X, raise an error; a
     permutation of whole numbers causes a warning.
@@ -121,9 +121,10 @@ def read_times(
     Parameters
     ----------
     X, y
-        As the user gave them; y may be None.
+        The data as the user passed them; y may be None.
     is_table : bool
-        Whether they are one table each, or collections with an item per sequence.
+        Whether X and y are one table each; otherwise they are collections with an item per
+        sequence.
     lengths : list of int
         Number of rows of each sequence.
     check_frequency : bool
@@ -131,7 +132,7 @@ def read_times(
     sequence_column : int, str or None
         The column of a table that contains the ids of the sequences.
     """
-    # the index of each table; a y of another length raises an error elsewhere
+    # the index of each table; the error for a y of another length is raised elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
     tables = _tables("X", X, is_table, starts)
     targets = _tables("y", y, is_table, starts)
@@ -183,7 +184,7 @@ def check_times(
 def _ordered_by(
     tables: list[_Table | None], targets: list[_Table | None]
 ) -> tuple[str, list[_Table]]:
-    """Return whose index gives the order of rows, "X" or "y", and its tables.
+    """Return "X" or "y", the one whose index determines the order of rows, and its tables.
 
     Dates have precedence over numbers, and X over y.
     """
@@ -206,7 +207,7 @@ def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> Non
 
 
 def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> None:
-    """Warn of durations, and of dates that are labels, that are not in order of time."""
+    """Warn of an index of durations, Python dates or date strings that is not in order of time."""
     is_table = options["is_table"]
     for by, values in (("X", X), ("y", y)):
         plain = values is None or (isinstance(values, np.ndarray) and values.dtype != object)
@@ -224,9 +225,9 @@ def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> Non
 
 
 def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
-    """Raise for or warn of dates written as whole numbers in the first sequence of a table.
+    """Raise for, or warn of, dates written as whole numbers in the first sequence of a table.
 
-    `others` are the variables whose tables have the same indexes.
+    `others` are the names of the variables whose tables have the same index.
     """
     levels = table.outer is not None
     remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
@@ -235,7 +236,7 @@ def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
-    """Return the index of each table of X or y: of the one table, or of each item."""
+    """Return a `_Table` for the single table of X or y, or for each item of a collection."""
     if is_table:
         return [_table(name, values, starts)]
     if values is None or (isinstance(values, np.ndarray) and values.dtype != object):
@@ -245,7 +246,7 @@ def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Tabl
 
 
 def _table(name: str, values: Any, starts: Array) -> _Table | None:
-    """Return the index of a table, or None; `starts` are the first rows of its sequences."""
+    """Return the `_Table` of a table, or None; `starts` are the first rows of its sequences."""
     index = index_of(values)
     if index is None or starts[-1] >= len(index):
         return None
@@ -256,7 +257,7 @@ def _table(name: str, values: Any, starts: Array) -> _Table | None:
 
 
 def _span(tables: list[_Table | None]) -> Span | None:
-    """Return the indexes of the first and last sequence; None if one is missing or unordered."""
+    """Return the `Span` of tables; None if its first or last index is missing or unordered."""
     if not tables or tables[0] is None or tables[-1] is None:
         return None
     first, last = tables[0], tables[-1]
@@ -277,9 +278,9 @@ def _span(tables: list[_Table | None]) -> Span | None:
 
 
 def _counts_on(X: _Table, y: _Table) -> bool:
-    """Whether X is merely numbered from 0, and y is numbered like X, some steps ahead.
+    """Whether X is merely numbered from 0, and the numbers of y are ahead by a constant.
 
-    Then neither index has information on time.
+    If so, neither index contains information on time.
     """
     if not X.plain or y.index.dtype.kind not in "iu" or len(X.index) != len(y.index):
         return False
@@ -290,9 +291,8 @@ def _counts_on(X: _Table, y: _Table) -> bool:
 def _check_pair(X: _Table, y: _Table) -> None:
     """Raise if the index of y does not match the index of X.
 
-    It matches if it is equal, or ahead by a constant offset in time or a constant number of rows:
-    the last rows of the index of X are then the first rows of the index of y. The two are compared
-    only here.
+    It matches if it is equal to the index of X, or ahead of it by a constant offset in time or by a
+    constant number of rows. The two indexes are compared only here.
     """
     # rows numbered from 0 and stamps of different kinds cannot be compared
     if X.plain or y.plain or X.kind != y.kind:
@@ -321,17 +321,17 @@ def _raise_other_times(X: _Table, y: _Table, row: int, given: Any, found: Any) -
         align = f" Select the rows of X, {code(f'{target} = {target}.loc[{table}.index]')}."
     raise ValueError(
         f"The index of {y.name} does not match the index of {X.name}: row {row} is {show(given)} "
-        f"in X and {show(found)} in y. They must be equal, or the index of y ahead by a constant "
-        f"offset, as for a target some steps ahead.{align} If the rows of y are in the order of X, "
-        f"drop the index of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
+        f"in X, but {show(found)} in y. The indexes must be equal, or that of y must be ahead by a "
+        f"constant offset, as for a target some steps ahead.{align} If the rows of y are in the "
+        f"order of X, drop the index of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
     )
 
 
 def _first_misfit(X: Any, y: Any) -> int | None:
     """Return the first row at which the index of y contradicts the index of X; None if none does.
 
-    Both are the indexes of one sequence. y may be ahead of X, by a constant offset in time or, for
-    calendar dates (months, business days), by a constant number of rows.
+    X and y are the indexes of one sequence. y may be ahead of X, by a constant offset in time or,
+    for calendar dates (months, business days), by a constant number of rows.
     """
     # both as numbers, in the same unit
     a, b = numbers_of(X), numbers_of(y)
@@ -373,10 +373,10 @@ def _first_misfit(X: Any, y: Any) -> int | None:
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
     """Return the first row at which `b` is not `a` shifted by a fixed number of rows, or None.
 
-    `a` and `b` are the stamps of X and y; those of X do not increase. Where cross-validation
-    removed rows, the stamps of y at the rows before them are missing in `a`: as many as the shift,
-    so up to that many consecutive differences are allowed. `row`, the first row at which b - a
-    changes, is returned if no shift is recognised; one of more than half of the rows is not.
+    `a` and `b` are the stamps of X and y; those of X do not increase. Where cross-validation has
+    removed rows, as many stamps of y as the shift are missing in `a`, so up to that many
+    consecutive differences are allowed. Shifts of up to half of the rows are recognised. If there
+    is no such shift, `row`, the first row at which b - a changes, is returned.
     """
     found = row
     for h in (1 + np.flatnonzero(a[1 : len(a) // 2 + 1] == b[0])[:_MOST_SHIFTS]).tolist():
@@ -390,11 +390,11 @@ def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
 
 
 def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
-    """Whether a y that begins after the end of X has a frequency that contradicts that of X.
+    """Whether the frequency of y contradicts that of X, for a y that begins after the end of X.
 
-    The calendar between them is unknown, and steps over holidays have any length, so different
-    offsets alone are no contradiction. A frequency inferred from a few rows is not trusted:
-    business days look daily up to the first weekend. `time` indicates whether stamps are dates.
+    The calendar between X and y is unknown, and steps over holidays have any length, so different
+    offsets alone are no contradiction. A frequency inferred from a few rows is not trusted, because
+    business days look daily up to the first weekend. `time` means that stamps are dates.
     """
     if not time:
         return len(X) > 2 and len(np.unique(np.diff(numbers_of(X)))) == 1
@@ -403,12 +403,12 @@ def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
 
 
 def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
-    """Return the first row where y is not as many rows ahead of X as before, or None.
+    """Return the first row where y is ahead of X by another number of rows than before, or None.
 
-    The calendar is known only from the stamps of X (`a`) and y (`b`) themselves; `both` is their
-    union as an index if they are dates. If cross-validation removed rows, y seems fewer rows ahead
-    than it is. So two different distances are a contradiction only if no stamp can be missing
-    within the smaller one.
+    The calendar is known only from the stamps of X (`a`) and y (`b`) themselves; if they are dates,
+    `both` is their union as an index. If cross-validation has removed rows, y seems to be fewer
+    rows ahead than it is. So two different distances are a contradiction only if no stamp can be
+    missing within the smaller one.
     """
     known = np.unique(np.append(a, b))
     steps = np.diff(known)
@@ -437,8 +437,8 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
 def _pieces(steps: Array) -> list[slice]:
     """Split rows at gaps (steps longer than three median steps), given the steps between them.
 
-    Returns the pieces of at least 24 rows, from which a frequency can be inferred; none if there
-    are 24 pieces or more.
+    Return slices for the pieces of at least 24 rows, from which a frequency can be inferred. If
+    there are 24 pieces or more, return none of them.
     """
     cuts = np.flatnonzero(steps > _WIDE * np.median(steps)) + 1
     bounds = [0, *cuts.tolist(), len(steps) + 1]

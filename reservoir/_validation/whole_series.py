@@ -1,4 +1,4 @@
-"""Read X if each sequence is one case, with one label, number or row of features."""
+"""Read X for estimators that treat each sequence as one sample, with one label or target."""
 
 from __future__ import annotations
 
@@ -32,27 +32,28 @@ def read_whole_series(
     fitted: tuple[str, int] | None = None,
     y: Any = None,
 ) -> Sequences:
-    """Return the sequences of X as arrays of shape (n_steps_i, n_channels), checked.
+    """Check X and return its sequences as arrays of shape (n_steps_i, n_channels).
 
-    They are float64, or float32 where X is: a copy of X would take twice its memory.
+    They are float32 if X is, because a float64 copy would take twice its memory, else float64.
 
     Parameters
     ----------
     estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set in fit.
+        The estimator that reads X; in fit its ``n_features_in_`` and ``feature_names_in_`` are set.
     X : list, object array, 3-D array, 2-D array or table
-        In a list, arrays of one dimension are series of one channel. A 2-D array is one such
-        series per row, unless an id column or a MultiIndex identifies sequences.
+        The sequences. A 1-D array in a list is a series of one channel. Each row of a 2-D array is
+        a series of one channel, unless an id column or a MultiIndex identifies sequences.
     sequence_column : int, str or None
         The column of a table that contains the ids of the sequences.
     time_column : int, str or None
-        The column with the time of each row; it is not a channel.
+        The column that contains the time of each row, which is not a channel; None if X has none.
     allow_nan : bool, default=False
-        Whether NaN is allowed for missing values; infinity never is.
+        Whether NaN is allowed, as a missing value; infinity is never allowed.
     fitted : (container, n_channels), optional
         Container and number of channels of the training sequences; None in fit.
     y : any, default=None
-        If it has an entry per row, remedies for rows out of order include it.
+        The targets. If they have an entry per row, the code in messages about the order of rows
+        changes them, too.
     """
     sequences = _read(estimator, X, y, sequence_column, allow_nan, fitted)
     if sequences.container != _ROWS:  # its index numbers series, not steps
@@ -88,9 +89,9 @@ def _read(
         kind = _kind(X)
         if kind != _ROWS:
             raise ValueError(
-                f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
-                "collection of sequences already. Give sequence_column=None, or one table "
-                "(model_selection.stack_sequences makes it)."
+                f"sequence_column={sequence_column!r} is for one table that contains several "
+                "sequences, but X is a collection of sequences already. Set sequence_column=None, "
+                "or pass one table (model_selection.stack_sequences makes it)."
             )
         return read_table(
             estimator,
@@ -124,16 +125,16 @@ def _check_collection(X: Any) -> None:
         remedy = code("X = [np.column_stack(list(cells)) for cells in X.to_numpy()]")
     if remedy is not None:
         raise TypeError(
-            f"X is a {type(X).__name__} of sequences; a list of arrays of shape (n_steps, "
-            f"n_channels) is required. Use {remedy}."
+            f"X is a {type(X).__name__} of sequences, but must be a list of arrays of shape "
+            f"(n_steps, n_channels). Use {remedy}."
         )
 
 
 def _check_unmasked(name: str, values: Any) -> None:
-    """Raise if `values` is a masked array: later code would read the masked values."""
+    """Raise if `values` is a masked array, because later code would use the masked values."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(
-            f"{name} is a masked array, and masks are not used. Replace masked values by NaN, "
+            f"{name} is a masked array, but masks are not supported. Replace masked values by NaN, "
             f"{code(replaced(name, 'np.ma.filled(rows.astype(float), np.nan)'))}."
         )
 
@@ -166,10 +167,10 @@ def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] 
         table = check_array(X, estimator=estimator, **options)
     if fitted is not None and fitted[1] != 1:
         raise ValueError(
-            f"X has {table.ndim} dimensions, shape {table.shape}: each row is a series of 1 "
-            f"channel, but {type(estimator).__name__} was fitted on series of {fitted[1]} "
-            "channels. Give (n_sequences, n_steps, n_channels); a single series is "
-            f"{code('X = [X]')}."
+            f"X has {table.ndim} dimensions (shape {table.shape}), so that each row is a series of "
+            f"1 channel, but {type(estimator).__name__} was fitted on series of {fitted[1]} "
+            "channels. Pass an array of shape (n_sequences, n_steps, n_channels). If X is a single "
+            f"series, use {code('X = [X]')}."
         )
     first = table[np.isnan(table).any(axis=1)][:1]
     each = "X.to_numpy()" if hasattr(X, "iloc") else "X"
@@ -192,11 +193,11 @@ def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int]
     n_steps, n_channels = array.shape[1:]
     if n_steps == 0 or n_channels == 0:
         raise ValueError(
-            f"X has shape {array.shape}, (n_sequences, n_steps, n_channels): at least 1 step and "
-            "1 channel are required."
+            f"X has shape {array.shape}, (n_sequences, n_steps, n_channels), but at least 1 step "
+            "and 1 channel are required."
         )
     _note_channels(estimator, array[0], fitted)
-    # check all as one table; if that fails, find the sequence to name in the message
+    # check all sequences as one table; if that fails, find the sequence to name in the message
     try:
         as_finite("X", array.reshape(-1, n_channels), array.dtype, allow_nan=allow_nan)
     except ValueError:
@@ -214,16 +215,16 @@ def _read_items(
     for i, item in enumerate(X):
         if hasattr(item, "columns") and list(item.columns) != names:
             raise ValueError(
-                f"Sequence {i} of X has the columns {list(item.columns)}, sequence 0 has {names}: "
-                "they must agree."
+                f"Sequence {i} of X has the columns {list(item.columns)}, but sequence 0 has "
+                f"{names}. All sequences need the same columns."
             )
         table = _as_table(i, item)
         if i == 0:
             _note_channels(estimator, item if names else table, fitted)
         elif table.shape[1] != arrays[0].shape[1]:
             raise ValueError(
-                f"Sequence {i} of X has {table.shape[1]} channels (columns), sequence 0 has "
-                f"{arrays[0].shape[1]}: they must agree. Rows are time steps."
+                f"Sequence {i} of X has {table.shape[1]} channels (columns), but sequence 0 has "
+                f"{arrays[0].shape[1]}. All sequences need the same number. Rows are time steps."
             )
         _check_finite(estimator, i, item, table, allow_nan)
         arrays.append(table)
@@ -250,14 +251,15 @@ def _as_table(i: int, item: Any) -> Array:
     table = item[:, None] if item.ndim == 1 else item
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(
-            f"Sequence {i} of X has shape {item.shape}: (n_steps, n_channels), or (n_steps,) for "
-            "one channel, with at least 1 step and 1 channel is required. Omit empty sequences."
+            f"Sequence {i} of X has shape {item.shape}, but must have shape (n_steps, n_channels), "
+            "or (n_steps,) for one channel, with at least 1 step and 1 channel. Omit empty "
+            "sequences."
         )
     return np.ascontiguousarray(table)
 
 
 def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -> None:
-    """Set number and names of the channels in fit, check them later."""
+    """Set the number and names of the channels in fit; check them after fit."""
     if fitted is None or fitted[0] != _ROWS:
         validate_data(estimator, first, reset=fitted is None, dtype=None, ensure_all_finite=False)
     elif first.shape[1] != fitted[1]:
@@ -278,7 +280,7 @@ def _check_finite(estimator: Any, i: int, item: Any, table: Array, allow_nan: bo
 
 
 def _if_step_is_missing(estimator: Any, *series: Any) -> str:
-    """Return the advice for NaN in a series; arguments as in `cut_of_series`."""
+    """Return the advice for NaN in one series; arguments as in `cut_of_series`."""
     return cut_of_series(*series) or _fill_advice(estimator)
 
 
@@ -288,7 +290,7 @@ def _if_row_is_missing(estimator: Any, *table: Any) -> str:
 
 
 def _fill_advice(estimator: Any) -> str:
-    """Return the advice for NaN that is not padding."""
+    """Return the advice for NaN that are not padding."""
     if not hasattr(estimator, "missing_values"):
         return "Fill it first, for instance by interpolation. Dropping the step would shift time."
     return (

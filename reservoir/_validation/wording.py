@@ -1,4 +1,4 @@
-"""Code in messages: Python that users can paste, with the names of their variables."""
+"""Write the code in messages: Python that users can paste, with the names of their variables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ONE_OF_SEVERAL = re.compile(r"(?:.* )?(?:sequence|trajectory|table) (\d+) of (\
 
 
 def code(text: str) -> str:
-    """Return Python that a user can paste, as messages show it.
+    """Return Python that a user can paste, quoted in backticks for a message.
 
     `tests/contracts/test_code_in_messages.py` runs the code of each call of this function.
     """
@@ -17,9 +17,9 @@ def code(text: str) -> str:
 
 
 def variable_of(name: str) -> str:
-    """Return the variable of a name in messages: "X[3]" for "sequence 3 of X", else "X".
+    """Return the Python variable for a name in messages, such as "X[3]" for "sequence 3 of X".
 
-    A name may have it as its attribute `holder`.
+    If `name` has an attribute `holder`, that is the variable.
     """
     if hasattr(name, "holder"):
         return str(name.holder)
@@ -28,7 +28,7 @@ def variable_of(name: str) -> str:
 
 
 def put(word: str, by: str, text: str) -> str:
-    """Return Python with one name replaced by another expression."""
+    """Return Python code in which the name `word` is replaced by the expression `by`."""
     return re.sub(rf"\b{word}\b", by, text)
 
 
@@ -38,9 +38,10 @@ def replaced(name: str, made: str) -> str:
     Parameters
     ----------
     name : str
-        Name of the table in messages; the name of one in a list replaces all.
+        Name of the table in messages. If it is a table in a list, all tables of the list are
+        replaced.
     made : str
-        An expression in which `rows` is the table.
+        The Python expression for the new table, in which `rows` is the old table.
     """
     given = variable_of(name)
     if "[" in given:
@@ -57,14 +58,16 @@ def paired(name: str, which: str, partner: tuple[str, Any] | None) -> str | None
     name : str
         Name of the pandas table in messages.
     which : str
-        An expression of `rows`, the table, for the positions or a mask.
+        The Python expression for the positions of the rows, or for a mask, in which `rows` is the
+        table.
     partner : (name, value), or None
-        The variable with the same rows; None, or a value of None, if there is none.
+        Name and value of the variable that has the same rows; None, or a value of None, if there
+        is no such variable.
 
     Returns
     -------
     str or None
-        None for one of several tables with partners.
+        None if the table is one of several in a list, and there is a partner.
     """
     given = variable_of(name)
     if partner is None or partner[1] is None:
@@ -87,11 +90,11 @@ def index_replaced(
     name : str
         Name of the table in messages.
     made : str
-        An expression in which `index` is the index.
+        The Python expression for the new index, in which `index` is the old index.
     in_levels : bool, default=False
-        Whether it is the last level of a MultiIndex.
+        Whether the index is the last level of a MultiIndex.
     others : tuple of str, default=()
-        Variables that are tables with the same index, or lists of as many.
+        Names of the variables that are tables with the same index, or lists of such tables.
     """
     index = f"{variable_of(name)}.index"
     if others and "[" in index:

@@ -1,6 +1,7 @@
-"""Dates written as whole numbers, such as 201812 or 20181231, in the index of a table.
+"""Recognise dates written as whole numbers, such as 201812 or 20181231, in the index of a table.
 
-As numbers they continue at equal steps: 201812 by 201813, 20180228 by 20180229.
+Numbers are continued at equal steps, which is wrong for dates: 201813 would follow 201812, and
+20180229 would follow 20180228.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reservoir._validation.wording import code
 
 _FEWEST = 3  # fewer numbers are not checked
 _YEARS = (1800, 2199)
-_MONTHS, _DAYS = 100, 10_000  # increase of a number in a year
+_MONTHS, _DAYS = 100, 10_000  # increase of the number from one year to the next
 
 
 class Written(NamedTuple):
@@ -26,10 +27,11 @@ class Written(NamedTuple):
     Attributes
     ----------
     what : {"hours", "days", "weeks", "months", "quarters"}
+        The unit of the dates.
     dates : str
         The Python expression that converts the index, called `index`, to dates.
     jumps : bool
-        Whether its steps show that they are dates; otherwise they may be row numbers.
+        Whether the steps of the numbers show that they are dates; if not, they may be row numbers.
     """
 
     what: str
@@ -38,7 +40,7 @@ class Written(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """The unit at whose end the numbers jump."""
+        """The longer unit (day, month or year) at whose end the numbers jump."""
         return {"hours": "day", "days": "month"}.get(self.what, "year")
 
     def conversion(self, remedy: Callable[[str], str]) -> str:
@@ -47,11 +49,12 @@ class Written(NamedTuple):
 
 
 def written_dates(index: Any) -> Written | None:
-    """Return the dates that whole numbers represent; None if equal steps continue them correctly.
+    """Return the dates that whole numbers in an index represent, or None.
 
+    The result is None if the numbers are not dates, or if equal steps continue them correctly.
     `yyyymmdd`, `yyyymm` and `yyyymmddhh` are recognised by their values, and by steps that jump at
-    the end of a month or a year; `yyyyww` and `yyyyq` only by such steps: rows 201801 to 201852 of
-    a long table are not weeks. Numbers may be floats.
+    the end of a month or a year. `yyyyww` and `yyyyq` are recognised only by such steps, because
+    the rows 201801 to 201852 of a long table are not weeks. Numbers may be floats.
     """
     numbers = _whole_numbers(index)
     if numbers is None:
@@ -79,7 +82,7 @@ def written_dates(index: Any) -> Written | None:
             return None
         found = Written("months", f'pd.to_datetime({text}, format="%Y%m")', not equal)
         return found if equal or len(turns) else None
-    # weeks: the step over the end of each year is as many weeks as the steps within it
+    # weeks: the step over the end of a year is as many weeks as each step within the year
     ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
     if equal or not len(turns) or (ahead != steps.min()).any():
         return None
@@ -94,8 +97,10 @@ def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) 
     name : str
         Name of the table in messages.
     index : pandas.Index
+        The index of the table.
     remedy : function
-        Returns the statement that replaces the index, given an expression of `index`.
+        A function that returns the statement that replaces the index, given the Python expression
+        for the new index.
     """
     found = written_dates(index)
     if found is not None and found.jumps:
@@ -107,7 +112,7 @@ def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) 
 
 
 def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
-    """Warn of whole numbers that may be dates, or row numbers.
+    """Warn of whole numbers in an index that may be either dates or row numbers.
 
     Parameters as in `check_no_written_dates`.
     """
@@ -123,7 +128,10 @@ def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -
 
 
 def _numbers_rows(index: Any, months: Array) -> bool:
-    """Whether months are more likely row numbers: a RangeIndex that is not a whole year."""
+    """Whether numbers that look like months are more likely row numbers.
+
+    That is assumed for a RangeIndex, unless it goes from the first to the last month of a year.
+    """
     return hasattr(index, "step") and not (months[0] == 1 and months[-1] == 12)
 
 
@@ -132,7 +140,7 @@ def _in_range(years: Array) -> bool:
 
 
 def _whole_numbers(index: Any) -> Array | None:
-    """Return an index as int64; None if its entries are not whole numbers, or too few."""
+    """Return an index as int64; None if it is too short or its entries are not whole numbers."""
     if len(index) < _FEWEST or index.dtype.kind not in "iuf":
         return None
     numbers = np.asarray(index)
@@ -142,7 +150,7 @@ def _whole_numbers(index: Any) -> Array | None:
 
 
 def _are_quarters(numbers: Array) -> bool:
-    """Whether all numbers are `yyyyq`, at equal steps of quarters."""
+    """Whether all numbers have the form `yyyyq`, at a constant step in quarters."""
     years, quarters = np.divmod(numbers, 10)
     if not _in_range(years) or quarters.min() < 1 or quarters.max() > 4:
         return False
@@ -150,7 +158,7 @@ def _are_quarters(numbers: Array) -> bool:
 
 
 def _are_days(numbers: Array) -> bool:
-    """Whether all numbers are `yyyymmdd`."""
+    """Whether all numbers have the form `yyyymmdd`."""
     years, rest = np.divmod(numbers, _DAYS)
     months, days = np.divmod(rest, 100)
     if not _in_range(years) or months.min() < 1 or months.max() > 12 or days.min() < 1:
@@ -161,7 +169,7 @@ def _are_days(numbers: Array) -> bool:
 
 
 def _weeks_of(years: Array) -> Array:
-    """Return the number of weeks in years, by ISO 8601: 53 in those with 53 Thursdays."""
+    """Return the number of ISO 8601 weeks in each year: 53 if it has 53 Thursdays, else 52."""
     first, last = ((years - 1970 + k).view("M8[Y]").astype("M8[D]").astype(int) for k in (0, 1))
-    since_thursday = first % 7  # 1970 began on one
+    since_thursday = first % 7  # 1970 began on a Thursday
     return 52 + ((since_thursday == 0) | ((since_thursday == 6) & (last - first == 366)))

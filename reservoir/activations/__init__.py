@@ -1,7 +1,7 @@
-"""Activation functions f, by name, with the properties that the package uses.
+"""Activation functions f by name, with the properties that the package uses.
 
-These are the derivative, the Lipschitz constant, the inverse and bounds on intervals. A new
-activation is one entry in `ACTIVATIONS`.
+These properties are the derivative, the Lipschitz constant, the inverse and bounds on intervals. To
+add an activation, add one entry to `ACTIVATIONS`.
 """
 
 from reservoir.activations.enclosures import Enclosure

@@ -1,4 +1,4 @@
-"""Interval extensions: bounds of an activation and its slope on an interval, rounding included."""
+"""Interval extensions: rigorous bounds on an activation and its slope over an interval."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from reservoir._typing import Array
 
 EPS = 2.0**-52
-_ERROR = 8 * EPS  # assumed bound of the relative error of NumPy's tanh; tested with 50 digits
+_ERROR = 8 * EPS  # assumed bound on the relative error of NumPy's tanh; tested with 50 digits
 _SINGLE = 2.0**-23
-_LEAST_CHORD = 1e-12  # smallest slope of a chord: below it, rounding loses the tangent points
+_LEAST_CHORD = 1e-12  # smallest slope of a chord; below it the tangent points are lost to rounding
 
 Pair = tuple[Array, Array]
 
@@ -22,22 +22,24 @@ Pair = tuple[Array, Array]
 class Enclosure:
     """An interval extension of an activation f.
 
-    Every function takes arrays of lower and upper ends, ``low <= high``, and bounds f on each
-    interval ``[low, high]``. The bounds must hold in spite of rounding errors, because proofs
-    depend on them: a bound may be too wide, never too narrow. `slopes` must accept (-inf, inf) if
-    the range is unbounded.
+    Every function takes arrays of lower and upper ends, ``low <= high``, and returns bounds over
+    each interval ``[low, high]``. The bounds must be valid in spite of rounding errors, because
+    proofs depend on them: they may be too wide, but never too narrow. `slopes` must accept the
+    interval (-inf, inf) if the range is unbounded.
 
     Parameters
     ----------
     low, high : float
-        Bounds of the range of f; either may be infinite.
+        Lower and upper bound of the range of f; either may be infinite.
     values : callable, ``values(low, high) -> (least, largest)``
-        Bounds of f over each interval.
+        Function that returns bounds on f over each interval.
     slopes : callable, ``slopes(low, high) -> (least, largest)``
-        Bounds of f' over each interval, 0 or more: f must not decrease.
+        Function that returns bounds on f' over each interval. They must be non-negative: f must not
+        decrease.
     chords : callable, optional, ``chords(low, high) -> (slope, middle, radius)``
-        A line and a tolerance, ``|f(z) - slope z - middle| <= radius`` on the interval. By default
-        computed from `slopes`.
+        Function that returns a line and a tolerance such that
+        ``|f(z) - slope z - middle| <= radius`` over the interval. By default they are computed from
+        `slopes`.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class Enclosure:
 
     @property
     def bounded(self) -> bool:
-        """Whether the range is bounded, so that all states are in a box."""
+        """Whether the range is bounded, so that all states are within a box."""
         return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     def lines(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
@@ -69,7 +71,7 @@ class Enclosure:
         Parameters
         ----------
         low, high : arrays of the same shape
-            Ends of the intervals.
+            Lower and upper ends of the intervals.
 
         Returns
         -------
@@ -78,14 +80,14 @@ class Enclosure:
         """
         if self.chords is not None:
             return self.chords(low, high)
-        # mean value theorem about the middle c: f(z) in f(c) + [least, largest] (z - c)
+        # mean value theorem at the midpoint c: f(z) in f(c) + [least, largest] (z - c)
         least, largest = self.slopes(low, high)
         c = 0.5 * low + 0.5 * high
         below, above = self.values(c, c)
         slope = 0.5 * (least + largest)
         middle = 0.5 * (below + above) - slope * c
         radius = 0.5 * (above - below) + 0.5 * (largest - least) * (0.5 * (high - low))
-        # widen the radius by a bound of the rounding errors of slope, middle and radius
+        # widen the radius by a bound on the rounding errors of slope, middle and radius
         size = np.maximum(np.abs(low), np.abs(high))
         reach = max(abs(self.low), abs(self.high))
         return slope, middle, radius * (1 + 8 * EPS) + 16 * EPS * (slope * size + reach)
@@ -110,12 +112,12 @@ def _tanh_slopes(low: Array, high: Array) -> Pair:
 
 
 def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Return slope, middle and radius of the narrowest band along the chord that contains tanh.
+    """Return slope, middle and radius of the narrowest band that is parallel to the chord of tanh.
 
-    tanh is farthest from the chord at the ends of the interval or where its slope equals the slope
-    of the chord.
+    The band contains tanh over the interval. tanh is farthest from the chord at the ends of the
+    interval, or where its slope equals the slope of the chord.
     """
-    # slope of the chord, or of tanh itself if the interval is too short for a quotient
+    # slope of the chord; if the interval is too short for a quotient, largest slope of tanh
     width = high - low
     wide = width > 1e-9
     _, largest = _tanh_slopes(low, high)
@@ -150,8 +152,8 @@ def _logistic_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
 
 
 def piecewise_linear(slope: float) -> Enclosure:
-    """Return the enclosure of max(z, slope z), 0 <= slope <= 1, whatever the dtype of z."""
-    # in single precision the slope is another number, unless it is 0 or 1
+    """Return the enclosure of max(z, slope z) for 0 <= slope <= 1, valid for every dtype of z."""
+    # in single precision the slope is rounded, unless it is 0 or 1
     share = _SINGLE if 0 < slope < 1 else 0.0
     least, largest = slope * (1 - share), slope * (1 + share)
     return Enclosure(

@@ -28,27 +28,29 @@ class Activation:
     Parameters
     ----------
     name : str
+        Name by which estimators accept the activation.
     function : callable, ``function(z, out=None) -> array``
-        Elementwise; must write into `out` when it is given, and keep the dtype of `z`.
+        f(z), elementwise. The function must write to `out` if it is passed, and keep the dtype of
+        `z`.
     derivative : callable, ``derivative(z) -> array``
         f'(z), elementwise.
     lipschitz : float
-        Smallest L with ``|f(y) - f(z)| <= L |y - z|``.
+        Lipschitz constant: the smallest L with ``|f(y) - f(z)| <= L |y - z|``.
     inverse : callable or None
         ``f^-1(h)``, elementwise, on the open range of f; None if f is not one-to-one.
     bounded : bool
         Whether the range is bounded, so that states cannot diverge.
     enclosure : Enclosure or None, default=None
-        Bounds of f and f' on intervals, rounding included. Without them `reservoir.stability`
-        cannot certify a network.
+        Bounds on f and f' over intervals, rounding errors included. If it is None,
+        `reservoir.stability` cannot certify a network.
     slope : callable or None, default=None
-        f'(z), elementwise, given the value f(z), in its dtype. Without it a trained network stores
-        f'(z) of every step, from `derivative`.
+        f'(z), elementwise, as a function of f(z) and in its dtype. If it is None, a trained network
+        computes f'(z) by `derivative` and stores it for every step.
     curvature : callable or None, default=None
-        f''(z), elementwise, given the value f(z); 0 where f has a corner. Gradient control needs
-        it.
+        f''(z), elementwise, as a function of f(z); 0 where f has a corner. It is needed for
+        gradient control.
     kernel : int or None, default=None
-        Number of f in compiled loops. Without one, NumPy is used.
+        Number that identifies f in compiled loops. If it is None, NumPy is used.
 
     Examples
     --------
@@ -226,18 +228,24 @@ ACTIVATIONS: dict[str, Activation] = {activation.name: activation for activation
 
 
 def get_activation(activation: str | Activation) -> Activation:
-    """Return the `Activation` of a name; an `Activation` is returned as it is.
+    """Return the `Activation` with a given name; an `Activation` is returned as it is.
 
     Parameters
     ----------
     activation : str or Activation
+        A name in `ACTIVATIONS`, or an `Activation`.
+
+    Returns
+    -------
+    Activation
+        The activation function and its properties.
 
     Raises
     ------
     ValueError
         If the name is not known; the message lists close matches.
     TypeError
-        If it is neither a name nor an `Activation`.
+        If `activation` is a function that is not wrapped in an `Activation`.
 
     Examples
     --------
@@ -255,6 +263,6 @@ def get_activation(activation: str | Activation) -> Activation:
         raise TypeError(
             f"activation={activation!r} is a bare function. Wrap it in a "
             "reservoir.activations.Activation with its name, derivative, Lipschitz constant and "
-            f"inverse, or give one of the names {', '.join(map(repr, ACTIVATIONS))}."
+            f"inverse, or use one of the names {', '.join(map(repr, ACTIVATIONS))}."
         )
     return ACTIVATIONS[check_choice("activation", activation, ACTIVATIONS)]

@@ -1,18 +1,18 @@
 """Generators of standard benchmark series, and a few small real series.
 
-Series have shape (n_samples, n_features), also for a single variable; rows are time steps. Tasks
-return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
-target and (n_samples, n_outputs) for several; `weather_and_load` also returns the dates.
+Series have shape (n_samples, n_features), even if there is a single variable; rows are time steps.
+Tasks return (X, y) as in `sklearn.datasets`: X has two dimensions, and y has shape (n_samples,) for
+one target or (n_samples, n_outputs) for several; `weather_and_load` also returns the dates.
 `gestures`, `adding`, `multiplication`, `temporal_order` and `patient_visits` return a list of whole
-sequences, and one label or number for each; `bouncing_balls` and `spike_patterns` return
+sequences, and a label or a number for each; `bouncing_balls` and `spike_patterns` return
 three-dimensional arrays.
 
 `random_state` has two meanings. If the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
 `multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`, `song`,
-`patient_visits`, `street_walks`, `weather_and_load`), None draws new data at each call. If the
-system is deterministic, None starts at the published point, which gives the same series each time,
-and a seed displaces the start at random.
+`patient_visits`, `street_walks`, `weather_and_load`), new data are drawn at each call if it is
+None. If the system is deterministic, None means that the series starts at the published point, so
+that all calls return the same series; with a seed the start is displaced at random.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ __all__ = [
 ]
 
 #: Reciprocal of the largest Lyapunov exponent of each chaotic system at its default parameters, in
-#: time units of the system (steps for the maps); sources in the functions' docstrings. Used with
-#: `reservoir.metrics.valid_time`.
+#: time units of the system (steps for the maps); the functions' docstrings state the sources. For
+#: use with `reservoir.metrics.valid_time`.
 LYAPUNOV_TIME: dict[str, float] = {
     "mackey_glass": 1.0 / 0.0051,
     "lorenz": 1.0 / 0.9056,

@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-_FULLEST = 0.3  # share of the box that balls may cover: random placement is fast up to here
+_FULLEST = 0.3  # share of the box that balls may cover; random placement is fast up to this share
 _TRIES = 200  # positions tried for a ball before all balls of a video are placed again
 
 
@@ -23,7 +23,7 @@ def bouncing_balls(
     speed: float = 0.05,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate videos of bouncing balls: predict the next frame of discs in a square box.
+    """Generate videos of bouncing balls in a box; the task is to predict the next frame.
 
     Discs of equal mass move in straight lines and bounce off the walls and off each other without
     loss of energy. A single frame does not show their directions, so predicting the next one needs
@@ -34,35 +34,36 @@ def bouncing_balls(
     n_videos : int
         Number of videos; the initial positions of the balls are drawn for each.
     n_frames : int, default=100
-        Frames of each video.
+        Number of frames of each video.
     size : int, pixels, default=15
-        Side of the square frames.
+        Width and height of the square frames.
     n_balls : int, default=3
-        Balls in each video; [1]_ has three, [2]_ two and three.
+        Number of balls in each video; [1]_ uses three, [2]_ two and three.
     radius : float in (0, 0.5), side lengths of the box, default=0.12
-        Radius of each ball. All together may cover at most 30 % of the box.
+        Radius of each ball. Together the balls may cover at most 30 % of the box.
     speed : float > 0, side lengths of the box per frame, default=0.05
         Initial speed of each ball, in a random direction; balls that collide exchange energy.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds positions and directions; None draws new ones at each call.
+        Seed of positions and directions. With None new ones are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_videos, n_frames, size * size)
-        Frames row by row: 0 for the background, 1 inside a ball, and about the covered share of a
-        pixel at the edge of a ball. ``X[:, :-1]`` and ``X[:, 1:]`` are inputs and targets,
-        ``X >= 0.5`` gives black and white frames as in [2]_ (there with ``size=18``).
+        Pixels of each frame, row by row: 0 in the background, 1 inside a ball, and about the
+        covered fraction of the pixel at the edge of a ball. ``X[:, :-1]`` and ``X[:, 1:]`` are
+        inputs and targets. ``X >= 0.5`` are black and white frames as in [2]_ (which uses
+        ``size=18``).
 
     Raises
     ------
     ValueError, TypeError
-        If a parameter is outside its range, or the balls leave no room to move.
+        If a parameter is outside its range, or if the balls leave no room to move.
 
     Notes
     -----
-    Positions from one collision to the next are exact for any number of frames: the kinetic energy
-    is constant to rounding, and balls neither overlap nor leave the box. Radius and speed are our
-    choice.
+    The motion from one collision to the next is exact: for any number of frames, the kinetic energy
+    is constant up to rounding, and balls neither overlap nor leave the box. The default radius and
+    speed are our choice.
 
     References
     ----------
@@ -97,8 +98,8 @@ def bouncing_balls(
     covered = n_balls * pi * radius**2
     if covered > _FULLEST:
         raise ValueError(
-            f"n_balls={n_balls} of radius={radius} cover {covered:.0%} of the box; they may cover "
-            f"at most {_FULLEST:.0%} to have room to move. Lower n_balls or radius."
+            f"n_balls={n_balls} of radius={radius} cover {covered:.0%} of the box, but may cover "
+            f"at most {_FULLEST:.0%}, to have room to move. Lower n_balls or radius."
         )
     rng = as_generator(random_state)
     places = np.stack([_placed(n_balls, radius, rng) for _ in range(n_videos)])
@@ -159,7 +160,7 @@ def _advance(places: Array, velocities: Array, radius: float) -> None:
 
 
 def _to_walls(x: Array, v: Array, radius: float) -> Array:
-    """Return the time until each ball reaches each wall ahead, of shape (n_videos, 2 n_balls)."""
+    """Return the time until each ball reaches each wall ahead, in shape (n_videos, 2 n_balls)."""
     ahead = np.where(v > 0.0, 1.0 - radius - x, radius - x)
     times = np.full(v.shape, np.inf)
     np.divide(ahead, v, out=times, where=v != 0.0)
@@ -167,14 +168,17 @@ def _to_walls(x: Array, v: Array, radius: float) -> Array:
 
 
 def _to_contact(x: Array, v: Array, radius: float, one: Array, two: Array) -> Array:
-    """Return the time until each pair of balls touches, infinite if never: (n_videos, n_pairs)."""
+    """Return the time until the balls of each pair touch, in shape (n_videos, n_pairs).
+
+    It is infinite for pairs that do not touch.
+    """
     d, w = x[:, one] - x[:, two], v[:, one] - v[:, two]
     square, speed = (d**2).sum(axis=-1), (w**2).sum(axis=-1)
     # The first root of |d + w t| = 2 radius, in the form without cancellation.
     closing = -(d * w).sum(axis=-1)
     gap = np.maximum(square - 4.0 * radius**2, 0.0)
     discriminant = closing**2 - speed * gap
-    # Approach by rounding error is no collision: it would recur at once and for ever.
+    # If balls approach only by rounding error, this is no collision: it would recur for ever.
     meets = (closing > 1e-12 * np.sqrt(square * speed)) & (discriminant >= 0.0)
     times = np.full(closing.shape, np.inf)
     np.divide(gap, closing + np.sqrt(np.maximum(discriminant, 0.0)), out=times, where=meets)

@@ -1,4 +1,4 @@
-"""Chaotic maps: iterated in discrete time, so without integration error."""
+"""Chaotic maps, which are iterated in discrete time and so have no integration error."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def henon(
     a, b : float, default=1.4 and 0.3
         Parameters of the map, as in [1]_.
     washout : int, samples, default=100
-        Rows dropped from the start. With 0 the first row is the initial state.
+        Number of rows dropped from the start. With 0 the first row is the initial state.
     initial_state : array-like of shape (2,), default=None
-        Starting point; None is the origin.
+        Starting point; None means the origin.
     random_state : None, int, Generator or RandomState, default=None
-        None starts from the initial state exactly, so two calls return the same series. With a
-        seed, both components of the start are displaced by draws from U(-0.1, 0.1).
+        With None the orbit starts exactly from the initial state, so two calls return the same
+        series. With a seed both components of the start are displaced by draws from U(-0.1, 0.1).
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
-        Columns x and y.
+        The orbit, with columns x and y.
 
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or the orbit escapes to infinity.
+        If a parameter is outside its range, or if the orbit escapes to infinity.
 
     Notes
     -----
@@ -102,26 +102,27 @@ def logistic_map(
     n_samples : int
         Number of rows returned.
     r : float in [0, 4], default=4.0
-        Growth rate; 4 is fully chaotic, with the arcsine law as its density. Above 4 orbits
-        leave [0, 1].
+        Growth rate. At 4 the map is fully chaotic, and its values have the arcsine distribution;
+        above 4 orbits leave [0, 1].
     washout : int, samples, default=100
-        Rows dropped from the start. With 0 the first row is the initial state.
+        Number of rows dropped from the start. With 0 the first row is the initial state.
     initial_state : float in [0, 1], default=0.3
         Starting point.
     random_state : None, int, Generator or RandomState, default=None
-        None starts from `initial_state` exactly. With a seed the start is displaced by a draw from
-        U(-0.1, 0.1), reflected at 0 and 1.
+        With None the orbit starts exactly from `initial_state`. With a seed the start is displaced
+        by a draw from U(-0.1, 0.1), and reflected at 0 and 1.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 1)
+        The orbit.
 
     Raises
     ------
     ValueError
         If a parameter is outside its range, or if for r > 1 rounding moves the orbit onto the
-        fixed point 0, where it would stay. At r = 4 this follows from every value within 1e-8 of
-        1/2, which happens in about one of 100 orbits of a million steps.
+        fixed point 0, where it would stay. At r = 4 this happens if a value is within 1e-8 of 1/2,
+        as in about one of 100 orbits of a million steps.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Hourly maps of the density of people in a generated town."""
+"""Generated hourly maps of the density of people in a town."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy.signal import lfilter
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-_DAY, _SEASON = 24, 2880  # hours; the season is as long as the source's data, 120 days
-_CELLS = 160  # antennas; a map has no more detail than their cells
+_DAY, _SEASON = 24, 2880  # hours; the season is as long as the data of the source, 120 days
+_CELLS = 160  # number of antennas; a map has no more detail than their cells
 _CENTRES, _VENUES = 8, 4
 _STAYS = 0.8  # share of the telephones that are still in the same cell an hour later
 _HOME, _WORK, _ROAD, _LEISURE, _AWAY = range(5)
@@ -25,7 +25,7 @@ def crowd_density(
     drift: float = 0.2,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate crowd density: predict the next hourly map of the telephones in a town.
+    """Generate hourly maps of the telephones in a town; the task is to predict the next map.
 
     The town is generated, modelled on the maps of mobile users in [1]_, which are private. People
     sleep at home, commute to work along the main streets, and go out in the evening and at
@@ -36,26 +36,26 @@ def crowd_density(
     Parameters
     ----------
     n_samples : int, hours
-        Number of maps; the first is for a Monday from 0:00 to 1:00. [1]_ has 2880.
+        Number of maps; the first map is for a Monday from 0:00 to 1:00. [1]_ has 2880.
     width, height : int >= 8, pixels, default=64 and 48
-        Size of a map; [1]_ has 1927 by 1556.
+        Size of a map; the maps of [1]_ are 1927 by 1556 pixels.
     people : float > 0, default=100_000
         Mean number of telephones in the town.
     events : float >= 0, per week, default=3.0
-        Mean number of matches, concerts and similar events, at four venues. Each lasts four or five
-        hours, starts at 14:00 or later, and draws 1 % to 4 % of the people; about half of them are
-        present in its first and last hour.
+        Mean number of matches, concerts and similar events per week, at four venues. Each lasts
+        four or five hours, starts at 14:00 or later, and draws 1 % to 4 % of the people; about half
+        of them are present in its first and last hour.
     drift : float in [0, 1], default=0.2
-        Share of the people who after 120 days no longer commute but live at the edges of the
-        town; it grows linearly from 0 to at most 1.
+        Share of the people who, after 120 days, no longer commute but live at the edges of the
+        town. The share grows linearly with time, from 0 to at most 1.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the town and its history; None draws new ones at each call.
+        Seed of the town and its history. With None new ones are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, height * width), people per pixel
-        Maps, row by row from the top: ``X.reshape(-1, height, width)``. ``X[:-1]`` and ``X[1:]``
-        are inputs and targets.
+        The maps, row by row from the top: ``X.reshape(-1, height, width)``. ``X[:-1]`` and
+        ``X[1:]`` are inputs and targets.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _town(width: int, height: int, rng: np.random.Generator) -> tuple[Array, Arr
     places[_LEISURE] = np.exp(-0.5 * (distance / (0.05 * size)) ** 2) @ bars
     places[_AWAY] = 1.0 - np.exp(-0.5 * (distance[:, 0] / (0.4 * size)) ** 2)
     to_street = np.full(len(pixels), np.inf)
-    # Streets lead from each centre to the middle of the town and to the previous centre.
+    # Streets lead from each centre to the centre of the town and to the previous centre.
     for k, centre in enumerate(centres[1:], start=1):
         for end in (centres[0], centres[k - 1]):
             along = np.clip((pixels - centre) @ (end - centre) / ((end - centre) ** 2).sum(), 0, 1)
@@ -153,13 +153,13 @@ def _town(width: int, height: int, rng: np.random.Generator) -> tuple[Array, Arr
 
 
 def _covered(width: int, height: int, places: Array, rng: np.random.Generator) -> Array:
-    """Return the share of a pixel's people counted by each antenna, (n_pixels, n_cells)."""
+    """Return each antenna's share of the people in a pixel, of shape (n_pixels, n_cells)."""
     pixels = _grid(width, height)
     crowded = np.sqrt(places.mean(axis=0))
     n_cells = min(_CELLS, len(pixels) // 4)
     masts = pixels[rng.choice(len(pixels), n_cells, replace=False, p=crowded / crowded.sum())]
     apart = np.sort(np.linalg.norm(masts[:, None] - masts, axis=-1), axis=1)
-    reach = 0.5 * apart[:, 1:4].mean(axis=1)  # about to the middle between neighbours
+    reach = 0.5 * apart[:, 1:4].mean(axis=1)  # about half way to the neighbours
     nearness = -0.5 * (np.linalg.norm(pixels[:, None] - masts, axis=-1) / reach) ** 2
     covered = np.exp(nearness - nearness.max(axis=1, keepdims=True))
     return np.asarray(covered / covered.sum(axis=1, keepdims=True))
@@ -192,7 +192,7 @@ def _shares(n_samples: int, drift: float, rng: np.random.Generator) -> Array:
 
 
 def _bump(hour: Array, centre: Array | float, width: float) -> Array:
-    """Return a bell curve of height 1 over the hours of a day."""
+    """Return a bell curve of height 1 at the given hours."""
     return np.asarray(np.exp(-0.5 * ((hour - centre) / width) ** 2))
 
 
@@ -220,11 +220,11 @@ def _add_events(
 
 
 def _counted(expected: Array, rng: np.random.Generator) -> Array:
-    """Return Poisson counts with these means, in which most people stay from hour to hour."""
+    """Return Poisson counts with the given means, most of whose people stay for the next hour."""
     counts = np.empty(expected.shape)
     counts[0] = now = rng.poisson(expected[0])
     for t in range(1, len(expected)):
-        # A binomial share of a Poisson count is Poisson, and so is its sum with the newcomers.
+        # A binomial sample of a Poisson count is Poisson, and so is its sum with the newcomers.
         stay = _STAYS * np.minimum(expected[t - 1], expected[t])
         now = rng.binomial(now, stay / expected[t - 1])
         now += rng.poisson(expected[t] - stay)

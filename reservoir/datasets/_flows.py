@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-ESCAPED = 1e6  # a variable this large has left every attractor of this module
+ESCAPED = 1e6  # a variable larger than this is outside every attractor of this module
 
 
 def lorenz(
@@ -26,7 +26,7 @@ def lorenz(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate a trajectory of Lorenz-63, the three-variable convection model.
+    """Generate a trajectory of the Lorenz-63 system, a convection model of three variables.
 
     ``x' = sigma (y - x)``, ``y' = x (rho - z) - y``, ``z' = x y - beta z`` [1]_.
 
@@ -37,29 +37,29 @@ def lorenz(
     dt : float, time units of the ODE, default=0.02
         Time between two rows; the integrator chooses its own steps.
     washout : int, samples, default=1000
-        Rows dropped from the start, while the solution approaches the attractor. With 0 the first
-        row is the initial state.
+        Number of rows dropped from the start, while the solution approaches the attractor. With 0
+        the first row is the initial state.
     sigma, rho, beta : float, default=10, 28 and 8/3
-        Prandtl number, relative Rayleigh number, aspect ratio, as in [1]_.
+        Prandtl number, relative Rayleigh number and aspect ratio, as in [1]_.
     initial_state : array-like of shape (3,), default=None
         Starting point; None is (1, 1, 1).
     rtol, atol : float, default=1e-10
-        Tolerances of the integrator (`scipy.integrate.solve_ivp`, DOP853) per step. With the
-        default the error is below 1e-6 for one Lyapunov time. Chaos multiplies it by e per Lyapunov
-        time, so series with different tolerances differ completely after about 20 of them.
+        Tolerances of the integrator (`scipy.integrate.solve_ivp`, DOP853) per step. At the
+        default the error is below 1e-6 for one Lyapunov time. It grows by a factor e per Lyapunov
+        time, so series with different tolerances differ completely after about 20 Lyapunov times.
     random_state : None, int, Generator or RandomState, default=None
-        None starts from the initial state exactly, so two calls return the same series. With a
-        seed, every component of the start is displaced by a draw from U(-0.1, 0.1).
+        With None the trajectory starts exactly from the initial state, so two calls return the same
+        series. With a seed every component of the start is displaced by a draw from U(-0.1, 0.1).
 
     Returns
     -------
     X : ndarray of shape (n_samples, 3)
-        Columns x, y, z; row i is at time (washout + i) dt.
+        The trajectory, with columns x, y and z; row i is at time ``(washout + i) * dt``.
 
     Raises
     ------
     ValueError
-        If a parameter is outside its range or the solution grows beyond all bounds.
+        If a parameter is outside its range, or if the solution escapes to infinity.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def roessler(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate a trajectory of Roessler's flow, whose attractor is a single folded band.
+    """Generate a trajectory of the Roessler system, whose attractor is a single folded band.
 
     ``x' = -y - z``, ``y' = x + a y``, ``z' = b + z (x - c)`` [1]_.
 
@@ -115,9 +115,9 @@ def roessler(
     n_samples : int
         Number of rows returned.
     dt : float, time units of the ODE, default=0.1
-        Time between two rows; one turn takes about 6 time units.
+        Time between two rows; one turn around the attractor takes about 6 time units.
     washout : int, samples, default=1000
-        Rows dropped from the start. With 0 the first row is the initial state.
+        Number of rows dropped from the start. With 0 the first row is the initial state.
     a, b, c : float, default=0.2, 0.2 and 5.7
         Parameters of the flow, as in [1]_.
     initial_state : array-like of shape (3,), default=None
@@ -132,13 +132,13 @@ def roessler(
     Returns
     -------
     X : ndarray of shape (n_samples, 3)
-        Columns x, y, z; row i is at time (washout + i) dt.
+        The trajectory, with columns x, y and z; row i is at time ``(washout + i) * dt``.
 
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or the solution escapes to infinity, as it does if it
-        starts outside the basin of attraction.
+        If a parameter is outside its range, or if the solution escapes to infinity, as it does if
+        it starts outside the basin of attraction.
 
     Notes
     -----
@@ -180,9 +180,9 @@ def lorenz96(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate a trajectory of Lorenz-96, a ring of sites with spatio-temporal chaos.
+    """Generate a trajectory of the Lorenz-96 system, a ring of sites with spatio-temporal chaos.
 
-    ``x_i' = (x_{i+1} - x_{i-2}) x_{i-1} - x_i + forcing``, indices modulo n_features [1]_.
+    ``x_i' = (x_{i+1} - x_{i-2}) x_{i-1} - x_i + forcing``, with indices modulo n_features [1]_.
 
     Parameters
     ----------
@@ -191,14 +191,14 @@ def lorenz96(
     n_features : int, at least 4, default=40
         Number of sites; 40 as in [2]_.
     forcing : float, default=8.0
-        Constant forcing; 8 is chaotic for 40 sites.
+        Constant forcing; at 8 the system of 40 sites is chaotic.
     dt : float, time units of the ODE, default=0.05
         Time between two rows; 0.05 represents 6 hours of weather [1]_.
     washout : int, samples, default=1000
-        Rows dropped from the start. With 0 the first row is the initial state.
+        Number of rows dropped from the start. With 0 the first row is the initial state.
     initial_state : array-like of shape (n_features,), default=None
-        Starting point; None is the unstable equilibrium (`forcing` everywhere) with 0.01 added to
-        the first site.
+        Starting point; None means the unstable equilibrium (`forcing` at all sites) with 0.01 added
+        at the first site.
     rtol, atol : float, default=1e-10
         Tolerances of the integrator (`scipy.integrate.solve_ivp`, DOP853) per step. At the
         default the rows of one Lyapunov time are right to 1e-6.
@@ -209,7 +209,7 @@ def lorenz96(
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        A column per site; row i is at time (washout + i) dt.
+        The trajectory, with a column per site; row i is at time ``(washout + i) * dt``.
 
     Raises
     ------
@@ -218,9 +218,9 @@ def lorenz96(
 
     Notes
     -----
-    For 40 sites and forcing 8, errors double in 0.42 time units (2.1 days) [2]_. The
-    largest Lyapunov exponent, measured here over 6000 time units, is 1.67 per time unit:
-    ``LYAPUNOV_TIME["lorenz96"]`` is 0.60 time units, for these two values only.
+    For 40 sites and forcing 8, errors double in 0.42 time units (2.1 days) [2]_. The largest
+    Lyapunov exponent, which we measured over 6000 time units, is 1.67 per time unit;
+    ``LYAPUNOV_TIME["lorenz96"]`` is 0.60 time units, for these two parameter values only.
 
     References
     ----------
@@ -253,18 +253,18 @@ def lorenz96(
 def starting_point(
     name: str, initial_state: ArrayLike | None, default: Array, random_state: RandomState
 ) -> Array:
-    """Return the checked starting point, displaced by draws from U(-0.1, 0.1) given a seed.
+    """Check and return the starting point, displaced by draws from U(-0.1, 0.1) if there is a seed.
 
     `default` is used if `initial_state` is None; `name` is the name of the dataset, for messages.
     """
     start = default if initial_state is None else np.array(initial_state, dtype=float)
     if start.shape != default.shape:
         raise ValueError(
-            f"initial_state has shape {start.shape}; {name} needs {default.shape}. Give one "
+            f"initial_state has shape {start.shape}, but {name} needs {default.shape}. Use one "
             "number per variable, or None for the standard start."
         )
     if not np.isfinite(start).all():
-        raise ValueError(f"initial_state={start} contains NaN or infinity. Give finite numbers.")
+        raise ValueError(f"initial_state={start} contains NaN or infinity. Use finite numbers.")
     if random_state is not None:
         start = start + as_generator(random_state).uniform(-0.1, 0.1, start.shape)
     return start
@@ -280,7 +280,7 @@ def integrate(
     rtol: float,
     atol: float,
 ) -> Array:
-    """Return the solution of an ODE from the time washout * dt on, sampled every dt.
+    """Return the solution of an ODE from time ``washout * dt``, sampled at intervals of `dt`.
 
     Parameters
     ----------
@@ -296,11 +296,12 @@ def integrate(
     Returns
     -------
     ndarray of shape (n_samples, n_features)
+        The state at each of the sampled times.
     """
     n_samples = check_count("n_samples", n_samples)
     washout = check_count("washout", washout, minimum=0)
     dt = check_number("dt", dt, low=0.0, low_open=True)
-    # Below 100 machine epsilons solve_ivp raises rtol itself, with a warning.
+    # If rtol is below 100 machine epsilons, solve_ivp itself increases it, with a warning.
     rtol = check_number("rtol", rtol, low=1e-13, high=1e-2)
     atol = check_number("atol", atol, low=0.0, low_open=True)
     times = dt * np.arange(washout, washout + n_samples)

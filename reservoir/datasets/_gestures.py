@@ -1,4 +1,4 @@
-"""Generated gestures: whole sequences with one label each."""
+"""Generated recordings of gestures: sequences with one label each."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ def gestures(
     noise: float = 0.5,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Generate accelerometer recordings of hand gestures: classify whole sequences.
+    """Generate accelerometer recordings of hand gestures; the task is to classify each recording.
 
-    A hand rests, draws a figure in the air, and rests again, at 50 rows per second. Its positions
-    follow minimum-jerk profiles [1]_; the three channels are their acceleration plus gravity and
-    noise, in the axes of the sensor. Speed, size, start and tilt of the sensor vary from one
-    gesture to the next, and the hand may be faster at the beginning or at the end.
+    A hand rests, draws a figure in the air, and rests again, at 50 rows per second. Its position
+    follows minimum-jerk profiles [1]_; the three channels are its acceleration plus gravity and
+    noise, in the axes of the sensor. Speed, size and start of the gesture and tilt of the sensor
+    vary from one gesture to the next, and the hand may be faster at the beginning or at the end.
 
     "left" and "right" are the same accelerations in the opposite order, and so are "push" and
-    "pull" and, in one channel, the two circles. They cannot be distinguished by the means and
-    deviations of the channels.
+    "pull" and, in one channel, the two circles. These classes cannot be distinguished by the
+    means and standard deviations of the channels.
 
     Parameters
     ----------
     n_sequences : int, default=240
-        Number of sequences returned. Class sizes differ by at most one; the order is random.
+        Number of sequences returned. The sizes of classes differ by at most one; their order is
+        random.
     n_classes : int in [2, 8], default=8
-        Number of classes, the first of "left", "right", "circle", "circle back", "push", "pull",
-        "eight", "tick".
+        Number of classes, which are the first of "left", "right", "circle", "circle back", "push",
+        "pull", "eight", "tick".
     noise : float >= 0, m/s^2, default=0.5
-        Standard deviation of the noise of the sensor, in each row and channel.
+        Standard deviation of the sensor noise in each row and channel.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds labels, movements and noise; None draws new ones at each call.
+        Seed of labels, movements and noise. With None new ones are drawn at each call.
 
     Returns
     -------
     X : list of n_sequences ndarrays of shape (n_steps_i, 3)
-        Accelerations to the right, to the front and upwards in m/s^2, gravity included; about
-        50 to 230 rows, half of them below 100.
+        Accelerations to the right, to the front and upwards in m/s^2, including gravity. Sequences
+        have about 50 to 230 rows, and half of them have fewer than 100.
     y : ndarray of shape (n_sequences,), str
-        Names of the figures.
+        The class of each sequence.
 
     Raises
     ------
@@ -103,7 +104,7 @@ def _recorded(path: _Path, seconds: float, noise: float, rng: np.random.Generato
 
 
 def _smooth(s: Array) -> Array:
-    """Return the minimum-jerk profile from 0 to 1, at rest at both ends."""
+    """Return the minimum-jerk profile from 0 to 1, which is at rest at both ends."""
     return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
 
 
@@ -118,7 +119,7 @@ def _strokes(*moves: tuple[float, float, float]) -> _Path:
 
 
 def _loop(right: float, up: float, turns: int = 1) -> _Path:
-    """Return the path of a closed figure from its top, with `turns` horizontal periods."""
+    """Return the path of a closed figure, from its top, with `turns` horizontal periods."""
 
     def path(s: Array) -> Array:
         angle = 2.0 * np.pi * _smooth(s)
@@ -128,7 +129,7 @@ def _loop(right: float, up: float, turns: int = 1) -> _Path:
     return path
 
 
-# Paths (right, front and up, in metres) and typical duration of each in seconds.
+# The path of each class (right, front and up, in metres), and its typical duration in seconds.
 _PATHS: dict[str, tuple[_Path, float]] = {
     "left": (_strokes((-0.3, 0.0, 0.0)), 0.8),
     "right": (_strokes((0.3, 0.0, 0.0)), 0.8),

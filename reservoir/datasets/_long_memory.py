@@ -1,4 +1,4 @@
-"""Long-memory tasks: relevant inputs are early, and the target is at the end of each sequence."""
+"""Long-memory tasks, whose target at the end of a sequence depends on early inputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count
 
 _LEAST = 10  # steps: a tenth of a shorter sequence is less than one step
-# Ranges of the relevant symbols' positions, in hundredths of the length: start and end.
+# Start and end of the ranges of the relevant symbols' positions, in hundredths of the length.
 _PLACES = {2: ((10, 20), (50, 60)), 3: ((10, 20), (33, 43), (66, 76))}
 _DISTRACTORS = 4
 
@@ -22,26 +22,27 @@ def adding(
     length: int | tuple[int, int] = (100, 110),
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Generate the adding problem: half the sum of two marked numbers among many.
+    """Generate the adding problem; the target is half the sum of two marked numbers among many.
 
-    Each step has a number from U(0, 1) and a mark, which is 1 at two steps and 0 elsewhere: one in
-    the first tenth of the sequence, one in the rest of its first half. At least half of each
-    sequence is between the second number and the target at the end.
+    Each step has a number from U(0, 1) and a mark, which is 1 at two steps and 0 elsewhere. One of
+    these steps is in the first tenth of the sequence, the other in the rest of its first half. So
+    at least half of each sequence is between the second number and the target at the end.
 
     Parameters
     ----------
     n_sequences : int
         Number of sequences.
     length : int or (int, int), steps, at least 10, default=(100, 110)
-        Steps of each sequence; for a pair (shortest, longest) each length is drawn separately, both
-        ends included. The literature uses T to 1.1 T [1]_ and calls it T.
+        Number of steps of each sequence. For a pair (shortest, longest) each length is drawn
+        separately, and may be equal to either of them. The literature draws lengths from T to
+        1.1 T [1]_, and refers to them as length T.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds lengths, numbers and marks; None draws new ones at each call.
+        Seed of lengths, numbers and marks. With None new ones are drawn at each call.
 
     Returns
     -------
     X : list of n_sequences ndarrays of shape (n_steps_i, 2)
-        Number and mark.
+        Sequences with two columns, the number and the mark.
     y : ndarray of shape (n_sequences,)
         Half the sum of the marked numbers, within [0, 1]: one target per sequence
         (``RNNRegressor(target="last")``).
@@ -58,12 +59,13 @@ def adding(
     Notes
     -----
     *Solved:* a prediction is correct if its absolute error is below .04 [1]_; by convention a
-    network has solved the task if it is correct on all but 1 % of new sequences. The best constant,
-    1/2, has a mean squared error of 1/24 and is correct for 15 % of sequences.
+    network has solved the task if it is correct on all but 1 % of new sequences. The best constant
+    prediction, 1/2, has a mean squared error of 1/24 and is correct for 15 % of sequences.
 
-    The original [1]_ draws numbers from U(-1, 1), marks the first and the last step by -1, and has
-    the target .5 + (x1 + x2) / 4. For numbers from U(0, 1) this is half the sum, so the same
-    threshold applies. The marks of only 0 and 1, and their positions, are from [2]_.
+    In the original task [1]_ numbers are drawn from U(-1, 1), the first and the last step are
+    marked by -1, and the target is .5 + (x1 + x2) / 4. For numbers from U(0, 1) this is half the
+    sum, so the same threshold applies. Marks that are only 0 or 1, and their positions, are from
+    [2]_.
 
     References
     ----------
@@ -92,24 +94,24 @@ def multiplication(
     length: int | tuple[int, int] = (100, 110),
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Generate the multiplication problem: the product of two marked numbers among many.
+    """Generate the multiplication problem; the target is the product of two marked numbers.
 
-    The inputs are those of `adding` with the same seed, bit for bit; the target is not a linear
-    function of the numbers to be stored.
+    The inputs are equal to the inputs of `adding` with the same seed, bit for bit. The target is
+    not a linear function of the numbers that must be stored.
 
     Parameters
     ----------
     n_sequences : int
         Number of sequences.
     length : int or (int, int), steps, at least 10, default=(100, 110)
-        As in `adding`.
+        Number of steps of each sequence, as in `adding`.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds lengths, numbers and marks; None draws new ones at each call.
+        Seed of lengths, numbers and marks. With None new ones are drawn at each call.
 
     Returns
     -------
     X : list of n_sequences ndarrays of shape (n_steps_i, 2)
-        Number and mark.
+        Sequences with two columns, the number and the mark.
     y : ndarray of shape (n_sequences,)
         The product of the marked numbers, within [0, 1].
 
@@ -124,8 +126,8 @@ def multiplication(
 
     Notes
     -----
-    *Solved:* as in `adding`, with the same threshold of .04 [1]_. The best constant, 1/4, has a
-    mean squared error of 7/144.
+    *Solved:* as in `adding`, with the same threshold of .04 [1]_. The best constant
+    prediction, 1/4, has a mean squared error of 7/144.
 
     References
     ----------
@@ -164,33 +166,34 @@ def temporal_order(
     n_relevant: int = 2,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Generate the temporal order problem: classify the order of X and Y among distractors.
+    """Generate the temporal order problem; the label is the order of X and Y among distractors.
 
-    Each step has one of six symbols. The symbols at two (or three) steps are X or Y, and their
-    order is the label; all others are drawn from the distractors a, b, c and d. All draws are
-    uniform.
+    Each step has one of six symbols. At two (or three) steps the symbol is X or Y, and the order of
+    these symbols is the label; at all other steps it is one of the distractors a, b, c and d. All
+    draws are uniform.
 
     Parameters
     ----------
     n_sequences : int
         Number of sequences.
     length : int or (int, int), steps, at least 10, default=(100, 110)
-        Steps of each sequence; for a pair (shortest, longest) each length is drawn separately, both
-        ends included. The default is from [1]_.
+        Number of steps of each sequence. For a pair (shortest, longest) each length is drawn
+        separately, and may be equal to either of them. The default is from [1]_.
     n_relevant : {2, 3}, default=2
-        Number of relevant symbols. Two are at 10 to 20 % and at 50 to 60 % of the length, three at
-        10 to 20 %, 33 to 43 % and 66 to 76 % (experiments 6a and 6b of [1]_; 3 is also called the
-        3-bit temporal order problem).
+        Number of relevant symbols. Two symbols are at 10 to 20 % and at 50 to 60 % of the length
+        (experiment 6a of [1]_). Three symbols are at 10 to 20 %, 33 to 43 % and 66 to 76 %
+        (experiment 6b, also called the 3-bit temporal order problem).
     random_state : None, int, Generator or RandomState, default=None
-        Seeds lengths, positions and symbols; None draws new ones at each call.
+        Seed of lengths, positions and symbols. With None new ones are drawn at each call.
 
     Returns
     -------
     X : list of n_sequences ndarrays of shape (n_steps_i, 6)
-        One column per symbol, a, b, c, d, X, Y: 1 for the symbol of the step, else 0.
+        Sequences with one column for each of the symbols a, b, c, d, X and Y: 1 in the column of
+        the step's symbol, else 0.
     y : ndarray of shape (n_sequences,), str
-        ``"XX"``, ``"XY"``, ``"YX"`` or ``"YY"``; three letters with ``n_relevant=3``. One label per
-        sequence (``RNNClassifier(target="last")``).
+        ``"XX"``, ``"XY"``, ``"YX"`` or ``"YY"``; with ``n_relevant=3``, three letters. There is one
+        label per sequence (``RNNClassifier(target="last")``).
 
     Raises
     ------
@@ -201,9 +204,9 @@ def temporal_order(
     -----
     *Solved:* by convention a network has solved the task if it labels all but 1 % of 10 000 new
     sequences correctly; a stricter criterion allows no errors. The original [1]_ requires every
-    output to be within .3 of its target. A random guess is correct one time in four (eight), with
-    a cross-entropy of ``log(4)`` = 1.386 (``log(8)``). The original has two more symbols, for the
-    first and the last step; the six symbols are from [2]_.
+    output to be within .3 of its target. A random guess is correct one time in four (or eight, for
+    three symbols), with a cross-entropy of ``log(4)`` = 1.386 (or ``log(8)``). The original has two
+    more symbols, for the first and the last step; the six symbols are from [2]_.
 
     References
     ----------
@@ -240,7 +243,7 @@ def temporal_order(
 
 
 def _lengths(n_sequences: int, length: Any, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return the length of each sequence, and its start if all are concatenated."""
+    """Return the length of each sequence, and its first row if all sequences are concatenated."""
     n_sequences = check_count("n_sequences", n_sequences)
     if isinstance(length, (tuple, list)):
         if len(length) != 2:

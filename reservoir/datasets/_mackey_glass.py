@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-# Nodes per panel, in which the solution is stored as a polynomial through them.
+# Number of nodes per panel; the solution is stored as the polynomial through its values at them.
 N_NODES = 8
 
 
@@ -39,11 +39,11 @@ def mackey_glass(
     tau : float, time units of the equation, default=17.0
         Delay.
     dt : float, time units of the equation, default=1.0
-        Time between two rows, 1.0 as in most publications. It does not affect the accuracy of the
-        solution, which depends on `max_step`.
+        Time between two rows; 1.0 is the value of most publications. It does not affect the
+        accuracy of the solution, which depends on `max_step`.
     washout : int, samples, default=1000
-        Rows dropped from the start, while the solution approaches the attractor. With 0 the first
-        row is x(0) = `history`.
+        Number of rows dropped from the start, while the solution approaches the attractor. With 0
+        the first row is x(0) = `history`.
     beta, gamma : float, per time unit, default=0.2 and 0.1
         Rates of production and decay.
     exponent : float, default=10.0
@@ -51,16 +51,17 @@ def mackey_glass(
     history : float, non-negative, default=1.2
         Constant value of the solution up to t = 0.
     max_step : float, time units of the equation, default=0.5
-        Longest panel of the integration. At the default the error is below 1e-12 up to t = 300;
-        after that chaos multiplies it by e every Lyapunov time.
+        Largest length of a panel of the integration. At the default the error is below 1e-12 up to
+        t = 300; after that it grows by a factor e per Lyapunov time.
     random_state : None, int, Generator or RandomState, default=None
-        None starts from `history` exactly, so two calls return the same series. With a seed
-        `history` is displaced by a number drawn from U(-0.1, 0.1): each seed gives another series.
+        With None the solution starts exactly from `history`, so two calls return the same series.
+        With a seed `history` is displaced by a draw from U(-0.1, 0.1), so each seed results in
+        another series.
 
     Returns
     -------
     x : ndarray of shape (n_samples, 1)
-        Row i is x((washout + i) dt).
+        The series; row i is x at time ``(washout + i) * dt``.
 
     Raises
     ------
@@ -69,15 +70,16 @@ def mackey_glass(
 
     Notes
     -----
-    Method of steps: on ``[k tau, (k + 1) tau]`` the delayed term is known, which leaves the linear
-    equation ``x' = -gamma x + g(t)``. Each such interval is divided into equal panels; g is
-    evaluated at 8 Gauss-Lobatto points of each panel, where the previous interval is known too, so
-    the history is never interpolated, and its polynomial is integrated exactly against
+    The equation is solved by the method of steps: on ``[k tau, (k + 1) tau]`` the delayed term is
+    known, which leaves the linear equation ``x' = -gamma x + g(t)``. Each such interval is divided
+    into equal panels, and g is evaluated at 8 Gauss-Lobatto points of each panel. The solution over
+    the previous interval is known at the corresponding points, so the history is never
+    interpolated. The polynomial through the values of g is integrated exactly against
     ``exp(-gamma (t - s))``. The kinks at multiples of tau are at ends of panels, so the order of
-    convergence in `max_step` is the full 8 of the rule.
+    convergence in `max_step` is the full order 8 of the rule.
 
-    At the defaults the largest Lyapunov exponent, measured with the linearised equation over
-    10^6 time units, is 0.0051 per time unit; `LYAPUNOV_TIME` has its reciprocal.
+    At the default parameters the largest Lyapunov exponent, which we measured with the linearised
+    equation over 10^6 time units, is 0.0051 per time unit; `LYAPUNOV_TIME` contains its reciprocal.
 
     References
     ----------
@@ -119,10 +121,10 @@ def _integrate(
     history: float,
     max_step: float,
 ) -> Array:
-    """Return the solution x at the given times, which increase from 0 or more.
+    """Return the solution x at the given times, which are non-negative and increase.
 
     Intervals of length tau are solved one after the other, each divided into panels of equal
-    length, as described in the notes of `mackey_glass`; the other parameters are defined there.
+    length, as described in the notes of `mackey_glass`, which also defines the other parameters.
     """
     # The panels, and the slice of the requested times in each interval.
     n_panels = int(np.ceil(tau / max_step))
@@ -136,10 +138,11 @@ def _integrate(
     out = np.empty_like(times)
     # x is the solution at the nodes of the panels; before time 0 it is the constant history.
     for k in range(interval[-1] + 1):
-        # Integral of the delayed term from the start of a panel to each of its nodes.
-        with np.errstate(over="ignore"):  # an infinite power is right: no inflow
+        # Integral of the delayed term from the start of each panel to each of its nodes.
+        with np.errstate(over="ignore"):  # an infinite power is correct: the inflow is then 0
             inflow = (beta * x / (1.0 + x**exponent)) @ weights.T
-        # Values at the ends of the panels, each from the panel before, then at all nodes.
+        # Values at the ends of the panels, each computed from the previous panel, then at all
+        # nodes.
         ends, _ = lfilter([1.0], [1.0, -decay[-1]], inflow[:, -1], zi=[decay[-1] * x[-1, -1]])
         starts = np.concatenate([x[-1:, -1], ends[:-1]])
         x = starts[:, None] * decay + inflow
@@ -165,10 +168,10 @@ def _panel_rule(rate: float) -> tuple[Array, Array, Array]:
     nodes : ndarray of shape (N_NODES,)
         Gauss-Lobatto nodes on [0, 1].
     to_coef : ndarray of shape (N_NODES, N_NODES)
-        Maps values at the nodes to Legendre coefficients.
+        Matrix that converts values at the nodes to Legendre coefficients.
     weights : ndarray of shape (N_NODES, N_NODES)
         ``weights[i, j]`` is the integral from 0 to node i of ``exp(-rate (node_i - s)) l_j(s)``
-        with the Lagrange polynomials l_j, by Gauss quadrature of a far higher order.
+        with the Lagrange polynomials l_j, computed by Gauss quadrature of a far higher order.
     """
     inner = legendre.Legendre.basis(N_NODES - 1).deriv().roots()
     nodes = np.concatenate([[-1.0], np.sort(inner.real), [1.0]]) / 2.0 + 0.5

@@ -1,4 +1,4 @@
-"""NARMA: nonlinear autoregressive moving average of any order."""
+"""NARMA: nonlinear autoregressive moving average systems of any order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def narma(
     washout: int = 200,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Generate NARMA: predict the output of a nonlinear system driven by random inputs.
+    """Generate NARMA; the task is to predict the output of a nonlinear system with random inputs.
 
-    With inputs u(t) drawn from U(0, 0.5)::
+    The inputs u(t) are drawn from U(0, 0.5), and the output is::
 
         y(t+1) = alpha y(t) + beta y(t) [y(t) + ... + y(t-order+1)]
                  + gamma u(t-order+1) u(t) + delta
 
-    from y = 0 and u = 0 before the first step.
+    with y = 0 and u = 0 before the first step.
 
     Parameters
     ----------
@@ -40,32 +40,32 @@ def narma(
     order : int, default=10
         Order of the system.
     coefficients : array-like of shape (4,), default=None
-        alpha, beta, gamma and delta. None uses the published values: order 10
-        (0.3, 0.05, 1.5, 0.1) [1]_ [2]_, order 20 (0.3, 0.05, 1.5, 0.01) [3]_, order 30
-        (0.2, 0.04, 1.5, 0.001) [4]_. Other orders use the values of order 10, with beta lowered to
-        0.5 / order above 10, which keeps the weight of the whole sum (our choice: at beta = 0.05
-        every series of order 12 or more diverges within some thousand steps).
+        alpha, beta, gamma and delta. None means the published values: (0.3, 0.05, 1.5, 0.1) for
+        order 10 [1]_ [2]_, (0.3, 0.05, 1.5, 0.01) for order 20 [3]_, and (0.2, 0.04, 1.5, 0.001)
+        for order 30 [4]_. Other orders use the values of order 10, except that for orders above 10
+        beta is 0.5 / order, so that the weight of the whole sum is the same. (This is our choice:
+        with beta = 0.05 every series of order 12 or more diverges within some thousand steps.)
     saturated : bool or None, default=None
-        Whether tanh is applied to the right-hand side, so that y stays below 1. None follows the
-        publications: order 20 is saturated [3]_, the others are not.
+        Whether tanh is applied to the right-hand side, so that y stays below 1. None means as
+        published: order 20 is saturated [3]_, and other orders are not.
     washout : int, samples, default=200
-        Steps dropped from the start, while the system forgets y = 0.
+        Number of steps dropped from the start, while the system forgets the initial value y = 0.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the inputs; None draws new ones at each call.
+        Seed of the inputs. With None new inputs are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 1)
-        u(t).
+        The inputs u(t).
     y : ndarray of shape (n_samples,)
-        y(t+1), the target of row t: it depends on u(t), u(t-order+1) and the past.
+        The outputs y(t+1); the target of row t depends on u(t), u(t-order+1) and the past of y.
 
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or if the system diverges. An unsaturated NARMA is not
-        bounded for every input: at order 10 about 3 seeds in 200 diverge within 2000 steps. The
-        series is not silently truncated or drawn again.
+        If a parameter is outside its range, or if the system diverges. Without saturation the
+        output is not bounded for every input: at order 10 it diverges within 2000 steps for about
+        3 of 200 seeds. The series is not silently truncated or drawn again.
 
     References
     ----------

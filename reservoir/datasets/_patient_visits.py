@@ -1,4 +1,4 @@
-"""Visits of patients at irregular times, labelled by damage that follows."""
+"""Generated visits of patients at irregular times, labelled by later damage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
 _WEEK = 7 / 365.25  # years, the time step of the simulated disease
-_MEMORY, _FADING = 0.75, 3.0  # years, time constants of the disease's activity and of its effects
+_MEMORY, _FADING = 0.75, 3.0  # years: time constants of the activity of the disease and its effects
 _FIRST, _LAST = 4, 20  # least and largest number of visits
-_GAP, _GAP_SPREAD = 0.25, 0.8  # between visits: median in years, deviation of the logarithm
+_GAP, _GAP_SPREAD = 0.25, 0.8  # between visits: median in years, standard deviation of the log
 
 
 def patient_visits(
@@ -21,7 +21,7 @@ def patient_visits(
     noise: float = 1.0,
     random_state: RandomState = None,
 ) -> tuple[list[Array], Array]:
-    """Generate patient visits: predict damage from measurements at irregular times.
+    """Generate patient visits; the task is to predict damage from irregularly timed measurements.
 
     The cohort is generated, modelled on the 140 patients with lupus in [1]_, whose data are
     private. The disease flares up and subsides, at visits or unobserved between them; the effects
@@ -33,21 +33,21 @@ def patient_visits(
     n_patients : int >= 4, default=140
         Number of patients; [1]_ has about 100 without damage and 40 with damage.
     positive : float in (0, 1), default=2/7
-        Share of patients with damage, rounded to a whole number of patients (at least one of each
-        class).
+        Share of patients with damage. Their number is rounded, but each class has at least one
+        patient.
     noise : float >= 0, default=1.0
-        Standard deviation of causes of damage other than the disease, in units of the standard
-        deviation over patients of the accumulated effects of the disease.
+        Standard deviation of the effect of other causes of damage, relative to the standard
+        deviation (over patients) of the accumulated effect of the disease.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the cohort; None draws a new one at each call.
+        Seed of the cohort. With None a new cohort is drawn at each call.
 
     Returns
     -------
     X : list of ndarrays of shape (n_visits, 7)
-        4 to 20 visits of each patient. Columns: the age in years, which increases (the median time
-        between visits is a quarter of a year, the range is days to years); complement C3 and C4,
-        mg/dl; an index of the disease's activity, whole numbers from 0; rash, arthritis and
-        findings in the blood count, each 0 or 1.
+        The 4 to 20 visits of each patient. The columns are the age in years, which increases (the
+        median time between visits is a quarter of a year, the range is days to years); complement
+        C3 and C4 in mg/dl; an index of the activity of the disease, a whole number of 0 or more;
+        and rash, arthritis and findings in the blood count, each 0 or 1.
     y : ndarray of shape (n_patients,)
         1 if damage follows the last visit, else 0.
 
@@ -58,10 +58,10 @@ def patient_visits(
 
     Notes
     -----
-    The activity of the disease is an autoregression with a memory of 9 months around each patient's
-    mean; its accumulated effect is the integral of its positive part, fading with a time constant
-    of 3 years. These numbers are our choice: the source gives the number of patients, the kinds of
-    columns, and the fact that visits are not equally spaced.
+    The activity of the disease is an autoregressive process around each patient's mean, with a time
+    constant of 9 months. Its accumulated effect is the integral of its positive part, which fades
+    with a time constant of 3 years. These numbers are our choice: the source states only the number
+    of patients, the kinds of columns, and that visits are not equally spaced.
 
     References
     ----------

@@ -20,12 +20,12 @@ def load_sunspots(*, as_frame: bool = False) -> Array | pd.DataFrame:
     Parameters
     ----------
     as_frame : bool, default=False
-        Return a pandas DataFrame with a DatetimeIndex (start of the year).
+        Whether to return a pandas DataFrame, with a DatetimeIndex (start of the year).
 
     Returns
     -------
     X : ndarray of shape (309, 1), or DataFrame with the column "sunspots"
-        Mean sunspot number of each year. No value is missing; a cycle takes about 11 years.
+        Mean sunspot number of each year. No value is missing. A solar cycle takes about 11 years.
 
     Raises
     ------
@@ -48,29 +48,29 @@ def load_sunspots(*, as_frame: bool = False) -> Array | pd.DataFrame:
 
 
 def load_co2(*, missing: str = "interpolate", as_frame: bool = False) -> Array | pd.DataFrame:
-    """Load weekly carbon dioxide in the air at Mauna Loa, March 1958 to December 2001.
+    """Load the weekly carbon dioxide concentration at Mauna Loa, March 1958 to December 2001.
 
-    Of the 2284 weeks 59 have no measurement, most of them in 1958 and 1964.
+    For 59 of the 2284 weeks, most of them in 1958 and 1964, there is no measurement.
 
     Parameters
     ----------
     missing : {"interpolate", "nan", "drop"}, default="interpolate"
-        Treatment of weeks without a measurement. "interpolate" interpolates linearly between the
-        neighbours: rows stay a week apart, and no value is NaN, which estimators reject. "nan"
-        returns the data as they are. "drop" omits these weeks, so that rows are no longer evenly
-        spaced in time.
+        Treatment of weeks without a measurement. With "interpolate" values are interpolated
+        linearly, so that rows are a week apart and contain no NaN, which estimators reject. With
+        "nan" the data are returned unchanged. With "drop" these weeks are omitted, so that rows are
+        no longer evenly spaced in time.
     as_frame : bool, default=False
-        Return a pandas DataFrame with a DatetimeIndex (Saturdays).
+        Whether to return a pandas DataFrame, with a DatetimeIndex (Saturdays).
 
     Returns
     -------
     X : ndarray of shape (2284, 1), or (2225, 1) with "drop", or DataFrame with the column "co2"
-        Parts per million by volume.
+        Carbon dioxide concentration in parts per million by volume.
 
     Raises
     ------
     ValueError
-        If `missing` is not one of the three.
+        If `missing` is not one of these three strings.
     ImportError
         If `as_frame` is set and pandas is not installed.
 
@@ -109,12 +109,12 @@ def load_el_nino(*, as_frame: bool = False) -> Array | pd.DataFrame:
     Parameters
     ----------
     as_frame : bool, default=False
-        Return a pandas DataFrame with a DatetimeIndex (start of the month).
+        Whether to return a pandas DataFrame, with a DatetimeIndex (start of the month).
 
     Returns
     -------
     X : ndarray of shape (732, 1), or DataFrame with the column "temperature"
-        Degrees Celsius, averaged over month and region. No value is missing.
+        Temperature in degrees Celsius, averaged over month and region. No value is missing.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def load_el_nino(*, as_frame: bool = False) -> Array | pd.DataFrame:
 
 
 def _read(name: str) -> tuple[list[str], Array]:
-    """Return the columns of a CSV file: the dates as text, the values of shape (n, 1).
+    """Return the columns of a CSV file: the dates as strings, the values in shape (n, 1).
 
     Empty values become NaN.
     """
@@ -147,7 +147,7 @@ def _read(name: str) -> tuple[list[str], Array]:
 
 
 def _frame(values: Array, column: str, start: str, freq: str) -> Any:
-    """Return values as a DataFrame of one column, indexed by dates of a pandas frequency."""
+    """Return values as a DataFrame with one column, indexed by dates at a pandas frequency."""
     try:
         import pandas as pd
     except ImportError as error:

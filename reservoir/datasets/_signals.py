@@ -18,7 +18,7 @@ def multiple_superposed_oscillators(
     frequencies: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Array:
-    """Generate multiple superposed oscillators (MSO), a sum of sines of incommensurate periods.
+    """Generate multiple superposed oscillators (MSO): a sum of sines with incommensurate periods.
 
     ``x(t) = sin(w_1 t) + ... + sin(w_n t)``, t = 0, 1, ...
 
@@ -27,18 +27,19 @@ def multiple_superposed_oscillators(
     n_samples : int
         Number of rows returned.
     n_oscillators : int, at most 12, default=5
-        Number of the standard frequencies 0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08,
-        1.19, 1.27, 1.32 to use, the first ones: MSO2 is the task of [1]_, MSO5 and MSO8 are the
-        tasks of [2]_, and MSO12 of [3]_. Ignored if `frequencies` are given.
+        Number of oscillators, which have the first of the standard frequencies 0.2, 0.311, 0.42,
+        0.51, 0.63, 0.74, 0.85, 0.97, 1.08, 1.19, 1.27, 1.32. MSO2 is the task of [1]_, MSO5 and
+        MSO8 are the tasks of [2]_, and MSO12 is the task of [3]_. Ignored if `frequencies` is set.
     frequencies : array-like of shape (n,), radians per step, default=None
         Frequencies to use instead of the standard ones.
     random_state : None, int, Generator or RandomState, default=None
-        None starts all oscillators at phase 0, as published. With a seed the phases are drawn from
-        U(0, 2 pi).
+        With None all oscillators start at phase 0, as published. With a seed the phases are drawn
+        from U(0, 2 pi).
 
     Returns
     -------
     x : ndarray of shape (n_samples, 1)
+        The sum of the sines.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def multiple_superposed_oscillators(
         if n_oscillators > len(MSO_FREQUENCIES):
             raise ValueError(
                 f"n_oscillators={n_oscillators} must be at most {len(MSO_FREQUENCIES)}, the number "
-                "of standard frequencies. Give other frequencies as frequencies=."
+                "of standard frequencies. Set frequencies to use others."
             )
         frequencies = MSO_FREQUENCIES[:n_oscillators]
     # Phases 0 as published, or random ones.
@@ -86,11 +87,11 @@ def random_phase_sines(
     periods: ArrayLike = (20.0,),
     random_state: RandomState = None,
 ) -> Array:
-    """Generate periodic inputs: sums of sines with random phases.
+    """Generate periodic inputs, which are sums of sines with random phases.
 
     ``x_j(t) = sqrt(2 / K) [sin(2 pi t / P_1 + phi_j1) + ... + sin(2 pi t / P_K + phi_jK)]`` with
-    all phases independent and uniform [1]_. All columns have the same spectrum, and mean 0 and
-    variance 1 over a common period, but different shapes.
+    independent uniform phases [1]_. All columns have the same spectrum, and over a common period
+    mean 0 and variance 1, but they have different shapes.
 
     Parameters
     ----------
@@ -99,13 +100,14 @@ def random_phase_sines(
     n_features : int, default=1
         Number of columns.
     periods : array-like of shape (K,), steps, default=(20.0,)
-        The periods P_1, ..., P_K; a single one gives pure sines.
+        The periods P_1, ..., P_K; with a single period the columns are pure sines.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the phases; None draws new ones at each call.
+        Seed of the phases. With None new phases are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
+        The inputs, one sum of sines per column.
 
     Raises
     ------
@@ -130,7 +132,7 @@ def random_phase_sines(
     n_features = check_count("n_features", n_features)
     P = _check_vector("periods", periods)
     if not (P > 0.0).all():
-        raise ValueError(f"periods={periods!r} must be positive, in steps.")
+        raise ValueError(f"periods={periods!r} must be positive numbers of steps.")
     phases = as_generator(random_state).uniform(0.0, 2.0 * np.pi, (n_features, len(P)))
     t = np.arange(n_samples)[:, None, None]
     return np.sin(2.0 * np.pi * t / P + phases).sum(axis=2) * np.sqrt(2.0 / len(P))
@@ -139,26 +141,26 @@ def random_phase_sines(
 def sine_square(
     n_samples: int, *, period: int = 12, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Generate sine and square waves: classify every time step of a signal that switches.
+    """Generate alternating sine and square waves; the task is to classify every time step.
 
-    The input is a sequence of periods, each a sine or a square wave with equal probability. The
-    values -1 and 1 occur in both, so the classification needs memory [1]_.
+    The input is a sequence of periods, each of which is a sine or a square wave with equal
+    probability. The values -1 and 1 occur in both waves, so the classification needs memory [1]_.
 
     Parameters
     ----------
     n_samples : int
         Number of rows returned; the last wave may be cut short.
     period : int, steps, at least 4, default=12
-        Steps per wave; 12 as in [1]_.
+        Number of steps per wave; 12 as in [1]_.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the sequence of waves; None draws a new one at each call.
+        Seed of the sequence of waves. With None a new sequence is drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 1)
-        The wave, within [-1, 1].
+        The signal, in [-1, 1].
     y : ndarray of shape (n_samples,), int
-        0 in a sine, 1 in a square wave.
+        The class of each step: 0 in a sine wave, 1 in a square wave.
 
     Raises
     ------
@@ -195,12 +197,13 @@ def subsequence_detection(
     length: int = 10,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Generate subsequence detection: raise an alarm after each occurrence of a pattern in noise.
+    """Generate subsequence detection; the task is to raise an alarm after a pattern in noise.
 
-    Pattern and noise are draws from N(0, 1), so only the order of the values distinguishes them.
+    Both the pattern and the noise are drawn from N(0, 1), so only the order of the values
+    distinguishes them.
     The pattern is drawn once and inserted many times; the label is 1 in the `length` steps after
-    each insertion, and 0 elsewhere [1]_. The last step of an alarm needs a memory of ``2 * length``
-    steps.
+    each insertion, and 0 elsewhere [1]_. At the last step of an alarm a memory of ``2 * length``
+    steps is needed.
 
     Parameters
     ----------
@@ -209,19 +212,20 @@ def subsequence_detection(
         call, because each call draws another pattern.
     mean_spacing : float >= 0, steps, default=40
         Mean number of noise steps from the end of an insertion to the start of the next. The
-        spacings are geometric: at every step of noise the next insertion is equally likely to
-        begin, so that its time cannot be predicted. [1]_ does not state its distribution, and uses
-        means from 10 to 80.
+        spacings have a geometric distribution: at every step of noise the next insertion begins
+        with the same probability, so that its time cannot be predicted. [1]_ does not state the
+        distribution of its spacings, whose means are from 10 to 80.
     length : int, steps, default=10
-        Length of the pattern, and of the alarm.
+        Number of steps of the pattern, and of the alarm.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds pattern, noise and spacings; None draws new ones at each call.
+        Seed of pattern, noise and spacings. With None new ones are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 1)
+        The noise with the insertions of the pattern.
     y : ndarray of shape (n_samples,), int
-        1 during an alarm.
+        1 during an alarm, else 0.
 
     Raises
     ------
@@ -249,7 +253,7 @@ def subsequence_detection(
     pattern = rng.standard_normal(length)
     X = rng.standard_normal(n_samples)
     y = np.zeros(n_samples, dtype=int)
-    # NumPy counts the trials including the success: at least 1, mean 1 / p.
+    # NumPy's geometric numbers include the success, so they are at least 1 and have mean 1 / p.
     spacings = rng.geometric(1.0 / (1.0 + mean_spacing), n_samples // length + 1) - 1
     starts = np.cumsum(spacings) + length * np.arange(len(spacings))
     for start in starts[starts < n_samples]:
@@ -268,26 +272,27 @@ def memory_capacity_input(
 ) -> tuple[Array, Array]:
     """Generate white noise and its delayed copies: the task that defines the memory capacity.
 
-    Inputs u(t) are independent draws from U(low, high); output k is u(t - k), k = 1, ..., max_lag
-    [1]_.
+    The inputs u(t) are independent draws from U(low, high); output k is u(t - k), for
+    k = 1, ..., max_lag [1]_.
 
     Parameters
     ----------
     n_samples : int
         Number of rows returned.
     max_lag : int, default=100
-        Longest delay, the number of outputs.
+        Longest delay, which is also the number of outputs.
     low, high : float, default=-0.5 and 0.5
         Range of the input, as in [1]_.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the inputs; None draws new ones at each call.
+        Seed of the inputs. With None new inputs are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 1)
-        u(t).
+        The inputs u(t).
     y : ndarray of shape (n_samples, max_lag)
-        Column k - 1 is u(t - k), in the first rows too: inputs are drawn from t = -max_lag on.
+        The delayed inputs; column k - 1 is u(t - k), even in the first rows, because inputs are
+        drawn from t = -max_lag on.
 
     Raises
     ------

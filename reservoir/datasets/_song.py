@@ -1,4 +1,4 @@
-"""Synthesised popular music: a few patterns that recur with small variations."""
+"""Synthesised popular music, in which a few patterns recur with small variations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from reservoir._validation import as_generator, check_count, check_number
 
 _SCALE = (0, 2, 4, 5, 7, 9, 11)  # semitones of the major scale above its first note
 _CHORDS = (0, 1, 3, 4, 5)  # roots of the chords, as steps of the scale: I, ii, IV, V, vi
-_BARS = 4  # of a section
-_EIGHTHS = 8  # of a bar
+_BARS = 4  # per section
+_EIGHTHS = 8  # per bar
 _LATE = 0.005  # s, standard deviation of the time at which a note begins
 _HARMONICS = 12
 
@@ -39,7 +39,8 @@ class _Voice(NamedTuple):
 class _Section(NamedTuple):
     """Four bars that recur in a song: chords and a melody.
 
-    `melody` is a list of (start, length, step of the scale), start and length in eighths of a bar.
+    `melody` is a list of (start, length, step of the scale); start and length are in eighths of a
+    bar.
     """
 
     chords: Array
@@ -68,9 +69,9 @@ def song(
 ) -> Array:
     """Generate popular music: two alternating sections with melody, chords, bass and drums.
 
-    Verse and chorus have four bars each and alternate. They recur with the same chords, bass and
-    rhythm, and with some notes of the melody changed. So a missing passage is similar to another
-    one: the data are made for filling gaps in the spectrogram, as in [1]_.
+    Verse and chorus alternate and have four bars each. They recur with the same chords, bass and
+    rhythm, but some notes of the melody change. So a missing passage is similar to another passage:
+    the task is to fill gaps in the spectrogram, as in [1]_.
 
     Parameters
     ----------
@@ -79,19 +80,19 @@ def song(
     rate : float >= 4000, samples per second, default=22050.0
         Sampling rate.
     variation : float in [0, 1], default=0.2
-        Share of the melody's notes that are moved by one or two steps of the scale; they are drawn
-        again each time a section recurs.
+        Share of the melody's notes that are moved by one or two steps of the scale. These notes are
+        drawn again each time a section recurs.
     drums : bool, default=True
-        Whether there are drums: bass drum, snare and cymbal.
+        Whether to include drums: bass drum, snare and cymbal.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the piece: tempo (80 to 140 quarter notes a minute), key, instruments, sections, and
-        the loudness and timing of each note. None draws a new piece at each call.
+        Seed of the piece: tempo (80 to 140 quarter notes per minute), key, instruments, sections,
+        and the loudness and timing of each note. With None a new piece is drawn at each call.
 
     Returns
     -------
     x : ndarray of shape (n_samples, 1)
-        Sound; its largest absolute value is 1, or 0 if there are so few samples that all are
-        silent.
+        The sound. Its largest absolute value is 1, unless there are so few samples that all of them
+        are 0.
 
     Raises
     ------
@@ -100,9 +101,10 @@ def song(
 
     Notes
     -----
-    A note is a sum of up to 12 harmonics below half the rate; higher ones are weaker and decay
-    faster. Each note has a random loudness (log-normal, 20 %) and begins some milliseconds early or
-    late (normal, 5 ms); snare and cymbal are bursts of noise, drawn again each time. The pieces of
+    A note is a sum of up to 12 harmonics below half the sampling rate; higher harmonics are weaker
+    and decay faster. Each note has a random loudness (log-normal, standard deviation 20 %) and
+    begins some milliseconds early or late (normal, standard deviation 5 ms). Snare and cymbal are
+    bursts of noise, which are drawn again each time. The pieces of
     [1]_ are six recordings, from rock to Chopin, of which it states that "pop music is often a
     combination of few melodic and harmonic patterns, repeated in time". The rest is our choice.
 
@@ -150,9 +152,9 @@ def song(
 def _score(
     section: _Section, variation: float, rng: np.random.Generator
 ) -> list[tuple[int, float, float, int]]:
-    """Return the notes of a section as (voice, start, length, semitones above the key's note).
+    """Return the notes of a section as (voice, start, length, semitones above the key's tonic).
 
-    Start and length are in eighths; the voices are 0 melody, 1 chords, 2 bass.
+    Start and length are in eighths; the voices are 0 (melody), 1 (chords) and 2 (bass).
     """
     notes: list[tuple[int, float, float, int]] = []
     for start, duration, step in section.melody:
@@ -167,13 +169,13 @@ def _score(
 
 
 def _semitones(step: int) -> int:
-    """Return the semitones of a scale step above the first note; steps may be in other octaves."""
+    """Return the semitones from the tonic to a step of the scale, in any octave."""
     octave, within = divmod(step, 7)
     return 12 * octave + _SCALE[within]
 
 
 def _tone(voice: _Voice, pitch: float, duration: float, rate: float) -> Array:
-    """Return a note of `duration` seconds that rises within 5 ms and fades within the last 20."""
+    """Return a note of `duration` seconds that rises within 5 ms and fades in its last 20 ms."""
     t = np.arange(max(1, int(duration * rate))) / rate
     h = np.arange(1, _HARMONICS + 1)[:, None]
     h = h[: max(1, int(np.ceil(0.5 * rate / pitch)) - 1)]  # none above half the rate
@@ -183,7 +185,7 @@ def _tone(voice: _Voice, pitch: float, duration: float, rate: float) -> Array:
 
 
 def _struck(eighth: int, rate: float, rng: np.random.Generator) -> list[Array]:
-    """Return the drums of an eighth: cymbal on all, bass drum on beats 1, 3 and snare on 2, 4."""
+    """Return the drums of an eighth: always cymbal, bass drum on beats 1, 3 and snare on 2, 4."""
     t = np.arange(int(0.25 * rate)) / rate
     noise = rng.standard_normal((2, len(t)))
     hits = [0.15 * np.diff(noise[0], prepend=0.0) * np.exp(-t / 0.02)]

@@ -18,10 +18,10 @@ def spike_patterns(
     jitter: float = 4.0,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Generate spike patterns: classify noisy copies of template spike trains.
+    """Generate spike patterns; the task is to classify noisy copies of template spike trains.
 
-    Templates are drawn once, with uniform spike times. Each series is a copy of one of them, in
-    which every spike is moved by a separate draw from a normal distribution [1]_.
+    Templates are drawn once, with uniform spike times. Each series is a copy of one template, in
+    which every spike is displaced by a separate draw from a normal distribution [1]_.
 
     Parameters
     ----------
@@ -33,21 +33,23 @@ def spike_patterns(
     n_channels : int, default=1
         Number of spike trains in each template.
     n_steps : int, default=200
-        Steps of each series; a step is 1 ms in [1]_.
+        Number of steps of each series; a step is 1 ms in [1]_.
     n_spikes : int, default=8
-        Spikes in each train: the same number in all templates, so that counts carry no information.
+        Number of spikes in each train. It is the same in all templates, so that counts carry no
+        information.
         (In [1]_ the number is random, on average 20 per second.)
     jitter : float >= 0, steps, default=4.0
-        Standard deviation of the displacements; spikes beyond an end are reflected.
+        Standard deviation of the displacements; spikes beyond the start or the end of the series
+        are reflected.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds templates, labels and jitter; None draws new ones at each call.
+        Seed of templates, labels and jitter. With None new ones are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_series, n_steps, n_channels)
         Number of spikes in each step: 0, 1, or sometimes more.
     y : ndarray of shape (n_series,), int
-        Index of the template.
+        Index of the template of each series.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def spike_patterns(
     templates = rng.uniform(0.0, n_steps, (n_templates, n_channels, n_spikes))
     y = rng.integers(0, n_templates, n_series)
     times = templates[y] + jitter * rng.standard_normal((n_series, n_channels, n_spikes))
-    folded = np.mod(times, 2 * n_steps)  # reflected at either end, as often as needed
+    folded = np.mod(times, 2 * n_steps)  # reflected at the start and the end, as often as needed
     folded = np.minimum(folded, 2 * n_steps - folded)
     steps = np.minimum(folded.astype(int), n_steps - 1)
     X = np.zeros((n_series, n_steps, n_channels))

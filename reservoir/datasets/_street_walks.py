@@ -1,4 +1,4 @@
-"""Walks through the streets of a generated town, along recurring or random routes."""
+"""Generated walks through the streets of a town, along recurring or random routes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
 _BLOCK = 80.0  # metres between crossings
-_KEPT = 0.45  # share of the possible streets built in addition to the ones that connect the town
+_KEPT = 0.45  # share of the streets built in addition to the network that connects the town
 _SHORTEST = 8  # least number of crossings of a walk
 _TRIES = 100
 
@@ -24,35 +24,36 @@ def street_walks(
     detours: float = 0.1,
     random_state: RandomState = None,
 ) -> tuple[list[Array], sparse.csr_array, Array]:
-    """Generate street walks: predict the next crossing of walks through a town.
+    """Generate walks through a town; the task is to predict the next crossing of each walk.
 
     The town is generated, modelled on the walks of telephones through the centre of Turin in [1]_,
-    which are private. Each walk takes the shortest route from one crossing to another. With
-    `n_routes` there are few routes, which recur like the routes of commuters; they share streets,
-    and the street by which a walk leaves a crossing depends on where it came from. With None each
-    walk is between two random crossings, and its destination cannot be known.
+    which are private. Each walk takes the shortest route from one crossing to another. If
+    `n_routes` is set, there are few routes, which recur like the routes of commuters; they share
+    streets, and the street by which a walk leaves a crossing depends on where it came from. If
+    `n_routes` is None, each walk is between two random crossings, and its destination cannot be
+    known.
 
     Parameters
     ----------
     n_walks : int
         Number of walks.
     n_crossings : int >= 25, default=531
-        Crossings of the town; [1]_ has 531.
+        Number of crossings of the town; [1]_ has 531.
     n_routes : int or None, default=60
-        Number of recurring routes, which are equally frequent on average; None: routes recur only
-        by chance.
+        Number of recurring routes, which are equally frequent on average. With None routes recur
+        only by chance.
     detours : float in [0, 1], default=0.1
-        Share of the walks that at one crossing turn into a street off the route, and continue by
-        the shortest route from there, which may lead back.
+        Share of the walks that leave the route at one crossing, by another street, and continue
+        from there by the shortest route, which may lead back.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds the town and the walks; None draws new ones at each call.
+        Seed of the town and the walks. With None new ones are drawn at each call.
 
     Returns
     -------
     walks : list of ndarrays of shape (n_steps,), int
-        The crossings of each walk, 8 or more, numbered from 0.
+        The crossings of each walk, which are 8 or more and numbered from 0.
     streets : sparse array of shape (n_crossings, n_crossings), metres
-        Lengths of the streets between adjacent crossings; symmetric.
+        Symmetric matrix of the lengths of the streets between adjacent crossings.
     positions : ndarray of shape (n_crossings, 2), metres
         Positions of the crossings.
 
@@ -63,10 +64,11 @@ def street_walks(
 
     Notes
     -----
-    Crossings are on a square grid with a spacing of 80 m, displaced at random by up to 0.3 of that.
-    Streets join neighbours: the shortest network that connects all crossings, and 45 % of the other
-    edges of a Delaunay triangulation of up to 1.6 times the grid's spacing. All of this is our
-    choice; the source gives only the number of crossings.
+    Crossings are on a square grid with a spacing of 80 m, displaced at random by up to 0.3 times
+    the spacing. Streets connect neighbours: they are the edges of the shortest network that
+    connects all crossings, and 45 % of the edges of a Delaunay triangulation that are no longer
+    than 1.6 times the spacing. All of this is our choice; the source states only the number of
+    crossings.
 
     References
     ----------
@@ -117,7 +119,7 @@ def _town(n_crossings: int, rng: np.random.Generator) -> tuple[Array, sparse.csr
 
 
 def _ends(from_here: Array, rng: np.random.Generator) -> tuple[int, int]:
-    """Return two crossings that are far enough apart, or the farthest that were drawn."""
+    """Return two random crossings that are far enough apart, or the farthest of those drawn."""
     best, longest = (0, 0), 0
     for _ in range(_TRIES):
         first, last = (int(end) for end in rng.integers(len(from_here), size=2))
@@ -130,7 +132,7 @@ def _ends(from_here: Array, rng: np.random.Generator) -> tuple[int, int]:
 
 
 def _way(from_here: Array, first: int, last: int) -> Array:
-    """Return the crossings of the shortest route."""
+    """Return the crossings of the shortest route from `first` to `last`."""
     way = [last]
     while way[-1] != first:
         way.append(int(from_here[first, way[-1]]))
@@ -140,7 +142,7 @@ def _way(from_here: Array, first: int, last: int) -> Array:
 def _with_detour(
     way: Array, streets: sparse.csr_array, from_here: Array, rng: np.random.Generator
 ) -> Array:
-    """Return the route with a turn into a street off it at one crossing, if there is one."""
+    """Return a route that leaves `way` at one crossing; `way` itself if that is not possible."""
     turns = rng.permutation(len(way) - 2) + 1
     for turn in turns:
         here = streets.indices[streets.indptr[way[turn]] : streets.indptr[way[turn] + 1]]

@@ -1,4 +1,4 @@
-"""Daily weather at one place over many years, and the electric load of its region."""
+"""Generated daily weather at one place over many years, and the electric load of its region."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from reservoir._validation import as_generator, check_count, check_number
 
 _FIRST = np.datetime64("1983-07-01")  # as in the source
 _LATITUDE = np.deg2rad(45.0)
-_SOLAR = 1.361 * 24  # kWh/m^2 in a day, outside the atmosphere
-_STEFAN = 5.67e-8 * 0.024  # kWh/m^2 in a day and K^4
-_HOLIDAYS = (101, 501, 815, 1101, 1225, 1226)  # 100 month + day
-_SPIN_UP = 200  # days after which the start has no effect
+_SOLAR = 1.361 * 24  # kWh/m^2 per day, outside the atmosphere
+_STEFAN = 5.67e-8 * 0.024  # kWh/m^2 per day and K^4
+_HOLIDAYS = (101, 501, 815, 1101, 1225, 1226)  # 100 * month + day
+_SPIN_UP = 200  # days after which the initial values have no effect
 # Autocorrelation at one day of pressure, warmth, cloud, moisture and haze, and the correlations of
 # their daily innovations: low pressure brings clouds, and moisture comes with warmth and clouds.
 _LASTS = np.array([0.75, 0.8, 0.5, 0.6, 0.7])
@@ -33,40 +33,42 @@ def weather_and_load(
 ) -> tuple[Array, Array, Array]:
     """Generate 19 daily weather variables over 22 years, and an electric load that depends on them.
 
-    [1]_ proposes as future work the daily records of one place on Earth, from 1 July 1983 to 30
-    June 2005. This generated place, 45 degrees north, has the same variables and days. Five hidden
-    anomalies (pressure, warmth, cloud, moisture, haze) last for some days and are correlated: low
-    pressure brings clouds. The variables are computed from them and the season by standard
-    formulas: the geometry of the sun, Magnus' formula for vapour, and Brutsaert's formula [2]_ for
-    long-wave radiation from a clear sky, increased by clouds.
+    As future work, [1]_ proposes to study the daily records of one place on Earth from 1 July 1983
+    to 30 June 2005. The data generated here, for a place at 45 degrees north, have the same
+    variables and days. Five hidden anomalies (pressure, warmth, cloud, moisture, haze) last for
+    some days and are correlated: low pressure brings clouds, for instance. The variables are
+    computed from these anomalies and the season by standard formulas: the geometry of the sun,
+    Magnus' formula for vapour, and Brutsaert's formula [2]_ for long-wave radiation from a clear
+    sky, increased by clouds.
 
-    The load depends on the temperature, three parts of today's and one of yesterday's: 1.2 % of the
-    base per degree below 15 and 1.5 % per degree above 21. The base grows by 1.5 % a year; it is
-    10 % lower on Saturdays, and 18 % on Sundays and holidays. The rest is autocorrelated noise.
+    The load is a base plus an effect of temperature and autocorrelated noise. The temperature is a
+    mean of today's (weight 3/4) and yesterday's (weight 1/4); the load rises by 1.2 % of the base
+    per degree below 15 and by 1.5 % per degree above 21. The base grows by 1.5 % a year; the load
+    is 10 % of the base lower on Saturdays, and 18 % lower on Sundays and holidays.
 
     Parameters
     ----------
     n_samples : int, days, default=8036
         Number of days.
     noise : float >= 0, default=0.02
-        Standard deviation of the part of the load that neither weather nor calendar explains, as a
-        share of the base; its autocorrelation at one day is 0.7.
+        Standard deviation of the part of the load that neither weather nor calendar explains,
+        relative to the base; the autocorrelation of this part at a lag of one day is 0.7.
     random_state : None, int, Generator or RandomState, default=None
-        Seeds weather and load; None draws new ones at each call.
+        Seed of weather and load. With None new ones are drawn at each call.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 19)
-        In the order of [1]_: year, month, day; insolation (kWh/m^2 per day, as all radiation here),
-        its clearness index (0 to 1); for a clear sky insolation, diffuse insolation, direct normal
-        radiation and clearness index; long-wave radiation from the sky, insolation at the top of
-        the atmosphere; pressure (kPa); temperature of the ground, mean, minimum and maximum
-        temperature of the air (degrees Celsius); specific humidity (kg/kg), relative humidity
-        (0 to 1); dew point (degrees Celsius).
+        The variables, in the order of [1]_: year, month, day; insolation (kWh/m^2 per day, like all
+        radiation here) and its clearness index (0 to 1); insolation, diffuse insolation, direct
+        normal radiation and clearness index for a clear sky; long-wave radiation from the sky and
+        insolation at the top of the atmosphere; pressure (kPa); temperature of the ground, and
+        mean, minimum and maximum temperature of the air (degrees Celsius); specific humidity
+        (kg/kg), relative humidity (0 to 1) and dew point (degrees Celsius).
     y : ndarray of shape (n_samples,), MW
-        Mean load of each day. The first base is 1000 MW.
+        Mean load of each day. On the first day the base is 1000 MW.
     dates : ndarray of shape (n_samples,), datetime64[D]
-        Dates of the rows, from 1 July 1983 on. Holidays are 1 January, 1 May, 15 August, 1
+        Date of each row; the first is 1 July 1983. Holidays are 1 January, 1 May, 15 August, 1
         November, 25 and 26 December.
 
     Raises

@@ -1,4 +1,4 @@
-"""Balancing: a diagonal similarity transform that makes rows and columns similar in size.
+"""Balance a matrix by a diagonal similarity transform: rows and columns become similar in size.
 
 Eigenvalues of a balanced matrix are less sensitive to rounding.
 """
@@ -13,7 +13,7 @@ from reservoir.scaling._checks import row_of_entries
 
 
 def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
-    """Whether the largest weights of some unit's row and column differ by more than `factor`.
+    """Whether, for some unit, the largest weights of its row and its column differ by `factor`.
 
     `block` is strongly connected, so that every row and column has an entry.
     """
@@ -26,11 +26,11 @@ def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
 
 
 def balanced(block: sp.csr_array, n_sweeps: int = 200) -> sp.csr_array:
-    """Return D^-1 W D with a diagonal D that makes the norms of row i and column i similar.
+    """Return D^-1 W D with a diagonal D such that row i and column i have similar norms.
 
-    Osborne's iteration for Euclidean norms, on logarithms, so that neither D nor the sums can
-    overflow. All units are updated at once, by half of Osborne's step, for at most `n_sweeps`
-    sweeps.
+    This is Osborne's iteration for Euclidean norms. It uses logarithms, so that neither D nor the
+    sums can overflow. All units are updated at once, by half of Osborne's step, for at most
+    `n_sweeps` sweeps.
     """
     n_units = block.shape[0]
     rows = row_of_entries(block)

@@ -13,8 +13,8 @@ from reservoir._typing import Array, Matrix
 def as_matrix(W: Any, *, square: bool = True) -> Matrix:
     """Return a float64 copy of `W`: a csr_array if it is sparse, else an ndarray.
 
-    Raises for complex or infinite entries, NaN, and shapes that are not two-dimensional or, with
-    `square`, not square.
+    Raise if an entry is complex, infinite or NaN, if `W` is not two-dimensional or, if `square` is
+    True, if it is not square.
     """
     given = W if sp.issparse(W) else np.asarray(W)
     if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
@@ -44,8 +44,8 @@ def entries(matrix: Any) -> Array:
 def to_unit_size(matrix: Any) -> float:
     """Divide a matrix in place by a power of two, so that its largest modulus is in [1, 2).
 
-    Sums and products of entries then cannot overflow, and nothing is rounded (except for entries
-    that become subnormal). Returns the power of two; 1 for a matrix of zeros, which is not changed.
+    Then sums and products of entries cannot overflow. The division is exact, except for entries
+    that become subnormal. Return the power of two; it is 1 for a matrix of zeros.
     """
     values = entries(matrix)
     largest = float(np.max(np.abs(values), initial=0.0))

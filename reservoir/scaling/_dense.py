@@ -1,4 +1,4 @@
-"""Spectral radius of small blocks from all eigenvalues, with bounds of the effect of rounding."""
+"""Spectral radius of small blocks from all eigenvalues, with bounds on the rounding errors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _ACCURACY = 1e-7
 def dense_radius(A: Array, floor: float = 0.0) -> float | None:
     """Return the spectral radius from all eigenvalues, or None if it is too sensitive to rounding.
 
-    A radius that is certainly below `floor`, the radius of another block, may be inexact. If the
+    The result may be inexact if it is certainly below `floor`, the radius of another block. If the
     leading eigenvalue is too sensitive, the computation is repeated after a diagonal similarity
-    transform, from its left and right eigenvectors, that makes it as insensitive as possible.
+    transform that makes it as insensitive as possible, computed from its left and right
+    eigenvectors.
     """
     for _ in range(3 if len(A) <= 1000 else 1):
         A = la.matrix_balance(A, permute=False, separate=False)[0]
@@ -39,8 +40,9 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
 def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
     """Whether rounding has changed the spectral radius by at most a relative 1e-7.
 
-    `modulus` contains the moduli of the eigenvalues, `cosine` |y' x| of their normalised left and
-    right eigenvectors. A radius that is certainly below `floor` need not be accurate.
+    `modulus` contains the moduli of the eigenvalues, and `cosine` contains |y' x| for their
+    normalised left and right eigenvectors y and x. A radius that is certainly below `floor` need
+    not be accurate.
     """
     # Eigenvalue i is uncertain by eps norm(A) / cosine[i] (Wilkinson 1965).
     radius = float(modulus.max())
@@ -51,8 +53,8 @@ def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
         return True
     if len(A) > 1000:  # the test below would take minutes
         return False
-    # For defective eigenvalues this bound is far too large, and even those well inside the radius
-    # spoil it: test how far random perturbations of the size of rounding errors move the radius.
+    # For defective eigenvalues this bound is far too large, even if they are well inside the
+    # radius. So test how far random perturbations of the size of rounding errors move the radius.
     generator = np.random.default_rng(0)
     for _ in range(2):
         step = noise / np.sqrt(len(A)) * generator.standard_normal(A.shape)

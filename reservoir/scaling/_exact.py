@@ -1,7 +1,7 @@
 """Spectral radius of a small matrix from its exact characteristic polynomial.
 
-For matrices whose eigenvalues cannot be computed in floating point: defective ones, which occur
-among random matrices of -1 and +1.
+This is for matrices whose eigenvalues cannot be computed in floating point. Such matrices are
+defective; they occur among random matrices of -1 and +1.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 
 from reservoir._typing import Array
 
-#: Largest number of units: beyond it the arithmetic with long integers takes seconds.
+#: Largest number of units; for more units the arithmetic with long integers takes seconds.
 EXACT_UNITS = 40
-# squarings of the roots: the bounds of the radius then differ by a factor of (2 n)^(2^-36)
+# number of squarings of the roots: the bounds on the radius then differ by a factor (2 n)^(2^-36)
 _N_SQUARINGS = 36
 
 
 def exact_radius(A: Array) -> float | None:
-    """Return the radius to about 1e-9, even if the eigenvalues are very sensitive.
+    """Return the spectral radius to about 1e-9, even if the eigenvalues are very sensitive.
 
-    Graeffe's iteration squares the roots of the characteristic polynomial. After many squarings the
-    coefficients give close bounds of the largest modulus. Results of two successive precisions must
-    agree; None if none do.
+    Graeffe's iteration squares the roots of the characteristic polynomial. After many squarings,
+    close bounds on the largest modulus follow from the coefficients. The computation is repeated at
+    higher precision until two successive results agree; None if no two do.
     """
     # the matrix times a power of two that makes all entries integers
     mantissa, exponent = np.frexp(A)
@@ -50,9 +50,9 @@ def exact_radius(A: Array) -> float | None:
 
 
 def _characteristic(M: Any) -> list[int]:
-    """Return the coefficients of det(x I - M), leading one first, for a matrix of integers.
+    """Return the coefficients of det(x I - M), the leading one first, for a matrix of integers.
 
-    The method of Faddeev and LeVerrier, whose divisions leave no remainder.
+    They are computed by the method of Faddeev and LeVerrier, whose divisions leave no remainder.
     """
     identity = np.array([[int(i == j) for j in range(len(M))] for i in range(len(M))], dtype=object)
     B, out = identity, [1]
@@ -83,7 +83,7 @@ def _log_largest_root(coefficients: list[int], digits: int) -> float:
                 for j in range(n + 1)
             ]
         logs = [(j, _log(a[j])) for j in range(1, n + 1) if a[j]]
-    # bounds of the largest root r: |a_j| <= C(n, j) r^j, and r <= 2 max |a_j|^(1/j)
+    # bounds on the largest root r: |a_j| <= C(n, j) r^j, and r <= 2 max |a_j|^(1/j)
     low = max((log - math.log(math.comb(n, j))) / j for j, log in logs)
     high = math.log(2.0) + max(log / j for j, log in logs)
     return 0.5 * (low + high) / 2.0**_N_SQUARINGS

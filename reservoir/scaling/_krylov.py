@@ -1,12 +1,12 @@
 """Power-filtered Arnoldi: the leading eigenvalues of a large matrix whose spectrum has no gap.
 
 The spectrum of a random reservoir fills a disc, and near its edge hundreds of eigenvalues have
-almost the same modulus. Restarted methods, which keep a few dozen vectors, converge to some of them
-and miss larger ones, with tiny residuals. Here nothing is restarted. First the start vector is
-multiplied by W thousands of times, which is cheap for a sparse W and leaves only components near
-the edge of the disc. Then a Krylov basis is built with W^p instead of W, so that a few vectors span
-a space of high degree; they must be orthogonalised, which is the expensive part. The results are
-the eigenvalues of W itself, projected on this space.
+almost the same modulus. Restarted methods, which keep a few dozen vectors, converge to some of
+these eigenvalues, with tiny residuals, and miss larger ones. Here nothing is restarted. First the
+start vector is multiplied by W thousands of times, which is cheap for a sparse W and leaves only
+components near the edge of the disc. Then a Krylov basis is built with W^p instead of W, so that a
+few vectors span a space of high degree; they must be orthogonalised, which is the expensive part.
+The results are the eigenvalues of W itself, projected on this space.
 """
 
 from __future__ import annotations
@@ -40,21 +40,23 @@ class _Ritz(NamedTuple):
 def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
     """Return the spectral radius of a large block from two independent runs that must agree.
 
-    One run uses W, the other its transpose and another start vector; both are repeated with more
-    effort until they agree.
+    One run uses W; the other uses its transpose and another start vector. Both are repeated with
+    more effort until they agree.
 
     Parameters
     ----------
     block : csr_array of shape (n_units, n_units)
+        A strongly connected block of W.
     tol : float
         Largest relative residual of a converged eigenpair.
 
     Returns
     -------
     radius : float or None
-        None if the runs do not agree or the result is too sensitive to rounding.
+        The spectral radius; None if the runs do not agree, or if the result is too sensitive to
+        rounding.
     sensitive : bool
-        Whether it is None because it is too sensitive.
+        Whether `radius` is None because the result is too sensitive to rounding.
     """
     matrix, transposed = as_operand(block), as_operand(block.T)
     for effort in _EFFORTS:
@@ -71,7 +73,7 @@ def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
 
 
 def as_operand(matrix: Any) -> Any:
-    """Return a matrix in the form with the fastest products: dense above a density of 0.1."""
+    """Return a matrix in the format with the fastest products: dense if its density exceeds 0.1."""
     if not sp.issparse(matrix):
         return matrix
     return dense(matrix) if matrix.nnz > 0.1 * np.prod(matrix.shape) else matrix.tocsr()
@@ -120,7 +122,8 @@ def _apply(A: Any, v: Array, times: int) -> Array | None:
 def _orthonormal(v: Array, basis: Array) -> Array:
     """Return the part of v orthogonal to the rows of `basis`, scaled to length 1.
 
-    Repeated until a pass removes little: after the first pass, v may be mostly rounding error.
+    Orthogonalisation is repeated until a pass removes little, because after the first pass v may be
+    mostly rounding error.
     """
     v = v / np.linalg.norm(v)
     for _ in range(5):
@@ -133,7 +136,7 @@ def _orthonormal(v: Array, basis: Array) -> Array:
 
 
 def _settled(ritz: _Ritz, tol: float) -> bool:
-    """Whether the largest Ritz value has converged, and every other has or is certainly smaller.
+    """Whether the largest Ritz value has converged, and the others have or are certainly smaller.
 
     `tol` is the largest relative residual of a converged value.
     """
@@ -143,7 +146,7 @@ def _settled(ritz: _Ritz, tol: float) -> bool:
 
 
 def _agree(right: _Ritz, left: _Ritz, n_same: int = 3) -> bool:
-    """Whether two runs agree in the largest moduli, those not converged excepted."""
+    """Whether two runs agree in the largest moduli of the Ritz values that have converged."""
     one, two = np.abs(right.values[:n_same]), np.abs(left.values[:n_same])
     same = np.abs(one - two) <= _ACCURACY * one[0]
     return bool(same[0] and np.all(same | (right.residuals[:n_same] > 1e-8)))

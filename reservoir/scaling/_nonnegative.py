@@ -1,7 +1,7 @@
-"""Blocks with the spectral radius of |W|, and bounds of the radius of non-negative matrices.
+"""Blocks that have the spectral radius of |W|, and bounds on the radius of non-negative matrices.
 
-For a non-negative matrix and any positive x, the quotients (W x)_i / x_i enclose the radius
-(Collatz and Wielandt), which makes this the easy case.
+This is the easy case: for a non-negative matrix and any positive x, the spectral radius is between
+the smallest and the largest quotient (W x)_i / x_i (Collatz and Wielandt).
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def has_radius_of_modulus(block: sp.csr_array) -> bool:
 def perron_root(B: sp.csr_array, tol: float) -> float | None:
     """Return the spectral radius of a non-negative irreducible matrix, or None.
 
-    The minimum and the maximum of (B x)_i / x_i enclose it. Power iteration is used first. If it
-    converges too slowly, inverse iteration follows, for matrices that are small or have a small
-    bandwidth, so that they are cheap to factorise. None for all others.
+    The minimum and the maximum of (B x)_i / x_i enclose the radius. Power iteration is used first.
+    If it converges too slowly, inverse iteration follows, but only if the matrix is small or has a
+    small bandwidth, so that it is cheap to factorise; otherwise the result is None.
     """
-    # the transpose gets one step, which suffices if all column sums are equal
+    # a single step with the transpose is sufficient if all column sums are equal
     for matrix in (B, B.T.tocsr()):
         x = np.ones(B.shape[0])
         for step in range(60 if matrix is B else 1):
@@ -79,10 +79,11 @@ def _is_narrow(B: sp.csr_array, bandwidth: int = 100) -> bool:
 def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
     """Return the spectral radius of a non-negative irreducible matrix by Noda's (1971) iteration.
 
-    None if it has not converged to `tol` in 400 steps. The solution z of (shift I - B) z = 1 is
-    positive if and only if the shift is above the radius. B is then replaced by Z^-1 B Z with
-    Z = diag(z), whose row sums are closer bounds. So the product of all z is never formed: it would
-    overflow if the eigenvector covers thousands of orders of magnitude.
+    The result is None if the iteration has not converged to `tol` in 400 steps. The solution z of
+    (shift I - B) z = 1 is positive if and only if the shift is above the radius. If it is, B is
+    replaced by Z^-1 B Z with Z = diag(z), whose row sums are closer bounds. So the product of all z
+    is never formed, which would overflow if the eigenvector covers thousands of orders of
+    magnitude.
     """
     n_units = B.shape[0]
     M, identity = B.tocsc(), sp.eye_array(n_units, format="csc")

@@ -1,7 +1,7 @@
-"""Spectral radius: W is split into strongly connected blocks, each solved by a suitable method.
+"""Compute the spectral radius of W from its strongly connected blocks.
 
 Every solver returns the radius of a block, or None if it cannot reach the guaranteed accuracy;
-`block_radius` tries one after another.
+`block_radius` tries one solver after another.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from reservoir.scaling._symmetric import (
 
 # numbers of units: up to this, a dense eigendecomposition is as fast as any other method
 _DENSE = 200
-# above this it takes minutes, and succeeds no more often than Arnoldi's method
+# with more units it takes minutes, and succeeds no more often than Arnoldi's method
 _DENSE_LAST_RESORT = 2000
 # up to this it is repeated after a diagonal similarity transform (see `dense_radius`)
 _DENSE_RETRIED = 1000
 
 
 class SpectralRadiusError(ValueError):
-    """The spectral radius could not be computed to the guaranteed accuracy."""
+    """Error raised if the spectral radius cannot be computed to the guaranteed accuracy."""
 
 
 def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
@@ -46,14 +46,15 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Real and finite.
+        Recurrent weights, real and finite.
     tol : float in (0, 1e-6], default=1e-8
-        Relative residual of iterative solvers. It seldom needs a change: results are checked to
-        more than the accuracy above.
+        Largest relative residual of iterative solvers. The default is suitable in almost all cases,
+        because results are checked to a higher accuracy than 1e-6.
 
     Returns
     -------
     float
+        The spectral radius.
 
     Raises
     ------
@@ -62,8 +63,8 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     ValueError
         If `W` is not square or contains NaN or infinity.
     SpectralRadiusError
-        If no method reaches the accuracy: the eigenvalues of some matrices change by more than
-        1e-6 when an entry is rounded. A subclass of ValueError.
+        If no method reaches the accuracy, because the eigenvalues of some matrices change by more
+        than 1e-6 when an entry is rounded. It is a subclass of ValueError.
 
     Notes
     -----
@@ -72,22 +73,23 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     weights, so the results for nilpotent and triangular matrices, rings and permutations are exact.
     For every other block these methods are tried in turn, until one can guarantee its result:
 
-    - diagonally similar to a symmetric matrix (delay lines with feedback): Lanczos' method, or
-      bisection if tridiagonal;
-    - non-negative, or with signs that only rotate the spectrum (Wielandt's theorem): power or
-      inverse iteration, which encloses the radius [2]_, [3]_;
-    - up to 200 units: all eigenvalues with their condition numbers;
-    - up to 40 units with sensitive eigenvalues: the exact characteristic polynomial;
-    - normal (orthogonal, circulant): the largest singular value;
-    - otherwise, power-filtered Arnoldi on `W` and, from another start, on its transpose. Both must
-      agree, and their left and right eigenvectors must show that the eigenvalue is insensitive to
-      rounding. A restarted method [1]_ for one eigenvalue often returns one that is not the
-      largest, with a small residual: at 5000 and more units with 10 connections each it is off by
-      up to 2 %, and six eigenvalues from 60 vectors are off by up to 0.4 % in one matrix of three;
+    - if the block is diagonally similar to a symmetric matrix (as delay lines with feedback are):
+      Lanczos' method, or bisection if it is tridiagonal;
+    - if the block is non-negative, or has signs that only rotate the spectrum (Wielandt's theorem):
+      power or inverse iteration, which encloses the radius [2]_, [3]_;
+    - for up to 200 units: all eigenvalues with their condition numbers;
+    - for up to 40 units with sensitive eigenvalues: the exact characteristic polynomial;
+    - if the block is normal (orthogonal, circulant): the largest singular value;
+    - otherwise: power-filtered Arnoldi on `W` and, with another start vector, on its transpose.
+      Both must agree, and the left and right eigenvectors must show that the eigenvalue is
+      insensitive to rounding. A restarted method [1]_ for one eigenvalue often returns one that is
+      not the largest, with a small residual: for 5000 or more units with 10 connections each the
+      error is up to 2 %. Even if six eigenvalues are computed from 60 vectors, the error is up to
+      0.4 % in one matrix of three;
     - the same after balancing (a diagonal similarity that equalises the norms of rows and columns);
-    - up to 2000 units: all eigenvalues.
+    - for up to 2000 units: all eigenvalues.
 
-    The result is the same at every call.
+    The result is the same in every call.
 
     References
     ----------
@@ -103,7 +105,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     2.0
     """
     tol = check_number("tol", tol, low=0.0, high=1e-6, low_open=True)
-    # entries of about unit size, so that nothing overflows
+    # scale the entries to about unit size, so that nothing overflows
     matrix = sp.csr_array(as_matrix(W))
     matrix.eliminate_zeros()
     if matrix.nnz == 0:
@@ -121,7 +123,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
                 unsure.append(block)
             else:
                 radius = max(radius, found)
-    # a block without a result is ignored if its radius is certainly below the radius of another
+    # a block without a result is ignored if its radius is certainly below that of another block
     for block in unsure:
         if not _is_below(block, tol, radius):
             raise _too_sensitive(block.shape[0])
@@ -141,8 +143,8 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     radius : float
         The largest spectral radius among components that are a single unit or a single cycle.
     blocks : list of (bound, units)
-        For every other component, an upper bound of its radius and the indices of its units;
-        sorted, with the largest bound first.
+        For every other component, an upper bound on its radius and the indices of its units, in
+        descending order of the bounds.
     """
     # the components, and the connections inside them
     n_blocks, labels = connected_components(matrix, directed=True, connection="strong")
@@ -180,8 +182,8 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
 def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
     """Return the spectral radius of a strongly connected block, or None if no method succeeds.
 
-    `tol` is the relative residual of iterative solvers. A result below `floor`, the radius of
-    another block, may be inexact.
+    `tol` is the largest relative residual of iterative solvers. A result below `floor`, the radius
+    of another block, may be inexact.
     """
     # special structure first: similar to a symmetric matrix, or with the radius of |W|
     radius: float | None = None
@@ -206,7 +208,7 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
 
 
 def _radius_of_large(block: sp.csr_array, tol: float, floor: float) -> float | None:
-    """Return the spectral radius of a block of more than 200 units; otherwise as `block_radius`."""
+    """Return the spectral radius of a block of more than 200 units; see `block_radius`."""
     n_units = block.shape[0]
     if is_normal(block):
         radius = largest_singular_value(block)
@@ -219,8 +221,8 @@ def _radius_of_large(block: sp.csr_array, tol: float, floor: float) -> float | N
     if radius is None:
         better = balanced(block)
         radius, sensitive = krylov_radius(better, tol)
-    # last, all eigenvalues; if Arnoldi's method found the radius too sensitive to rounding, only
-    # for blocks small enough for `dense_radius` to try several scalings
+    # last, all eigenvalues; if Arnoldi's method found the radius too sensitive to rounding, this is
+    # tried only for blocks that are small enough for `dense_radius` to try several scalings
     if radius is None and n_units <= (_DENSE_RETRIED if sensitive else _DENSE_LAST_RESORT):
         radius = dense_radius(better.toarray(), floor)
     return radius

@@ -20,9 +20,9 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Real and finite; not changed.
+        Matrix to scale, real and finite; not changed.
     radius : float, at least 0
-        The spectral radius of the result; 0 gives the zero matrix.
+        The spectral radius of the result; with 0 the result is the zero matrix.
 
     Returns
     -------
@@ -32,9 +32,9 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
     Raises
     ------
     ValueError
-        If `W` has spectral radius 0 (a delay line, any nilpotent matrix) and `radius` is
-        positive; if the result would overflow; if `W` is not square or not finite; or if the
-        radius cannot be computed (`SpectralRadiusError`).
+        If `W` has spectral radius 0, as a delay line or any other nilpotent matrix has, and
+        `radius` is positive; if the result would overflow; if `W` is not square or not finite; or
+        if the radius cannot be computed (`SpectralRadiusError`).
 
     References
     ----------
@@ -68,13 +68,13 @@ def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
     Parameters
     ----------
     W : array_like or sparse array of shape (n_rows, n_columns)
-        Real and finite; not changed.
+        Matrix to scale, real and finite; not changed.
     value : float, at least 0
-        The norm of the result; 0 gives the zero matrix.
+        The norm of the result; with 0 the result is the zero matrix.
     ord : {1, 2, inf, "fro"}, default=2
-        Largest absolute column sum, largest singular value, largest absolute row sum, or root of
-        the sum of squares. A 2-norm below 1 is sufficient for the echo state property of tanh
-        units [1]_.
+        The norm: largest absolute column sum, largest singular value, largest absolute row sum, or
+        root of the sum of squares (Frobenius). A 2-norm below 1 is sufficient for the echo state
+        property of tanh units [1]_.
 
     Returns
     -------
@@ -110,24 +110,24 @@ def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
     if now == 0.0:
         raise ValueError(
             f"W, shape {matrix.shape}, is zero and cannot be scaled to the norm value={value}. "
-            "Give it connections."
+            "Use a W that has connections."
         )
     return _times(matrix, value / now)
 
 
 def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
-    """Scale each row of `W`, the weights of the inputs to a unit, to a separate norm.
+    """Scale each row of `W`, the weights of the connections to one unit, to a separate norm.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_rows, n_columns)
-        Real and finite; not changed.
+        Matrix to scale, real and finite; not changed.
     values : float or array_like of shape (n_rows,), at least 0
         The norms of the rows. A row of zeros is not changed.
     ord : {1, 2, inf}, default=2
-        Sum of moduli, root of the sum of squares, or largest modulus. With ``ord=1`` and values
-        below 1, a reservoir of tanh units has the echo state property: its update is a contraction
-        in the maximum norm.
+        The norm of a row: sum of moduli, root of the sum of squares, or largest modulus. With
+        ``ord=1`` and values below 1, a reservoir of tanh units has the echo state property: its
+        update is a contraction in the maximum norm.
 
     Returns
     -------
@@ -166,15 +166,15 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
 def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     """Scale each diagonal block of `W` to a separate spectral radius.
 
-    Connections between blocks are not changed. Without any, the spectral radius of the whole matrix
-    is the largest radius of a block.
+    Connections between blocks are not changed. If there are none, the spectral radius of the whole
+    matrix is the largest spectral radius of a block.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Real and finite; not changed.
+        Matrix to scale, real and finite; not changed.
     labels : array_like of shape (n_units,), int
-        The block of each unit, 0 to n_blocks - 1, as returned by
+        The block of each unit, from 0 to n_blocks - 1, as returned by
         ``reservoir.topologies.cluster_labels``; the units of a block need not be adjacent.
     radius : float or array_like of shape (n_blocks,), at least 0
         The spectral radii of the blocks.
@@ -188,7 +188,8 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     ------
     ValueError
         If a block has spectral radius 0 and its `radius` is positive; if `labels` does not match
-        W; if a radius is negative or not finite; or as in `scale_to_spectral_radius`.
+        W; if a radius is negative or not finite; or for a reason listed in
+        `scale_to_spectral_radius`.
 
     Examples
     --------
@@ -199,7 +200,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
            [ 0.3,  0.6,  0. ],
            [ 0. ,  5. , -0.5]])
     """
-    # every unit needs a block, every block a radius
+    # every unit needs a block, and every block a radius
     matrix = sp.csr_array(as_matrix(W))
     label = np.asarray(labels)
     if label.shape != (matrix.shape[0],) or not np.issubdtype(label.dtype, np.integer):
@@ -218,7 +219,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
         if now == 0.0 and wanted[block] > 0.0:
             raise ValueError(
                 f"Block {block} of W, {units.size} units, has spectral radius 0 and cannot be "
-                f"scaled to radius={wanted[block]}. Give it a cycle, or use radius 0."
+                f"scaled to radius={wanted[block]}. Add a cycle to it, or use radius 0."
             )
         factors[block] = wanted[block] / now if now > 0.0 else 0.0
     # scale the connections within blocks
@@ -230,14 +231,14 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
 
 
 def _unit_size(W: Any, *, square: bool = False) -> Matrix:
-    """Return a checked copy of `W`, times a power of two so that its largest entry is about 1."""
+    """Check `W`; return a copy, scaled by a power of two such that its largest entry is about 1."""
     matrix = as_matrix(W, square=square)
     to_unit_size(matrix)
     return matrix
 
 
 def _times(matrix: Any, factor: Any) -> Any:
-    """Multiply a matrix in place by a number, or by one per row; raise if it overflows."""
+    """Multiply a matrix in place by a number, or each row by a number; raise if this overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.ndim(factor) == 0:
             entries(matrix)[...] *= factor

@@ -1,4 +1,4 @@
-"""Symmetric and normal matrices, whose spectral radius is their 2-norm, by Lanczos' method."""
+"""Spectral radius of symmetric and normal matrices, which is their 2-norm, by Lanczos' method."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 from reservoir.scaling._krylov import as_operand
 
-# largest relative change from m to 2 m Lanczos steps at convergence; the error is at most a third
+# converged if the relative change from m to 2 m steps is below this; the error is at most a third
 _ACCURACY = 1e-7
 
 
 def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
-    """Return the matrix D^-1 W D, D diagonal and positive, whose moduli are symmetric, or None.
+    """Return D^-1 W D with the positive diagonal D that makes its moduli symmetric, or None.
 
-    Its entries are sign(w_ij) sqrt(|w_ij w_ji|). It exists if the pattern of W is symmetric and
-    log |w_ij / w_ji| = p_i - p_j for some numbers p: always if the graph is a tree, as for a
-    tridiagonal matrix.
+    The entries of the result are sign(w_ij) sqrt(|w_ij w_ji|). It exists if the pattern of W is
+    symmetric and log |w_ij / w_ji| = p_i - p_j for some numbers p. If the graph is a tree, as for a
+    tridiagonal matrix, there are always such numbers.
     """
     transposed = block.T.tocsr()
     transposed.sort_indices()
@@ -40,7 +40,7 @@ def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
 
 
 def has_symmetric_signs(S: sp.csr_array) -> bool:
-    """Whether entries (i, j) and (j, i) have the same sign, for a matrix with symmetric pattern."""
+    """Whether entries (i, j) and (j, i) of a matrix with symmetric pattern have the same sign."""
     transposed = S.T.tocsr()
     transposed.sort_indices()
     return bool(np.all(np.sign(transposed.data) == np.sign(S.data)))
@@ -49,7 +49,8 @@ def has_symmetric_signs(S: sp.csr_array) -> bool:
 def _is_difference(block: sp.csr_array, edge: Array) -> bool:
     """Whether there are numbers p with edge = p_i - p_j for every connection (i, j) of the block.
 
-    `edge` contains a number for each stored entry. The candidate p is from a spanning tree.
+    `edge` contains a number for each stored entry. The candidate p is computed along a spanning
+    tree.
     """
     if not edge.any():
         return True
@@ -67,8 +68,9 @@ def _is_difference(block: sp.csr_array, edge: Array) -> bool:
 def along_tree(parent: Array, step: Array) -> Array:
     """Return, for each node of a tree, the sum of `step` over its path to the root.
 
-    `parent` contains the parent of each node; the root is its own parent, with a step of 0. Paths
-    are doubled in every round, so that the number of rounds is logarithmic in their length.
+    `parent` contains the parent of each node; the root is its own parent, with a step of 0. The
+    length of the paths is doubled in every round, so that the number of rounds is logarithmic in
+    their length.
     """
     total = step.copy()
     while parent.any():
@@ -110,17 +112,17 @@ def largest_singular_value(W: Any) -> float | None:
 def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**15) -> float | None:
     """Return the largest modulus of an eigenvalue of a symmetric operator; None if not converged.
 
-    Lanczos' method without reorthogonalisation: copies of eigenvalues appear, but the extreme ones
-    are correct. After m steps the relative error is about (log(n) / m)^2, even if the spectrum has
-    no gap (Kuczynski and Wozniakowski 1992). It stops when twice as many steps change the result by
-    less than 1e-7.
+    This is Lanczos' method without reorthogonalisation: copies of eigenvalues appear, but the
+    extreme eigenvalues are correct. After m steps the relative error is about (log(n) / m)^2, even
+    if the spectrum has no gap (Kuczynski and Wozniakowski 1992). The iteration stops when twice as
+    many steps change the result by less than 1e-7.
 
     Parameters
     ----------
     product : callable, ``product(v) -> array of shape (n,)``
-        The operator.
+        A function that applies the operator to a vector.
     n : int
-        Size of the operator.
+        Dimension of the operator.
     max_steps : int
         Largest number of products.
     """
@@ -139,8 +141,8 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
             w -= beta[-1] * before
         size = float(np.linalg.norm(w))
         closed = size <= 1e-13 * max(map(abs, alpha[:1] + alpha[-1:] + beta[-1:]))
-        # its extreme eigenvalue, after 64, 128, ... steps, or at once if the Krylov space is closed
-        # under the operator, when it is exact
+        # its extreme eigenvalue, after 64, 128, ... steps; if the Krylov space is closed under the
+        # operator, the eigenvalue is exact and returned at once
         if closed or len(alpha) == check:
             value = _largest_end(np.array(alpha), np.array(beta))
             if closed or abs(value - last) <= _ACCURACY * value:
@@ -154,7 +156,7 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
 def _largest_end(diagonal: Array, off_diagonal: Array) -> float:
     """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix.
 
-    `off_diagonal` is the diagonal next to the main one.
+    `off_diagonal` is the diagonal next to the main diagonal.
     """
     if diagonal.size == 1:  # older SciPy rejects an empty off-diagonal
         return float(abs(diagonal[0]))

@@ -1,4 +1,4 @@
-"""Topologies: connections of the units of a reservoir, and their weights.
+"""Topologies: the connections between the units of a reservoir, and their weights.
 
 Every function takes the number of units and keyword arguments, and returns an *unscaled* matrix W
 of shape ``(n_units, n_units)``, whose row i contains the weights of the inputs to unit i: a

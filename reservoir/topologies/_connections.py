@@ -1,6 +1,6 @@
-"""Connections drawn at random without further structure, and building blocks.
+"""Random topologies without further structure, and building blocks for other topologies.
 
-Most blocks take a matrix and return a new one. All other topologies are composed of these
+Most building blocks take a matrix and return a new one. All other topologies are composed of these
 functions.
 """
 
@@ -24,7 +24,7 @@ def random_sparse(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Random sparse matrix: every unit receives from `in_degree` different units.
+    """Generate a random sparse matrix: every unit receives from `in_degree` different units.
 
     The number of connections per row is exact, so that all units receive the same number of inputs.
     A unit may receive from itself.
@@ -35,8 +35,9 @@ def random_sparse(
         Number of units.
     in_degree : int or float in (0, 1], default=10
         An integer is the number of connections per row, capped at `n_units`; a real number is a
-        density: ``max(1, round(in_degree * n_units))`` per row. So 1 differs from 1.0. Ten is as
-        good as more in practice, and the cost of a step is then proportional to `n_units`.
+        density, with ``max(1, round(in_degree * n_units))`` connections per row. So 1 differs from
+        1.0. In practice 10 connections are as good as more, and the cost of a step is then
+        proportional to `n_units`.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal". The connections
         do not depend on this choice.
@@ -46,7 +47,7 @@ def random_sparse(
     Returns
     -------
     csr_array of shape (n_units, n_units)
-        Unscaled; sorted int32 indices.
+        Unscaled weights, with sorted int32 indices.
 
     Raises
     ------
@@ -80,7 +81,7 @@ def random_sparse(
 def permutation(
     n_units: int, *, weight: float = 1.0, random_state: RandomState = None
 ) -> sp.csr_array:
-    """Random permutation matrix: every unit receives from one unit and sends to one.
+    """Generate a random permutation matrix: every unit receives from one unit and sends to one.
 
     Its eigenvalues are on a circle of radius ``abs(weight)``; it consists of about
     ``log(n_units)`` separate cycles.
@@ -120,14 +121,14 @@ def permutation(
 
 
 def orthogonal(n_units: int, *, random_state: RandomState = None) -> Array:
-    """Random orthogonal matrix, uniform (Haar) on the orthogonal group.
+    """Generate a random orthogonal matrix, uniform (Haar) on the orthogonal group.
 
     All its singular values are 1, and all its eigenvalues are on the unit circle.
 
     Parameters
     ----------
     n_units : int
-        Number of units. The matrix is dense: 8 bytes times `n_units` squared.
+        Number of units. The matrix is dense and takes ``8 * n_units**2`` bytes.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
 
@@ -164,7 +165,7 @@ def band(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Band matrix of random weights: every unit receives from its neighbours on a line and itself.
+    """Generate a random band matrix: units receive from their neighbours on a line and themselves.
 
     Parameters
     ----------
@@ -183,7 +184,7 @@ def band(
 
     See Also
     --------
-    toeplitz : a band with constant diagonals.
+    toeplitz : A band matrix with constant diagonals.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def band(
     n_units = check_count("n_units", n_units)
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
-    # the columns of the band in each row, without those beyond the ends of the line
+    # the columns of the band in each row, without columns beyond the ends of the line
     with room_for_connections(n_units, lower + upper + 1):
         rows = np.repeat(np.arange(n_units), lower + upper + 1)
         columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
@@ -245,8 +246,8 @@ def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
     W : array_like or sparse array of shape (n_units, n_units)
         Recurrent weights; not changed.
     offset : int
-        -1: each unit receives from the one before; +1: from the one after; 0: from itself. An
-        offset outside the matrix has no effect.
+        Offset of the diagonal. With -1 each unit receives from the unit before it, with +1 from the
+        unit after it, with 0 from itself. An offset outside the matrix has no effect.
     weight : float, default=1.0
         The value of the entries.
 
@@ -274,7 +275,7 @@ def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
 
 
 def add_self_loops(W: Any, *, weight: float = 1.0) -> sp.csr_array:
-    """Connect every unit to itself, with the same weight: set the diagonal of `W`.
+    """Connect every unit to itself with the same weight, by setting the diagonal of `W`.
 
     Parameters
     ----------
@@ -301,17 +302,17 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
     """Add connections in both directions between units `jump_size` apart.
 
     The jumps start at units 0, `jump_size`, 2 `jump_size`, ... If `jump_size` divides `n_units`,
-    the last one leads back to unit 0. Jumps beyond the last unit, or from a unit to itself
-    (`jump_size` equal to `n_units`), are omitted.
+    the last jump leads back to unit 0. Jumps beyond the last unit are omitted; so are jumps from a
+    unit to itself, which occur if `jump_size` equals `n_units`.
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
         Recurrent weights; not changed.
     jump_size : int, default=3
-        Distance of a jump, in units; at least 2.
+        Number of units from the start to the end of a jump; at least 2.
     weight : float, default=1.0
-        The weight in both directions.
+        Weight of the jumps, in both directions.
 
     Returns
     -------
@@ -353,7 +354,8 @@ def with_weights(W: Any, weights: Any, *, random_state: RandomState = None) -> s
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
-        Its stored entries (for an array, its non-zero entries) are the connections; not changed.
+        Matrix whose stored entries (if it is an array, non-zero entries) are the connections; not
+        changed.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability.
     random_state : None, int, Generator or RandomState, default=None
@@ -383,7 +385,7 @@ def with_signs(W: Any, *, positive: float = 0.5, random_state: RandomState = Non
     W : array_like or sparse array of shape (n_units, n_units)
         Recurrent weights; not changed.
     positive : float in [0, 1], default=0.5
-        Probability of a positive sign. One half keeps the mean weight at zero.
+        Probability of a positive sign; with 0.5 the mean weight is zero.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
 
@@ -406,14 +408,14 @@ def with_signs(W: Any, *, positive: float = 0.5, random_state: RandomState = Non
 
 
 def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -> sp.csr_array:
-    """Give all connections from a unit the same sign (Dale's principle).
+    """Set the same sign for all connections from a unit (Dale's principle).
 
     Parameters
     ----------
     W : array_like or sparse array of shape (n_units, n_units)
         Recurrent weights; not changed. The magnitudes are kept.
     excitatory : float in [0, 1], default=0.8
-        Fraction of units whose outgoing weights are positive: ``round(excitatory * n_units)``
+        Fraction of the units whose outgoing weights are positive: ``round(excitatory * n_units)``
         units, chosen at random. Four in five is the usual figure for cortex.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
@@ -421,7 +423,7 @@ def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -
     Returns
     -------
     csr_array of shape (n_units, n_units)
-        Column j, the outgoing weights of unit j, has one sign.
+        All entries of column j, the outgoing weights of unit j, have the same sign.
 
     Examples
     --------
@@ -442,9 +444,9 @@ def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -
 
 
 def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp.csr_array:
-    """Return a csr_array of shape (n_units, n_units) from row, column and value of each entry.
+    """Return a csr_array of shape (n_units, n_units), given row, column and value of each entry.
 
-    If an entry is given several times, the last value is used. Indices are sorted.
+    If there are several values for an entry, the last one is used. Indices are sorted.
     """
     # one number per entry, in reverse order, since `unique` returns the first of equal numbers
     keys = rows.astype(np.int64) * n_units + columns
@@ -455,9 +457,10 @@ def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp
 
 
 def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
-    """Return a csr_array whose row i has entries in ``columns[i]``, of shape (degree,) and sorted.
+    """Return a csr_array whose row i has its entries in the columns ``columns[i]``.
 
-    `values` contains the entries row by row; without it all are 1.
+    `columns` has shape (n_units, degree), and is sorted within rows. `values` contains the entries
+    row by row; by default all entries are 1.
     """
     n_units, degree = columns.shape
     data = np.ones(columns.size) if values is None else values.ravel()
@@ -465,7 +468,7 @@ def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
 
 
 def room_for_connections(n_units: int, degree: int) -> contextlib.AbstractContextManager[None]:
-    """Return a memory check for the weights and columns of `degree` connections per unit."""
+    """Return a context that checks the memory for `degree` connections per unit."""
     return room_for(
         f"The weights of n_units={n_units} with {degree} connections each",
         12.0 * n_units * degree,

@@ -1,6 +1,6 @@
 """Deterministic topologies: rings, delay lines and bands of constant weights.
 
-They accept `random_state`, as every topology does, and ignore it.
+Like all topologies they accept `random_state`, but they ignore it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from reservoir.topologies._connections import add_diagonal, add_jumps, add_self_
 
 
 def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None) -> sp.csr_array:
-    """Connect unit i to unit i - 1 and unit 0 to the last: the simple cycle reservoir (SCR).
+    """Generate a ring, the simple cycle reservoir (SCR): unit i receives from unit i - 1.
 
-    Its eigenvalues are on a circle: the spectral radius is ``abs(weight)``.
+    Unit 0 receives from the last unit. The eigenvalues are on a circle; the spectral radius is
+    ``abs(weight)``.
 
     Parameters
     ----------
@@ -53,9 +54,10 @@ def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None)
 def delay_line(
     n_units: int, *, weight: float = 1.0, random_state: RandomState = None
 ) -> sp.csr_array:
-    """Delay line reservoir: unit i receives from unit i - 1, unit 0 from none.
+    """Generate a delay line: unit i receives from unit i - 1, and unit 0 from no unit.
 
-    Nilpotent: its spectral radius is 0 for every weight, so it cannot be scaled to another.
+    The matrix is nilpotent: its spectral radius is 0 for every weight, so it cannot be scaled to
+    another spectral radius.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def delay_line_feedback(
     feedback_weight: float = 0.1,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Delay line with feedback: unit i also receives from unit i + 1.
+    """Generate a delay line with feedback: unit i receives from units i - 1 and i + 1.
 
     Its spectral radius is ``2 sqrt(|weight * feedback_weight|) cos(pi / (n_units + 1))``.
 
@@ -104,8 +106,8 @@ def delay_line_feedback(
     weight : float, default=1.0
         Weight of the forward connections.
     feedback_weight : float, default=0.1
-        Weight of the backward connections; a tenth of the forward weight, as in the examples of
-        [1]_ (r = 0.5, b = 0.05).
+        Weight of the backward connections. The default is a tenth of the forward weight, as in the
+        examples of [1]_ (r = 0.5, b = 0.05).
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -136,9 +138,9 @@ def self_loop_delay_line(
     self_weight: float = 0.5,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Delay line whose units also receive from themselves: a cascade of leaky delays.
+    """Generate a delay line whose units also receive from themselves: a cascade of leaky delays.
 
-    Triangular: its spectral radius is ``abs(self_weight)``.
+    The matrix is triangular; its spectral radius is ``abs(self_weight)``.
 
     Parameters
     ----------
@@ -174,7 +176,9 @@ def self_loop_delay_line(
 def forward_connection(
     n_units: int, *, weight: float = 1.0, random_state: RandomState = None
 ) -> sp.csr_array:
-    """Connect unit i to unit i - 2: two interleaved delay lines, spectral radius 0.
+    """Generate two interleaved delay lines: unit i receives from unit i - 2.
+
+    The spectral radius is 0 for every weight.
 
     Parameters
     ----------
@@ -214,7 +218,7 @@ def cycle_with_jumps(
     jump_size: int = 3,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Cycle reservoir with regular jumps (CRJ): a ring with shortcuts in both directions.
+    """Generate a cycle reservoir with regular jumps (CRJ): a ring with two-way shortcuts.
 
     Parameters
     ----------
@@ -223,9 +227,10 @@ def cycle_with_jumps(
     weight : float, default=1.0
         Weight of the ring's connections.
     jump_weight : float, default=0.5
-        Weight of the jumps. After scaling only its ratio to `weight` matters.
+        Weight of the jumps; after scaling to a spectral radius only its ratio to `weight` matters.
     jump_size : int, default=3
-        Distance of a jump, in units; at least 2. See `add_jumps` for their positions.
+        Number of units from the start to the end of a jump; at least 2. `add_jumps` describes the
+        positions of the jumps.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -258,12 +263,12 @@ def double_cycle(
     backward_weight: float = 0.5,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Two cycles over the same units, one in each direction.
+    """Generate two cycles through the same units, one in each direction.
 
     Parameters
     ----------
     n_units : int
-        Number of units. With one or two units the cycles coincide and their weights add up.
+        Number of units. With one or two units the cycles coincide, and their weights are added.
     weight : float, default=1.0
         Weight of the forward cycle: unit i receives from unit i - 1.
     backward_weight : float, default=0.5
@@ -301,7 +306,7 @@ def self_loop_cycle(
     self_weight: float = 0.5,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Ring whose units also receive from themselves.
+    """Generate a ring whose units also receive from themselves.
 
     Parameters
     ----------
@@ -310,7 +315,8 @@ def self_loop_cycle(
     weight : float, default=1.0
         Weight of the ring's connections.
     self_weight : float, default=0.5
-        Weight of each unit on itself. After scaling only its ratio to `weight` matters.
+        Weight of each unit on itself; after scaling to a spectral radius only its ratio to `weight`
+        matters.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -341,16 +347,17 @@ def toeplitz(
     diagonals: Mapping[int, float] | None = None,
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Band matrix with constant diagonals.
+    """Generate a band matrix with constant diagonals.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     diagonals : mapping of int to float, default=None
-        Offset to weight: ``W[i, i + offset] = weight``. Offset -1 is the connection from the
-        unit before, 0 from itself, +1 from the unit after; offsets outside the matrix are
-        omitted. None means ``{-1: 1.0, 0: 0.5, 1: 0.5}``.
+        The weight on each diagonal, by the offset of the diagonal:
+        ``W[i, i + offset] = weight``. With offset -1 a unit receives from the unit before it, with
+        0 from itself, with +1 from the unit after it; offsets outside the matrix are ignored. None
+        means ``{-1: 1.0, 0: 0.5, 1: 0.5}``.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -361,7 +368,7 @@ def toeplitz(
     Raises
     ------
     TypeError
-        If an offset is not an integer or a weight not a number.
+        If an offset is not an integer, or a weight is not a number.
 
     Examples
     --------

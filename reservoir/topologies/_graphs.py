@@ -21,12 +21,12 @@ def small_world(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Directed small-world graph: neighbours on a circle, some of them rewired.
+    """Generate a directed small-world graph: neighbours on a circle, some connections rewired.
 
-    Every unit first receives from its `in_degree` nearest units on a circle (one more before
-    than after it if `in_degree` is odd). Then the source of each connection is replaced with
-    probability `rewiring` by one drawn at random from all units except the unit itself and its
-    other sources.
+    Every unit first receives from its `in_degree` nearest units on a circle (if
+    `in_degree` is odd, one more of them is before the unit than after it). Then, with probability
+    `rewiring`, the source of each connection is replaced by a unit drawn at random from all units
+    except the unit itself and its other sources.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def small_world(
         Exact number of connections per row, as in `random_sparse`; at most ``n_units - 1``,
         because no unit receives from itself.
     rewiring : float in [0, 1], default=0.1
-        Probability that a connection is rewired: at about a tenth, paths are short while
-        neighbours are still clustered.
+        Probability that a connection is rewired. At about 0.1 paths are short, while neighbours are
+        still clustered.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
     random_state : None, int, Generator or RandomState, default=None
@@ -65,12 +65,12 @@ def small_world(
     degree = min(resolve_degree("in_degree", in_degree, n_units), n_units - 1)
     rewiring = check_number("rewiring", rewiring, low=0.0, high=1.0)
     places, values = as_generator(random_state).spawn(2)
-    # sources as distances from the unit, 1 to n_units - 1: a self-connection cannot occur
+    # sources as distances from the unit, from 1 to n_units - 1, which exclude self-connections
     distance = np.arange(1, degree + 1)
     nearest = np.where(distance % 2, -(distance // 2 + 1), distance // 2) % max(n_units, 1)
     with room_for_connections(n_units, degree):
         steps = np.tile(nearest, (n_units, 1))
-        # rewire some, and turn distances into columns
+        # rewire some connections, and convert distances to columns
         kept = places.random(steps.shape) >= rewiring
         columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
         columns.sort(axis=1)
@@ -78,7 +78,7 @@ def small_world(
 
 
 def _rewire(steps: Array, kept: Array, n_units: int, generator: np.random.Generator) -> Array:
-    """Replace the entries of `steps` that are not `kept` by random ones, distinct within rows.
+    """Replace the entries of `steps` that are not `kept` by random entries, distinct within rows.
 
     `steps` and `kept` have shape (n_units, degree); steps are distances from 1 to n_units - 1.
     """
@@ -101,21 +101,21 @@ def scale_free(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Scale-free graph by preferential attachment: few hubs, many units with few connections.
+    """Generate a scale-free graph by preferential attachment: few hubs, many units with few links.
 
     Units are added one after another. Each gets ``m = round(in_degree / 2)`` links to earlier
     units, which are chosen with a probability proportional to their number of links. (m is at
-    least 1; Python rounds halves to even, so in-degrees 3, 4 and 5 all give 2.) A link is a
+    least 1; Python rounds halves to even, so m is 2 for in-degrees 3, 4 and 5.) A link is a
     connection in both directions, with two independent weights. A pair that is drawn twice is
-    linked once, so the mean number of connections per row is slightly below 2 m. The numbers of
-    connections follow a power law with exponent 3, and the graph is connected.
+    linked only once, so the mean number of connections per row is slightly below 2 m. The numbers
+    of connections follow a power law with exponent 3, and the graph is connected.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     in_degree : int or float in (0, 1], default=10
-        *Mean* number of connections per row; otherwise as in `random_sparse`.
+        *Mean* number of connections per row, as an integer or a density (see `random_sparse`).
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
     random_state : None, int, Generator or RandomState, default=None
@@ -124,7 +124,7 @@ def scale_free(
     Returns
     -------
     csr_array of shape (n_units, n_units)
-        The pattern is symmetric, the weights are not.
+        The sparsity pattern is symmetric, but the weights are not.
 
     References
     ----------
@@ -146,7 +146,7 @@ def scale_free(
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
     with room_for_connections(n_units, 2 * n_links):
-        # links in both directions, without links of the seed to itself and without repetitions
+        # links in both directions, without the links of unit 0 to itself and without repetitions
         unit, other = _attach(n_units, n_links, places)
         apart = unit != other
         rows = np.concatenate([unit[apart], other[apart]])
@@ -159,8 +159,9 @@ def scale_free(
 def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple[Array, Array]:
     """Return both ends of every link of a preferential attachment graph.
 
-    Two arrays of shape (n_units n_links,): the unit that is added, and the earlier unit that it is
-    linked to. Unit 0, the seed, has links to itself only, which the caller drops.
+    The result is two arrays of shape (n_units n_links,): the unit that is added, and the earlier
+    unit to which it is linked. Unit 0, from which the graph grows, has links only to itself, which
+    the caller drops.
     """
     # The ends of link k are entries 2 k and 2 k + 1 of a list. The first is unit k // n_links. The
     # second is a copy of a random entry among those of earlier units. Every unit occurs in the list
@@ -178,15 +179,15 @@ def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple
 
 
 def cluster_labels(n_units: int, n_clusters: int) -> Array:
-    """Return the number of the cluster of each unit of `clustered`.
+    """Return the cluster that each unit belongs to in a reservoir made by `clustered`.
 
     Parameters
     ----------
     n_units : int
         Number of units.
     n_clusters : int
-        Number of clusters, at most `n_units`. Clusters are consecutive units; their sizes differ
-        by at most one.
+        Number of clusters, at most `n_units`. A cluster consists of consecutive units; the sizes of
+        clusters differ by at most one.
 
     Returns
     -------
@@ -221,7 +222,7 @@ def clustered(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Densely connected clusters with few connections between them.
+    """Generate densely connected clusters with few connections between them.
 
     Parameters
     ----------
@@ -230,11 +231,11 @@ def clustered(
     n_clusters : int, default=4
         Number of clusters of consecutive units (see `cluster_labels`); capped at `n_units`.
     in_degree : int or float in (0, 1], default=10
-        Exact number of connections per row from the unit's own cluster; an integer is capped at
-        the size of the cluster, a real number is a density within it.
+        Exact number of connections per row from the unit's own cluster: an integer, capped at the
+        size of the cluster, or a density within the cluster.
     between_degree : int, default=1
-        Exact number of connections per row from all other clusters; capped at their total size.
-        0 separates the clusters.
+        Exact number of connections per row from all other clusters together, capped at their total
+        size. With 0 the clusters are separate.
     weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
         N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
     random_state : None, int, Generator or RandomState, default=None
@@ -246,7 +247,7 @@ def clustered(
 
     See Also
     --------
-    reservoir.scaling.scale_blocks : scales each cluster to a separate spectral radius.
+    reservoir.scaling.scale_blocks : Scale each cluster to a separate spectral radius.
 
     References
     ----------

@@ -228,7 +228,7 @@ def test_lorenz96_energy_balance(n_features):
 
 
 def test_errors_of_flows():
-    with pytest.raises(ValueError, match=r"shape \(2,\); lorenz needs \(3,\)"):
+    with pytest.raises(ValueError, match=r"shape \(2,\), but lorenz needs \(3,\)"):
         datasets.lorenz(5, initial_state=[1, 2])
     with pytest.raises(ValueError, match="NaN or inf"):
         datasets.roessler(5, initial_state=[1, 2, np.nan])

@@ -314,7 +314,7 @@ def test_the_warning_names_what_is_certified_for_the_same_lengths(leak, named):
 
 
 def test_a_range_of_steps_needs_a_stable_bias():
-    with pytest.raises(ValueError, match='step_range is only for bias="stable"'):
+    with pytest.raises(ValueError, match='step_range is only used with bias="stable"'):
         build_reservoir(10, 1, step_range=(0.5, 2.0))
     with pytest.raises(ValueError, match="step 3 exceeds the longest one 2"):
         build_reservoir(10, 1, bias="stable", drive_bounds=(-1, 1), step_range=(3, 2))

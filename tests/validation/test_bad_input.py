@@ -37,7 +37,7 @@ PARAMETERS = [
     ({"spectral_radius": "0.9"}, TypeError, "spectral_radius must be a number"),
     ({"topology": "delay_line"}, ValueError, "spectral_radius=None"),
     ({"topology": "ringg"}, ValueError, "topology='ringg' is not known. Did you mean 'ring'"),
-    ({"topology": np.eye(7)}, ValueError, "W of shape (7, 7); n_units=100"),
+    ({"topology": np.eye(7)}, ValueError, "W of shape (7, 7), but n_units=100"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
     ({"activation": np.sin}, TypeError, "reservoir.activations.Activation "),
     ({"weights": "gaussian"}, ValueError, "weights='gaussian' is not known"),
@@ -62,7 +62,7 @@ PARAMETERS = [
     ({"solver": None}, ValueError, "solver=None is not known"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
     ({"washout": 2.5}, TypeError, "washout must be an integer"),
-    ({"washout": "mesured"}, ValueError, 'Give an integer, "auto" or "measured"'),
+    ({"washout": "mesured"}, ValueError, 'Use an integer, "auto" or "measured"'),
     ({"washout": "measured", "spectral_radius": 2.0}, ValueError, 'washout="measured"'),
     ({"washout": 80}, ValueError, "washout=80 leaves nothing to fit: X has n_samples=80"),
     ({"initial_state": "first"}, ValueError, "initial_state='first' is not known"),
@@ -225,7 +225,7 @@ def test_misspelt_parameters(cls):
 
 DATA = [
     ("one-dimensional", X[:, 0], y, ValueError, "Expected 2D array, got 1D array"),
-    ("lengths", X, y[:-1], ValueError, "X has n_samples=80, y has shape (79,)"),
+    ("lengths", X, y[:-1], ValueError, "X has n_samples=80, but y has shape (79,)"),
     ("three-dimensional y", X, y[:, None, None], ValueError, "Found array with dim 3"),
     ("strings", np.array([["a", "b", "c"]] * 80, dtype=object), y, ValueError, "'a'"),
     ("sparse", sp.csr_array(X), y, TypeError, "Sparse data"),
@@ -343,9 +343,11 @@ def test_remedies_for_missing_values():
     labels = np.where(np.isnan(gap), np.nan, gap > 0)
     with pytest.raises(ValueError, match=f"NaN.*Use {skip}"):
         small(RNNClassifier).fit(X, labels)
-    with pytest.raises(ValueError, match=r"NaN.*ESNClassifier has no missing_targets") as err:
+    with pytest.raises(
+        ValueError, match=r"NaN.*ESNClassifier has no parameter missing_targets"
+    ) as err:
         small(ESNClassifier).fit(X, labels)
-    assert "sample_weight 0" in str(err.value)
+    assert "sample_weight=0" in str(err.value)
     assert skip not in str(err.value)
     weights = np.where(np.isnan(gap), 0.0, 1.0)  # what the message says works
     for cls in (ESNClassifier, RNNClassifier):

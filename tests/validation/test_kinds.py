@@ -149,14 +149,15 @@ def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
     said = set()
     for given in (table, table.astype(str), table.tolist()):
         with pytest.raises(
-            ValueError, match=r"column 1, 'a' for inst.*sequence_column=1"
+            ValueError, match=r"column 1, for instance 'a'.*sequence_column=1"
         ) as caught:
             small(cls).fit(given, None if STEPS[cls][1] is None else LABELS)
         said.add(str(caught.value))
     assert said == {
-        "X contains text in column 1, 'a' for instance, and networks need numbers. If it "
-        "identifies sequences, give sequence_column=1. If it names categories, make a column for "
-        "each, `X = pd.get_dummies(pd.DataFrame(X), columns=[1], dtype=float).to_numpy(float)`, or "
+        "X contains text in column 1, for instance 'a', but networks need numbers. If it "
+        "identifies sequences, set sequence_column=1. If it contains categories, make a numeric "
+        "column for each category, `X = pd.get_dummies(pd.DataFrame(X), columns=[1], "
+        "dtype=float).to_numpy(float)`, or "
         "use an encoder in a pipeline: `OneHotEncoder(sparse_output=False)`, within PerStep if X "
         "contains several sequences."
     }
@@ -188,7 +189,7 @@ def test_padding_is_not_held():
     padded[2, 15:] = np.nan
     for cls in (ESNSequenceClassifier, LiquidStateMachine, ReservoirFeatures):
         with pytest.raises(
-            ValueError, match=r"up to the end of the series: this is padding"
+            ValueError, match=r"to the end of the series all channels are missing: this is padding"
         ) as err:
             small(cls).fit(padded, KINDS)
         assert "hold" not in str(err.value)
@@ -225,7 +226,7 @@ def test_text_as_targets_of_a_regressor_raises(cls, as_category):
     labels = np.array(["low", "high"] * (len(STEPS[cls][0]) // 2))
     if as_category:
         labels = pytest.importorskip("pandas").Series(labels, dtype="category")
-    with pytest.raises(ValueError, match=r"y contains text, 'low' for instance.*classifiers.*NaN"):
+    with pytest.raises(ValueError, match=r"y contains text, for instance 'low'.*classifiers.*NaN"):
         small(cls).fit(STEPS[cls][0], labels)
 
 
@@ -233,12 +234,12 @@ def test_text_and_sparse_arrays_raise_in_measures():
     esn = small(ESNRegressor).fit(X, X[:, 0])
     text = np.array(["a"] * 40)
     for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
-        with pytest.raises(ValueError, match=r"y_\w+ contains text, 'a' for instance"):
+        with pytest.raises(ValueError, match=r"y_\w+ contains text, for instance 'a'"):
             measure(text)
         with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
             measure(sp.csr_array(X))
     for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
-        with pytest.raises(ValueError, match=r"X contains text.*'a' for instance"):
+        with pytest.raises(ValueError, match=r"X contains text.*for instance 'a'"):
             stability.lyapunov_exponents(esn, rows)
     with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
@@ -256,7 +257,7 @@ def test_sparse_series_raise():
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
             call(series)
-    with pytest.raises(ValueError, match="y contains text, 'a' for instance, not numbers"):
+    with pytest.raises(ValueError, match="y contains text, for instance 'a', not numbers"):
         fill_gaps(["a"] * 50, small(ESNRegressor))
 
 

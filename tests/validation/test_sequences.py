@@ -293,9 +293,11 @@ class TestRefusals:
         Xs, ys = data
         with pytest.raises(ValueError, match="Sequence 1 of X has n_samples=131, but item 1 of y"):
             ESNRegressor().fit(Xs[:2], [ys[0], ys[1][:-1]])
-        with pytest.raises(ValueError, match="X contains 2 sequences, y contains 1"):
+        with pytest.raises(ValueError, match="X contains 2 sequences, but y contains 1"):
             ESNRegressor().fit(Xs[:2], ys[:1])
-        with pytest.raises(ValueError, match="X contains 2 sequences, sample_weight contains 1"):
+        with pytest.raises(
+            ValueError, match="X contains 2 sequences, but sample_weight contains 1"
+        ):
             ESNRegressor().fit(Xs[:2], ys[:2], sample_weight=[np.ones(80)])
 
     def test_features_that_disagree(self, data):
@@ -305,7 +307,7 @@ class TestRefusals:
 
     def test_outputs_that_disagree(self, data):
         Xs, ys = data
-        with pytest.raises(ValueError, match="number of outputs must agree"):
+        with pytest.raises(ValueError, match="need the same number of outputs"):
             ESNRegressor().fit(Xs[:2], [ys[0], ys[1][:, None]])
 
     def test_empty_ones(self, data):
@@ -323,7 +325,7 @@ class TestRefusals:
 
     def test_too_short_for_the_washout(self, data):
         message = (
-            "washout=97 must be smaller than every training sequence; sequence 0 has "
+            "washout=97 must be shorter than every training sequence, but sequence 0 has "
             'n_samples=80. Lower it or use washout="auto".'
         )
         with pytest.raises(ValueError, match=re.escape(message)):

@@ -246,7 +246,7 @@ def test_minus_one_is_a_label_and_other_errors():
     for holes in (np.where(known, y, None), np.where(known, y, np.nan)):
         with pytest.raises(ValueError, match=r'NaN.*missing_targets="skip"'):
             classifier().fit(X, holes)
-        with pytest.raises(ValueError, match="ESNClassifier has no missing_targets"):
+        with pytest.raises(ValueError, match="ESNClassifier has no parameter missing_targets"):
             ESNClassifier(5).fit(X, holes)
     with pytest.raises(ValueError, match="infinity"):
         classifier(missing_targets="skip").fit(X, np.where(known, y, np.inf))

@@ -134,7 +134,7 @@ def test_targets_out_of_reach(act, output, bad, message):
 
 DATA = [
     ("one-dimensional", X[:, 0], y, "Expected 2D array, got 1D array"),
-    ("lengths", X, y[:-1], "X has n_samples=60, y has shape (59,)"),
+    ("lengths", X, y[:-1], "X has n_samples=60, but y has shape (59,)"),
     ("three-dimensional y", X, y[:, None, None], "Found array with dim 3"),
     ("strings", np.array([["a", "b"]] * 60, dtype=object), y, "'a'"),
     ("empty", X[:0], y[:0], "0 sample(s)"),

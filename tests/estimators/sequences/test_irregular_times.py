@@ -246,7 +246,7 @@ def test_tables_with_ids_and_names(ids_first):
     with pytest.raises(ValueError, match=r"'when' is not among the feature names \['day'"):
         ESNSequenceClassifier(time_column="when").fit(frames, y)
     dated = [frame.assign(day=pd.to_datetime(frame["day"], unit="D")) for frame in frames]
-    with pytest.raises(TypeError, match=r"'day'.*for time_column the hours since a date"):
+    with pytest.raises(TypeError, match=r"'day'.*for time_column, the hours since a fixed date"):
         ESNSequenceClassifier(time_column="day").fit(dated, y)
 
 

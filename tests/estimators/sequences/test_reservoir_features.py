@@ -370,7 +370,10 @@ BAD_DATA = {
     "NaN": ([np.ones((3, 2)), np.array([[1.0, np.nan]])], "sequence 1 of X contains NaN.*hold"),
     "NaN, array": (np.where(EQUAL > 5, np.nan, EQUAL), "of X contains NaN.*missing_values"),
     "infinity": ([np.array([[1.0], [np.inf]])], "sequence 0 of X contains infinity"),
-    "texts": ([np.array([["a"], ["b"]])], "Sequence 0 of X contains text in column 0, 'a'"),
+    "texts": (
+        [np.array([["a"], ["b"]])],
+        "Sequence 0 of X contains text in column 0, for instance 'a'",
+    ),
     "complex": (np.ones((3, 4, 1)) * 1j, "[Cc]omplex"),
 }
 

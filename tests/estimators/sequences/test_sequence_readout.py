@@ -459,10 +459,12 @@ def test_labels_that_do_not_fit_the_sequences_raise():
     wrong = by_row.copy()
     wrong[3] = 2
     with pytest.raises(
-        ValueError, match=r"constant within a sequence; in the sequence with id .*'s00'"
+        ValueError, match=r"constant within a sequence; but in the sequence with id .*'s00'"
     ):
         clf.fit(frame, wrong)
-    with pytest.raises(ValueError, match=r"X contains 12 sequence\(s\), y has shape \(5,\).*rows"):
+    with pytest.raises(
+        ValueError, match=r"X contains 12 sequence\(s\), but y has shape \(5,\).*rows"
+    ):
         clf.fit(frame, y[:5])
     shuffled = pd.Series(y, index=np.unique(ids)[::-1])
     with pytest.raises(ValueError, match="in another order: X begins with 's00'"):
@@ -492,7 +494,7 @@ def test_numbers_whose_squares_overflow_are_named():
         ({"y": np.zeros(12)}, ValueError, "one class only"),
         ({"y": np.r_[np.nan, np.ones(11)]}, ValueError, "Omit that sequence from X and y"),
         ({"y": None}, ValueError, "requires y"),
-        ({"y": np.arange(11)}, ValueError, r"X contains 12 sequence\(s\), y has shape \(11,\)"),
+        ({"y": np.arange(11)}, ValueError, r"X contains 12 sequence\(s\), but y has shape \(11,\)"),
         ({"X": [np.ones((5, 1))] * 12}, ValueError, r"1 different sequence\(s\)"),
         ({"X": np.arange(24.0).reshape(12, 1, 2)}, ValueError, "1 step"),
         ({"sample_weight": [1.0] + [0.0] * 11}, ValueError, r"1 different sequence\(s\)"),
