@@ -15,7 +15,7 @@ _ADVICE = (
 )
 
 
-def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
+def padding_advice(given: Any, table: Array, each: str = "X") -> str | None:
     """Return advice on the padding of one series; None if its NaN are not padding.
 
     Parameters
@@ -42,7 +42,9 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     return _ADVICE.format(where="start" if there[-1] else "end", cut=cut)
 
 
-def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
+def table_padding_advice(
+    X: Any, y: Any, table: Array, column: int | None, ids: Array | None
+) -> str | None:
     """Return advice on padding in a table of several series; None if its NaN are not padding.
 
     Parameters

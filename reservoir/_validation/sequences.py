@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
 from reservoir._validation.kinds import check_has_rows, check_numeric
-from reservoir._validation.padding import cut_of_series, cut_of_table
+from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.times import NO_TIMES, Times, read_times
 from reservoir._validation.wording import code, replaced
 
@@ -161,7 +161,7 @@ def _read_arrays(
     """Return the sequences of X without their indexes; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
-        if_nan = partial(_if_missing, estimator, cut_of_table, X, None)
+        if_nan = partial(_if_missing, estimator, table_padding_advice, X, None)
         return read_table(estimator, X, reset, dtype, sequence_column, if_nan=if_nan)
     if sequence_column is not None:
         raise ValueError(
@@ -206,7 +206,7 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
             table = _validate(estimator, item, reset)
         except ValueError as error:
             raise ValueError(f"In sequence {i} of X: {error}") from error
-    for_nan = partial(_if_missing, estimator, cut_of_series, item, table)
+    for_nan = partial(_if_missing, estimator, padding_advice, item, table)
     return as_finite(f"sequence {i} of X", table, dtype, _names(estimator), if_nan=for_nan)
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
 from reservoir._validation.kinds import check_numeric
-from reservoir._validation.padding import cut_of_series, cut_of_table
+from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 from reservoir._validation.time_stamps import take_time_stamps
 from reservoir._validation.times import check_times
@@ -280,13 +280,13 @@ def _check_finite(estimator: Any, i: int, item: Any, table: Array, allow_nan: bo
 
 
 def _if_step_is_missing(estimator: Any, *series: Any) -> str:
-    """Return the advice for NaN in one series; arguments as in `cut_of_series`."""
-    return cut_of_series(*series) or _fill_advice(estimator)
+    """Return the advice for NaN in one series; arguments as in `padding_advice`."""
+    return padding_advice(*series) or _fill_advice(estimator)
 
 
 def _if_row_is_missing(estimator: Any, *table: Any) -> str:
-    """Return the advice for NaN in a table of series; arguments as in `cut_of_table`."""
-    return cut_of_table(*table) or _fill_advice(estimator)
+    """Return the advice for NaN in a table of series; arguments as in `table_padding_advice`."""
+    return table_padding_advice(*table) or _fill_advice(estimator)
 
 
 def _fill_advice(estimator: Any) -> str:

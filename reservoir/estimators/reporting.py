@@ -33,7 +33,7 @@ def restored_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
-def say(text: str) -> None:
+def log(text: str) -> None:
     """Log a line, on standard error unless logging is configured otherwise."""
     _LOGGER.warning(text)
 
@@ -54,5 +54,5 @@ def progress(
 
 def _counted(items: Iterable[Any], total: int, title: str, unit: str) -> Iterator[Any]:
     for i, item in enumerate(items):
-        say(f"{title}: {unit} {i + 1} of {total}")
+        log(f"{title}: {unit} {i + 1} of {total}")
         yield item

@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._typing import Array
 
 Run = Callable[..., tuple[Array, Array, int]]
-Listen = Callable[[int, int, int, Array], Array]
+WarmUp = Callable[[int, int, int, Array], Array]
 Places = list[tuple[int, int]]
 
 
@@ -94,7 +94,7 @@ def evenly_spaced_starts(
 
 
 def states_before(
-    places: Sequence[tuple[int, int]], starts: Sequence[Array], listen: Listen
+    places: Sequence[tuple[int, int]], starts: Sequence[Array], warm_up: WarmUp
 ) -> list[Array]:
     """Return the state before each start of a loop, from one run over each sequence.
 
@@ -104,8 +104,8 @@ def states_before(
         Starts of loops: the index of the sequence, and the row within it.
     starts : sequence of arrays of shape (state_size,)
         The state before the first row of each sequence.
-    listen : callable
-        ``listen(index, begin, end, state)`` runs teacher-forced over the rows ``begin:end`` of a
+    warm_up : callable
+        ``warm_up(index, begin, end, state)`` runs teacher-forced over the rows ``begin:end`` of a
         sequence and returns the state after them.
     """
     found: dict[int, Array] = {}
@@ -115,6 +115,6 @@ def states_before(
         if i != index:
             index, at, state = i, 0, starts[i]
         if row > at:
-            at, state = row, listen(i, at, row, state)
+            at, state = row, warm_up(i, at, row, state)
         found[k] = state
     return [found[k] for k in range(len(places))]

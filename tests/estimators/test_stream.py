@@ -24,7 +24,7 @@ from reservoir import (
     save,
 )
 from reservoir.datasets import narma
-from reservoir.estimators.pending_rows import Chunk, PendingRows
+from reservoir.estimators.stream import Chunk, PendingRows
 from reservoir.readouts import LMS, READOUTS, RecursiveLeastSquares, SlidingWindow
 
 pytestmark = pytest.mark.one_engine

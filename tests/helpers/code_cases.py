@@ -883,7 +883,7 @@ CASES = [
     ),
     Case(
         f"{FORECASTING}/pipeline.py",
-        "f'X = X[{[str(names[column]) for column in order]}]'",
+        "f'X = X[{[str(self.names[column]) for column in order]}]'",
         "X, y = TABLE[['v', 'u']][:-1], TABLE['u'][1:]",
         "esn().fit(X, y).forecast(3, exog=np.zeros((3, 1)))",
         "list(X) == ['u', 'v']",
@@ -919,7 +919,7 @@ CASES = [
         "exog.equals(TABLE[['v']])",
     ),
     Case(
-        f"{FORECASTING}/forecaster.py",
+        f"{FORECASTING}/predictor.py",
         "'model.forecast(n_steps)'",
         "model = series().fit(SALES); n_steps = 3",
         "reservoir.forecast(model, n_steps)",
@@ -927,7 +927,7 @@ CASES = [
         instead=True,
     ),
     Case(
-        f"{FORECASTING}/forecaster.py",
+        f"{FORECASTING}/predictor.py",
         "'model.sample(n_steps)'",
         "model, n_steps = SPEAKER, 3",
         "reservoir.forecast(model, n_steps)",

@@ -17,8 +17,13 @@ from reservoir import (
 )
 from reservoir.datasets import mackey_glass, narma
 from reservoir.estimators.persistence.archive import write_archive
-from reservoir.estimators.persistence.earlier_files import _OF_MODEL, _OF_NETWORK, _OF_READER
-from reservoir.estimators.persistence.parts import Written, encode
+from reservoir.estimators.persistence.parts import (
+    _OF_MODEL,
+    _OF_NETWORK,
+    _OF_READER,
+    Written,
+    encode,
+)
 
 pytestmark = pytest.mark.one_engine
 

@@ -15,7 +15,7 @@ from reservoir.dynamics.saturation import Record
 from reservoir.estimators.esn.readout_training import naming_columns
 from reservoir.estimators.reading import Columns
 from reservoir.estimators.reporting import restored_on_error
-from reservoir.estimators.session_learner import SessionLearner, rows_that_enter
+from reservoir.estimators.stream import SessionLearner, rows_that_enter
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 

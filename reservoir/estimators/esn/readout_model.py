@@ -399,10 +399,12 @@ class ReadoutPredictor(Predictor):
 
     # ------------------------------------------------------------------ over rows
 
-    def starts(self, spec: Any, sequences: Sequences, *, anew: bool = False) -> list[Array]:
+    def starts(
+        self, spec: Any, sequences: Sequences, *, as_in_training: bool = False
+    ) -> list[Array]:
         """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
-        return self.model.initial_states(spec, sequences, None if anew else self.end)
+        return self.model.initial_states(spec, sequences, None if as_in_training else self.end)
 
     def run_over(
         self,

@@ -20,7 +20,7 @@ from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
 from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
 from reservoir.estimators.forecasting.forecast import ClosedLoop
-from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.targets import Numbers, TargetCoding

@@ -10,8 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
-from reservoir.estimators.forecasting.closing import bounds_of, through_inputs, through_weights
-from reservoir.estimators.forecasting.pipeline import Chain, Layout, walk
+from reservoir.estimators.forecasting.pipeline import (
+    Chain,
+    Layout,
+    bounds_of,
+    through_inputs,
+    through_weights,
+    walk,
+)
 from reservoir.estimators.progress import warn_of_leaving
 from reservoir.estimators.reading import framed_forecast, index_of_forecast
 
@@ -180,7 +186,7 @@ def _forecast(
         output, state = layout.end_of_training(exog, initial_state)
         head = np.zeros((0, layout.n_outputs))
     else:
-        output, state = layout.listen(context, initial_state)
+        output, state = layout.warm_up(context, initial_state)
         head = output[None]
     index = index_of_forecast(chain.innermost, network, n_steps, context)
     # the loop itself runs in the units of the network

@@ -9,8 +9,15 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
-from reservoir.estimators.forecasting.closing import Bounds, bounds_of, folded, row_by_row
-from reservoir.estimators.forecasting.pipeline import Layout, in_order_of_fit, walk
+from reservoir.estimators.forecasting.pipeline import (
+    Bounds,
+    Layout,
+    bounds_of,
+    folded,
+    in_order_of_fit,
+    row_by_row,
+    walk,
+)
 
 _PENALTY = "alpha"  # the parameter that `Forecaster.readout_path` varies
 
@@ -73,7 +80,7 @@ def run_trials(
         layout.check_trained_for_loop()
     sequences = layout.read_inputs("X", X)
     targets = layout.read_targets(y, sequences) if network.feeds_back else None
-    states = network.states_at(places, sequences, targets, anew=as_in_training)
+    states = network.states_at(places, sequences, targets, as_in_training=as_in_training)
     windows = np.stack([sequences.arrays[i][t : t + n_steps] for i, t in places])
     with np.errstate(over="ignore", invalid="ignore"):
         if targets is not None:

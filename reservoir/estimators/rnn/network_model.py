@@ -195,10 +195,12 @@ class NetworkPredictor(Predictor):
         self.model: NetworkModel = estimator._shown_model()
         super().__init__(estimator)
 
-    def starts(self, spec: Any, sequences: Sequences, *, anew: bool = False) -> list[Array]:
+    def starts(
+        self, spec: Any, sequences: Sequences, *, as_in_training: bool = False
+    ) -> list[Array]:
         """Return the state before each sequence; None is the parameter of the estimator."""
         spec = self.estimator.initial_state if spec is None else spec
-        last = None if anew else self.end
+        last = None if as_in_training else self.end
         if not self.model.network.cell.causal:
             check_start(self.estimator.cell, spec, last)
         return self.model.initial_states(spec, sequences, last, trained=True)

@@ -28,7 +28,7 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     weights_of_known,
 )
-from reservoir.estimators.session_learner import SessionLearner
+from reservoir.estimators.stream import SessionLearner
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
 from reservoir.training.trainer import Data

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from reservoir._saving import saved
 from reservoir._validation import check_switch
 from reservoir.estimators.forecasting.forecast import ClosedLoop
-from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import attributes_of, documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared

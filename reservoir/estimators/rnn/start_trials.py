@@ -27,7 +27,7 @@ from sklearn.model_selection import train_test_split
 
 from reservoir._typing import Array
 from reservoir.estimators.progress import NextInputCheck
-from reservoir.estimators.reporting import say
+from reservoir.estimators.reporting import log
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import check_same, name_of_start, resolve_init, starting_weights
 from reservoir.estimators.rnn.training_run import Task, run_training
@@ -147,7 +147,7 @@ def best_start(
         done = run_training(short, network, params, kept, held_out, spawned)
         trained[name], losses[name] = done.params, _losses(network, done.params, held_out)
         if estimator.verbose:
-            say(
+            log(
                 f"Trial of init={name!r}: loss {done.criterion[done.best_epoch]:.6g} of held-out "
                 f"sequences in epoch {done.best_epoch}"
             )
@@ -156,7 +156,7 @@ def best_start(
     better = [name for name in CANDIDATES if _is_better(losses[name], losses[BASE], weights)]
     best = min(better, key=lambda name: weights @ losses[name], default=BASE)
     if estimator.verbose:
-        say(f"Training continues from init={best!r}")
+        log(f"Training continues from init={best!r}")
     return best, trained[best]
 
 

@@ -18,7 +18,7 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, resolve_washout
 from reservoir.activations import ACTIVATIONS
 from reservoir.estimators.reading import TrainingData
-from reservoir.estimators.reporting import say
+from reservoir.estimators.reporting import log
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn.network_model import BATCH_SIZE, NetworkModel, Recent
 from reservoir.estimators.rnn.start import filled, known_rows, read_control, rows_per_step
@@ -334,7 +334,7 @@ def _show(done: Training, *, total: int) -> None:
     if done.validation_losses:
         valid = f", validation {done.validation_losses[-1]:.6g}"
     best = done.criterion[done.best_epoch]
-    say(
+    log(
         f"Epoch {done.n_epochs} of {total}: loss {done.losses[-1]:.6g}{valid}; best {best:.6g} "
         f"in epoch {done.best_epoch}"
     )

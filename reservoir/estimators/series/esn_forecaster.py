@@ -20,7 +20,7 @@ from reservoir._validation import (
     check_number,
 )
 from reservoir._workers import one_blas_thread
-from reservoir.estimators.describe import Described, described_html
+from reservoir.estimators.describe import Described, described_html, html_of, summary_of
 from reservoir.estimators.parameters import (
     check_parameters,
     documented,
@@ -42,7 +42,6 @@ from reservoir.estimators.series.model_search import (
     plans_of_users,
 )
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.summary import html_of, summary_of
 
 __all__ = ["ESNForecaster"]
 

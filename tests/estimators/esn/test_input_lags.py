@@ -120,7 +120,7 @@ KNOWN = np.sin(np.arange(600) / 5)[:, None]
 
 
 def loop_by_hand(model, rows, exog):
-    """Listen to rows, then go on with outputs as the first columns; exog has a row for each."""
+    """WarmUp to rows, then go on with outputs as the first columns; exog has a row for each."""
     rows, states = list(rows), list(run(model.reservoir_, np.array(rows)))
     said = []
     for k in range(len(exog) + 1):

@@ -23,7 +23,7 @@ from reservoir import ESNRegressor, NVARRegressor, forecast, load, save
 from reservoir._validation import Sequences
 from reservoir.datasets import henon, lorenz, narma
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials, count_terms
-from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.forecasting.predictor import forecaster_of
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs, stack_sequences
 
 X, Y = narma(500, random_state=0)

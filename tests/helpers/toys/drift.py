@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from reservoir._validation import Sequences
-from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
+from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.progress import Progress
 
 
@@ -37,7 +37,7 @@ class DriftForecaster(Forecaster):
     def starts(self, spec, sequences):
         return [self.state for _ in sequences.arrays]
 
-    def listen(self, sequences, spec):
+    def warm_up(self, sequences, spec):
         return [X[:, :1] + self.drift for X in sequences.arrays], self.starts(spec, sequences)
 
     def readout(self):
