@@ -651,7 +651,7 @@ def bad_calls():
         "Known: 'bay2017', 'mixed'": (ValueError, (start, X, Y), {"method": "bay"}),
         "Did you mean 'identity'": (ValueError, (start, X, Y), {"output": "identiy"}),
         "target='first'": (ValueError, (start, X, Y), {"target": "first"}),
-        "sequence 0 has 20 rows in X and 19": (ValueError, (start, X, Y[1:]), {}),
+        "sequence 0 has 20 rows in X, but 19 in Y": (ValueError, (start, X, Y[1:]), {}),
         "Y contains NaN": (ValueError, (start, X, nan), {}),
         "lacks 'W_in'": (ValueError, ({"W": start["W"]}, X, Y), {}),
         "unknown names": (ValueError, ({**start, "A": X}, X, Y), {}),

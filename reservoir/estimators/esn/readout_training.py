@@ -439,8 +439,11 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
 
 
 _NO_BETTER = 1.2  # of the targets' variance; above 1, since the expected error is an estimate
-_CHOOSE = "Let the data choose, " + code('alpha = "auto"')
 _FEW = (0.8, 1.25)  # rows per column, between which a small penalty leads to large errors
+
+
+def _let_data_choose() -> str:
+    return "Let the data choose, " + code('alpha = "auto"')
 
 
 def few_rows(
@@ -462,7 +465,7 @@ def few_rows(
         f"The readout has {now.columns} columns, {share * now.rows:.0f} effective rows, and "
         f"the single penalty alpha={now.alpha:g}: with about as many rows as columns it fits "
         "noise, and errors on new rows are at their largest. "
-        f"{_CHOOSE}, or take many more rows than columns."
+        f"{_let_data_choose()}, or take many more rows than columns."
     )
 
 
@@ -501,7 +504,7 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
         f"The readout remembers about {now.remembered:.0f} rows for {now.columns} columns, under "
         f"the single penalty alpha={now.alpha:g}, and by its training error it will predict new "
         "rows worse than their mean. "
-        f"{_CHOOSE}, take fewer units, or forget more slowly."
+        f"{_let_data_choose()}, take fewer units, or forget more slowly."
     )
 
 
