@@ -27,9 +27,10 @@ def multiple_superposed_oscillators(
     n_samples : int
         Number of rows returned.
     n_oscillators : int, at most 12, default=5
-        Number of oscillators, which have the first of the standard frequencies 0.2, 0.311, 0.42,
-        0.51, 0.63, 0.74, 0.85, 0.97, 1.08, 1.19, 1.27, 1.32. MSO2 is the task of [1]_, MSO5 and
-        MSO8 are the tasks of [2]_, and MSO12 is the task of [3]_. Ignored if `frequencies` is set.
+        Number of oscillators. They have the first `n_oscillators` of the standard frequencies 0.2,
+        0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08, 1.19, 1.27, 1.32. MSO2 is the task of [1]_,
+        MSO5 and MSO8 are the tasks of [2]_, and MSO12 is the task of [3]_. Ignored if `frequencies`
+        is set.
     frequencies : array-like of shape (n,), radians per step, default=None
         Frequencies to use instead of the standard ones.
     random_state : None, int, Generator or RandomState, default=None

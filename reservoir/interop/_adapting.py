@@ -19,7 +19,7 @@ def as_aeon(estimator: Any) -> Any:
     ----------
     estimator : scikit-learn estimator
         A classifier, regressor or transformer that takes a 3-D array (n_sequences, n_steps,
-        n_channels) and a list of arrays (n_steps_i, n_channels): `ESNSequenceClassifier`,
+        n_channels) or a list of arrays (n_steps_i, n_channels): `ESNSequenceClassifier`,
         `ESNSequenceRegressor`, `ReservoirFeatures`, `RNNClassifier` with ``target="last"``, or a
         pipeline that begins with `ReservoirFeatures`. A transformer must return one row per
         sequence.
@@ -69,7 +69,7 @@ def as_sktime(estimator: Any) -> Any:
     ----------
     estimator : scikit-learn estimator
         A classifier, regressor or transformer that takes a 3-D array (n_sequences, n_steps,
-        n_channels) and a list of arrays (n_steps_i, n_channels), as in `as_aeon`; or an
+        n_channels) or a list of arrays (n_steps_i, n_channels), as in `as_aeon`; or an
         `ESNForecaster`.
 
     Returns
@@ -78,10 +78,10 @@ def as_sktime(estimator: Any) -> Any:
         A `BaseClassifier`, `BaseRegressor`, `BaseTransformer` (from panels to tables) or
         `BaseForecaster` of sktime. Its only parameter is `estimator`; nested parameters are set as
         ``estimator__n_units``. `fit` stores the fitted estimator as `estimator_`. Missing values
-        are accepted if `estimator` accepts them (`missing_values`). A forecaster has intervals and
-        quantiles, takes known inputs as X (one row for every step up to the last one requested),
-        forecasts all columns of y together, and continues from later rows with `update`, without
-        refitting.
+        are accepted if `estimator` accepts them (`missing_values`). A forecaster predicts intervals
+        and quantiles, takes known inputs as X (one row for every step up to the last one
+        requested), forecasts all columns of y together, and continues from later rows with
+        `update`, without refitting.
 
     Raises
     ------

@@ -128,7 +128,7 @@ class Certificate:
         Returns
         -------
         bool
-            False if the certificate does not hold.
+            Also False if the certificate does not hold, whatever X is.
 
         Raises
         ------
@@ -156,12 +156,12 @@ class Certificate:
         Returns
         -------
         bool
-            False if the certificate does not hold.
+            Also False if the certificate does not hold, whatever X is.
 
         Raises
         ------
         ValueError
-            If the certificate has no `input_range`, or X has another number of columns.
+            If the certificate has no `input_range`, or X has a different number of columns.
         """
         u = as_real("X", X)
         if self.input_range is None:

@@ -241,9 +241,10 @@ def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushe
 
 
 def _by_quadratic_norm(rate: float, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
-    """Return bounds u of the lasting differences, from a norm of theorem C7 in this box.
+    """Return bounds u, one per unit, on the long-run difference of two trajectories.
 
-    The box is wider than the certificate's, whose rate is given: the proof is repeated in it.
+    Their difference changes by up to `pushed` in each step. The norm is from theorem C7. `box` is
+    wider than the box of the certificate, in which `rate` was proved, so the proof is repeated.
     """
     rate, P = lyapunov_proof(network, box, near=rate)
     if P is None or not rate < 1:
@@ -253,7 +254,7 @@ def _by_quadratic_norm(rate: float, network: IntervalNetwork, box: Box, pushed: 
 
 
 def _by_norms(found: CycleNorms, pushed: list[Array]) -> list[Array]:
-    """Return bounds of the lasting differences before each step of a period, from its norms.
+    """Return bounds on long-run differences before each step of a period, from its norms.
 
     `pushed` bounds what each step adds to a difference.
     """

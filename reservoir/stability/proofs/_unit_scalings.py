@@ -95,7 +95,7 @@ def _scaled_product(W: Matrix, x: Array, v: Array) -> Array:
 
 @OVERFLOWS
 def _norm(W: Matrix, x: Array) -> float:
-    """Return ``||e^x W e^-x||_2`` from below, to a few per cent; infinity if it overflows."""
+    """Return a lower bound on ``||e^x W e^-x||_2``, good to a few per cent; inf on overflow."""
     v = np.random.default_rng(0).standard_normal(W.shape[0])
     size = 0.0
     for _ in range(_NORM_STEPS):
