@@ -33,10 +33,11 @@ class StackedCell(CompositeCell):
         Whether the readout receives the states of all cells, the lowest first, instead of only the
         topmost cell's.
     dropout : float in [0, 1), default=0.0
-        Share of the values that are set to 0 during training; the others are divided by ``1 -
-        dropout``. It applies to the inputs, to the states that a cell receives from the cell below,
-        and to the features of the readout, but not to states carried from step to step. Nothing is
-        dropped in predictions, in reported losses, and when weights are initialised from data.
+        Share of the values that are set to 0 during training; the others are divided by
+        ``1 - dropout``. It applies to the inputs, to the states that a cell receives from the cell
+        below, and to the features of the readout, but not to states carried from step to step.
+        Nothing is dropped in predictions, in reported losses, and when weights are initialised from
+        data.
     same_mask : bool, default=False
         Whether, in each update, a sequence has one dropout mask for all steps instead of a separate
         mask for each step.
