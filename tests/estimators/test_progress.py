@@ -70,7 +70,7 @@ def test_ids_decide_what_continues_and_may_not_return():
     assert learned(progress, chunk(2, 4, ids=("b", "c"))) == (True, [1, 3])
     assert progress.n_steps == 4
     assert progress.last_id == "c"
-    with pytest.raises(ValueError, match="Sequence id 'a' returns after ending"):
+    with pytest.raises(ValueError, match="Sequence id 'a' occurs again after its sequence"):
         progress.enter(chunk(2, ids=("a",)), False)
     with pytest.raises(ValueError, match="Sequence id 'b' returns"):
         progress.enter(chunk(2, 2, ids=("c", "b")), False)

@@ -33,8 +33,8 @@ def check_free_runs(model: Any) -> None:
         )
     if model.alpha_per_target:
         raise ValueError(
-            f"{setting} scores closed loops into which all outputs are fed back, so that there is no "
-            f"separate error per output, but alpha_per_target={model.alpha_per_target} selects a "
+            f"{setting} scores closed loops into which all outputs are fed back, so that outputs "
+            f"have no separate errors, but alpha_per_target={model.alpha_per_target} selects a "
             'penalty for each output. Use alpha_per_target=False, or alpha_selection="auto".'
         )
     if getattr(model, "time_column", None) is not None:
@@ -199,9 +199,10 @@ def _origins(
     if n_steps < _SHORTEST or not n_learned:
         raise ValueError(
             f"{_SETTING} holds out the last fifth of the rows after the washout: the end of each "
-            f"sequence, or whole sequences. There are {sum(held_out)} held-out rows in {len(held_out)} "
-            f"sequences, and {n_learned} rows to learn from. At least {2 * _SHORTEST} held-out rows "
-            "in each sequence and 1 row to learn from are needed. Use a longer series, a smaller "
+            f"sequence, or whole sequences. There are {sum(held_out)} held-out rows in "
+            f"{len(held_out)} sequences, and {n_learned} rows to learn from. At least "
+            f"{2 * _SHORTEST} held-out rows in each sequence and 1 row to learn from are needed. "
+            "Use a longer series, a smaller "
             'washout, or alpha_selection="auto".'
         )
     origins = [

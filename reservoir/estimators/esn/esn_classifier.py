@@ -162,7 +162,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return super()._predicts_by()
 
     def _probabilities_by(self) -> tuple[Any, Any]:
-        """Return the function from outputs to probabilities, and the function that computes outputs.
+        """Return the function from outputs to probabilities, and the function for outputs.
 
         The second one is None if the outputs are computed in the default way.
         """

@@ -98,7 +98,8 @@ class ESNRegressor(SourceRegressor):
     washout: Any = shared.washout
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
-        "initial_state", more="""With `n_lags` above 1, the rows before the first one are taken to
+        "initial_state",
+        more="""With `n_lags` above 1, the rows before the first one are taken to
         equal it, unless the initial state is "last", or an array in which these rows precede the
         states of the units, as in `state_`.""",
     )

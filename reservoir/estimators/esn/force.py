@@ -388,8 +388,7 @@ def _publish(
 def _tested(
     esn: ESNRegressor, run: ForceRun, inputs: Array, targets: Array, n_test: int
 ) -> ForceHistory:
-    """Run the trained loop freely over the last rows, and warn if it does not follow the
-    targets."""
+    """Run the trained loop freely over the last rows, and warn if it leaves the targets."""
     rows, error, begin = targets[:0], np.nan, len(targets) - n_test
     if run.marked is not None:
         predictor = ReadoutPredictor(esn)
@@ -408,8 +407,8 @@ def _tested(
         warnings.warn(
             "The trained loop does not follow its targets: run freely over the last "
             f"n_test={n_test} rows, it has an error of {error:.3g} standard deviations of the "
-            f"targets, above the limit of {_FOLLOWS}. More rows or units, another alpha, a forgetting of .999 or "
-            "another random_state often help; a chaotic target needs a smaller n_test.",
+            f"targets, above the limit of {_FOLLOWS}. More rows or units, another alpha, a forgetting "
+            "of .999 or another random_state often help; a chaotic target needs a smaller n_test.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )

@@ -156,7 +156,8 @@ class NVARRegressor(SourceRegressor):
         check_switch,
     )
     alpha: Any = shared.but(
-        "alpha", more="""Noise-free series benefit from smaller penalties than the default
+        "alpha",
+        more="""Noise-free series benefit from smaller penalties than the default
         candidates: down to 1e-27 times n_samples for series of flows, with ``solver="qr"``.""",
     )
     solver: str = shared.solver
@@ -173,7 +174,8 @@ class NVARRegressor(SourceRegressor):
     )
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
-        "initial_state", text="""The rows assumed before the first row of a run. "last": `predict`
+        "initial_state",
+        text="""The rows assumed before the first row of a run. "last": `predict`
         continues from the end of training if fit received one sequence and X is one sequence;
         otherwise, and in training, the assumed rows equal the first row. They also equal the first
         row, with a warning, if an index of dates, periods or numbers shows that X does not begin
@@ -237,8 +239,8 @@ class NVARRegressor(SourceRegressor):
         n_features = data.arrays[0].shape[1]
         if data.n_outputs > n_features:
             raise ValueError(
-                f"increments=True: y has {data.n_outputs} columns, but X has {n_features}. The first "
-                "columns of X must contain the variables of y. Add them to X, or use "
+                f"increments=True: y has {data.n_outputs} columns, but X has {n_features}. The "
+                "first columns of X must contain the variables of y. Add them to X, or use "
                 "increments=False."
             )
         if self.readout is not None:
