@@ -334,7 +334,7 @@ def require_pandas() -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            'set_output(predict="pandas") needs pandas: pip install pandas. Without pandas use '
+            'predict="pandas" in set_output needs pandas: pip install pandas. Without pandas use '
             'predict="default".'
         ) from error
     return pandas

@@ -202,8 +202,7 @@ def _origins(
             f"sequence, or whole sequences. There are {sum(held_out)} held-out rows in "
             f"{len(held_out)} sequences, and {n_learned} rows to learn from. At least "
             f"{2 * _SHORTEST} held-out rows in each sequence and 1 row to learn from are needed. "
-            "Use a longer series, a smaller "
-            'washout, or alpha_selection="auto".'
+            'Use a longer series, a smaller washout, or alpha_selection="auto".'
         )
     origins = [
         (i, t)
