@@ -291,9 +291,9 @@ class CommonParameters:
         """Column of X that contains the time of each row: numbers that increase within a sequence,
         such as hours or days. The state is then updated with the leak rate ``1 - (1 - leak_rate) **
         dt``, where dt is the time since the previous row in units of `time_step`: after a long gap
-        more of the past is forgotten. Units with a leak rate of 1 ignore it. The column counts in
-        `n_features_in_` and is used for nothing else. Runs with a time column use NumPy instead of
-        compiled code.""",
+        more of the past is forgotten. Units with a leak rate of 1 are not affected. The column
+        counts in `n_features_in_` and is used for nothing else. Runs with a time column use NumPy
+        instead of compiled code.""",
     )
     time_step: Any = parameter(
         "auto",
@@ -344,8 +344,8 @@ class ReadoutParameters:
         """Ridge penalty as in scikit-learn: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
         number of rows. "auto": `alpha_selection` chooses one of the powers of ten, from a penalty
         without effect (1e-11 times the mean over the features of their sums of squares; 1e-8 times
-        a small one of these sums if they differ much) to a penalty that leaves only the mean of the
-        targets (100 times the total over the features). An array contains the candidates
+        a small one of these sums if they differ greatly) to a penalty that leaves only the mean of
+        the targets (100 times the total of these sums). An array contains the candidates
         themselves. The fitted attributes `alphas_` and `alpha_scores_` contain the candidates and
         their scores. The choice costs as much as one to three more fits: if outputs are needed
         after each row that is learned, use a session (`stream`), or set one number.""",

@@ -358,7 +358,8 @@ class Stream:
     the session recognises the rows that it has predicted by their values; see `learn`.
 
     If the session does not start from the state at the end of training, and after each `reset`, it
-    does not learn from the first rows, as many as the washout of the estimator.
+    runs over the first rows without learning from them; their number is the washout of the
+    estimator.
 
     The temperature of a classifier's probabilities and a selected penalty are not changed.
     `partial_fit` of the estimator that `to_estimator` returns fits both again, from all rows.

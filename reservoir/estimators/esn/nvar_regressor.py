@@ -142,7 +142,7 @@ class NVARRegressor(SourceRegressor):
         """Factors of the terms: powers of the inputs, or Chebyshev polynomials of inputs that are
         scaled to [-1, 1] by their range in fit. High degrees need Chebyshev polynomials, since
         powers are almost collinear. Outside the range, Chebyshev polynomials grow fast:
-        ``forecast(..., clip=True)`` keeps the fed-back outputs near it.""",
+        ``forecast(..., clip=True)`` keeps the fed-back outputs near this range.""",
         one_of(*BASES),
     )
     increments: bool = parameter(
@@ -169,8 +169,9 @@ class NVARRegressor(SourceRegressor):
     washout: Any = shared.but(
         "washout",
         kind='int or "auto"',
-        text="""Rows at the start of each sequence that the fit excludes. "auto" is
-        ``(n_lags - 1) * skip``: from this row on, all lagged rows are in the data.""",
+        text="""Number of rows at the start of each sequence that
+        are excluded from the fit. "auto" is ``(n_lags - 1) * skip``: from this row on, all lagged
+        rows are in the data.""",
     )
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(

@@ -43,8 +43,8 @@ class SourceEstimator(TimeSeriesEstimator):
     Attributes
     ----------
     coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
-        Weights of the built-in readout: states first, then inputs. With `augment` the first n_units
-        weights are replaced by those of the augmented states. With the `n_lags` of `ESNRegressor`,
+        Weights of the built-in readout: states first, then inputs. With `augment`, the weights of
+        the augmented states replace the first n_units weights. With the `n_lags` of `ESNRegressor`,
         the weights of older rows follow the weights of the present input: n_features weights per
         row, the latest row first.
     intercept_ : float or array of shape (n_outputs,)
