@@ -17,8 +17,8 @@ from reservoir._typing import Array
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir
 
-_MODELS = 8  # number of models that are listed for each series, at most
-_SERIES = 5  # number of series of a panel that are listed, at most
+_MODELS = 8  # largest number of models that are listed for each series
+_SERIES = 5  # largest number of series of a panel that are listed
 
 
 def summary_of(forecaster: Any) -> str:
@@ -87,7 +87,7 @@ def _table(results: dict[str, Any], rows: Any) -> list[str]:
     return lines
 
 
-_LISTED = 4  # more numbers than these are given by their range
+_LISTED = 4  # of more numbers only the range is shown
 _CELL = "text-align: left; vertical-align: top; padding: 0.15em 1em 0.15em 0"
 _RULES = {
     "gcv": "generalised cross-validation",
@@ -181,7 +181,7 @@ def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
     ----------
     alpha : float or array of shape (n_outputs,)
     path : array of shape (n_alphas,), or None
-        The candidates; None if one penalty was given.
+        The candidates; None if the user set one penalty.
     how : str
         The criterion of the choice.
     """
@@ -191,11 +191,11 @@ def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
     tried = np.unique(np.asarray(path, dtype=float))
     text = f"{used}, the best of {tried.size} from {tried[0]:.3g} to {tried[-1]:.3g} by {how}"
     ends = np.isin(alpha, tried[[0, -1]]).any() and tried.size > 1
-    return text + ". It is at an end of this range: a better one may be beyond" if ends else text
+    return text + ". It is at an end of this range: a better one may lie outside" if ends else text
 
 
 def description_of_readout(model: Any) -> dict[str, str]:
-    """Return the readout of an estimator with a source of features, and its errors."""
+    """Return the description of an estimator's readout and of its errors."""
     if not hasattr(model, "coef_"):
         own = getattr(model, "readout_", None)
         if own is None:  # a readout of another kind is described by its name
@@ -225,7 +225,7 @@ def _rows_of(model: Any) -> str:
 
 
 def listed(values: Any) -> str:
-    """Return a text that lists a few numbers, or gives the range of many."""
+    """Return a text that lists a few numbers, or states the range of many."""
     numbers: Array = np.atleast_1d(np.asarray(values, dtype=float))
     if np.unique(numbers).size == 1:
         return f"{numbers[0]:.3g}"

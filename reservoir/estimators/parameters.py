@@ -48,14 +48,14 @@ def parameter(
     ----------
     default : object
     kind : str
-        Its type, as numpydoc writes it after the colon.
+        Type of the parameter, as written after the colon in numpydoc.
     text : str
-        Its effect, and the reason for the default.
+        Description: the effect of the parameter, and the reason for its default.
     check : callable, optional
-        ``check(name, value)`` raises if a value is invalid. None if the value is checked where it
-        is used, as the parameters of a reservoir are.
+        ``check(name, value)`` raises an error if the value is invalid. None if the value is checked
+        where it is used, like the parameters of a reservoir.
     group : str
-        Name of the class that defines it, if several estimators have it.
+        Name of the class that defines the parameter, if several estimators share it.
     **options
         Further arguments of `dataclasses.field`.
     """
@@ -89,7 +89,7 @@ class Shared:
         text: str = "",
         more: str = "",
     ) -> Any:
-        """Return a parameter with another default, kind or text, or with more text."""
+        """Return a parameter with another default, kind or text, or with text appended."""
         for group in self._groups:
             if name in group.__dataclass_fields__:  # type: ignore[attr-defined]
                 break
@@ -132,7 +132,7 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
 
 
 def attributes_of(cls: type) -> str:
-    """Return the entries of the fitted attributes in a docstring, of which they are the end."""
+    """Return the entries of the fitted attributes, with which a class's docstring ends."""
     return inspect.cleandoc(cls.__doc__ or "").partition("Attributes\n----------\n")[2]
 
 
@@ -173,72 +173,79 @@ class ReservoirParameters:
     n_units: int = parameter(
         100,
         "int",
-        """Number of reservoir units N. More units fit more, at a cost that grows with N for a step
-        (sparse topologies) and with N^3 for the fit; 100 take less than a second.""",
+        """Number of reservoir units N. More units can fit more complex series. The cost of a step
+        grows with N (for sparse topologies), and the cost of the fit with N^3; 100 units take less
+        than a second.""",
     )
     _: KW_ONLY
     topology: Any = parameter(
         "random_sparse",
         "str, callable or array",
-        """Which units are connected: a name in `reservoir.topologies.TOPOLOGIES`, ``f(n_units,
-        random_state=...)``, or W itself, dense or sparse, (n_units, n_units).""",
+        """Connections between units: a name in `reservoir.topologies.TOPOLOGIES`, a function
+        ``f(n_units, random_state=...)`` that returns W, or W itself, a dense or sparse array of
+        shape (n_units, n_units).""",
     )
     in_degree: float = parameter(
         10,
         "int or float in (0, 1]",
-        """Connections per unit, or their density; ignored by topologies without it. Ten keep the
-        cost of a step linear in N without loss of accuracy on common tasks.""",
+        """Number of connections per unit, or their density; ignored by topologies that do not use
+        it. Ten connections keep the cost of a step linear in N without loss of accuracy on common
+        tasks.""",
     )
     weights: Any = parameter(
         "normal",
         '{"normal", "uniform", "bernoulli"} or scipy.stats distribution',
-        """Distribution of the recurrent weights; ignored by topologies without it.""",
+        """Distribution of the recurrent weights; ignored by topologies that do not use it.""",
     )
     input_weights: Any = parameter(
         "uniform",
         "str, scipy.stats distribution, callable or array",
-        """Distribution of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, used
-        unchanged.""",
+        """Distribution of W_in, a function ``f(n_units, n_features, random_state=...)`` that
+        returns W_in, or W_in itself, which is used unchanged.""",
     )
     spectral_radius: float | None = parameter(
         0.9,
         "float or None",
-        """Largest absolute eigenvalue that W is scaled to; larger means longer memory. None leaves
-        W unchanged (a delay line has radius 0 and cannot be scaled).""",
+        """Spectral radius (largest absolute eigenvalue) to which W is scaled; a larger one means
+        longer memory. None leaves W unchanged (a delay line has radius 0 and cannot be scaled).""",
     )
     leak_rate: Any = parameter(
         1.0,
         "float in (0, 1], tuple of a few, or array of shape (n_units,), per step",
-        """Share of the state that is new at each step; lower it for slow series. A tuple of more
-        than one rate and fewer than n_units, such as (0.5, 0.3), has one for each group of
+        """Fraction of the state that is new at each step; lower it for slow series. A tuple of more
+        than one and fewer than n_units rates, such as (0.5, 0.3), assigns one rate to each group of
         neighbouring units; the sizes of the groups differ by one at most. Units of different groups
-        are connected, unlike in `ReservoirFeatures`. A single unit has the first rate.""",
+        are connected, unlike in `ReservoirFeatures`. If there is a single unit, it has the first
+        rate.""",
     )
     activation: Any = parameter(
         "tanh",
         "str or Activation",
-        """"tanh", "logistic", "relu", "leaky_relu", "softplus" or "identity".""",
+        """Activation function of the units: "tanh", "logistic", "relu", "leaky_relu", "softplus",
+        "identity", or an `Activation`.""",
     )
     input_scaling: Any = parameter(
         1.0,
         "float or array of shape (n_features,)",
-        """Input weights are U(-1, 1) times this, per column; 1 suits standardised inputs.""",
+        """Factor of the input weights, which are drawn from U(-1, 1), for each column of X; 1 suits
+        standardised inputs.""",
     )
     bias: Any = parameter(
         "uniform",
         "str or array of shape (n_units,)",
-        """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias itself.
-        "stable": a bias with which the reservoir is proved to forget its initial state, also above
-        spectral radius 1, for every input within the range of X in fit, widened by a tenth on both
-        sides; the proof is in `certificate_`. With ``topology="orthogonal"`` or ``"ring"`` and
-        ``spectral_radius=0.99`` the uniform bias suffices, and memory is long; if another bias has
-        to be found, which costs memory, a warning is raised.""",
+        """Distribution of the bias: "uniform" (U(-1, 1)), "normal" or "bernoulli", multiplied by
+        `bias_scaling`; or the bias itself. "stable": a bias with which the reservoir is proved to
+        forget its initial state, even with a spectral radius above 1, for every input within the
+        range of X in fit, widened by a tenth on both sides; the proof is in `certificate_`. With
+        ``topology="orthogonal"`` or ``"ring"`` and ``spectral_radius=0.99`` the uniform bias
+        suffices, and memory is long; if another bias has to be found, the memory is shorter, and a
+        warning is raised.""",
     )
     bias_scaling: float = parameter(
         0.1,
         "float",
-        """Scale of a drawn bias. Without a bias a tanh reservoir computes only odd functions of its
-        input.""",
+        """Factor by which a random bias is multiplied. Without a bias, a tanh reservoir computes
+        only odd functions of its input.""",
     )
 
 
@@ -252,25 +259,26 @@ def check_time_step(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CommonParameters:
-    """Parameters of data, of random numbers and of reports, which most estimators have."""
+    """Parameters of data, random numbers and reports that most estimators have."""
 
     initial_state: Any = parameter(
         "last",
         '{"last", "zeros", "steady"} or array',
         """State before the first row. "last": `predict` continues from the end of training (as
-        TimeSeriesSplit requires) if both fit and X have one sequence; otherwise, and in training,
-        zeros. If an index of dates, periods or numbers shows that X does not begin right after
-        training, the run starts from "steady" with a warning. Without such an index (arrays; rows
-        numbered from 0) X is assumed to follow: cross-validate with
-        `reservoir.model_selection.ContextSplit` and "zeros". "steady": the state that the first
-        row leads to when it is repeated, zeros if there is none. An array has shape (n_units,) or
-        (n_sequences, n_units); with feedback the last output may follow the units.""",
+        TimeSeriesSplit requires) if fit received one sequence and X is one sequence; otherwise, and
+        in training, the state is zero. If an index of dates, periods or numbers shows that X does
+        not begin right after training, the run starts from "steady" with a warning. Without such an
+        index (arrays; rows numbered from 0) X is assumed to follow: cross-validate with
+        `reservoir.model_selection.ContextSplit` and "zeros". "steady": the state to which the first
+        row leads when it is repeated, or zeros if there is no such state. "zeros": a state of
+        zeros. An array has shape (n_units,) or (n_sequences, n_units); with feedback, the last
+        output may follow the states of the units.""",
     )
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """Column of X with the id of each row's sequence; it counts in `n_features_in_` and never
-        enters the reservoir. Rows of one id must be adjacent.""",
+        """Column of X that contains the id of each row's sequence; it counts in `n_features_in_`,
+        but never enters the reservoir. Rows with the same id must be adjacent.""",
     )
     dtype: Any = parameter(
         "float64",
@@ -280,23 +288,24 @@ class CommonParameters:
     time_column: Any = parameter(
         None,
         "int or str",
-        """Column of X with the time of each row: numbers that increase within a sequence, such as
-        hours or days. The state is then updated with the leak rate ``1 - (1 - leak_rate) ** dt``,
-        where dt is the time since the previous row in units of `time_step`: after a long gap more
-        of the past is forgotten. Units with a leak rate of 1 ignore it. The column counts in
-        `n_features_in_` and is used for nothing else. Such runs use NumPy, not compiled code.""",
+        """Column of X that contains the time of each row: numbers that increase within a sequence,
+        such as hours or days. The state is then updated with the leak rate ``1 - (1 - leak_rate) **
+        dt``, where dt is the time since the previous row in units of `time_step`: after a long gap
+        more of the past is forgotten. Units with a leak rate of 1 are not affected. The column
+        counts in `n_features_in_` and is used for nothing else. Runs with a time column use NumPy
+        instead of compiled code.""",
     )
     time_step: Any = parameter(
         "auto",
         'float or "auto"',
         """Time between two rows to which `leak_rate` refers, in units of `time_column`; "auto" is
-        the median in fit.""",
+        the median time between the rows of fit.""",
         check_time_step,
     )
     random_state: Any = parameter(
         None,
         "int, Generator, RandomState or None",
-        """Seed of all weights, and of all else that is random: noise, the order of sequences,
+        """Seed of all weights and of all other random choices: noise, the order of sequences,
         held-out rows.""",
     )
     include_input: bool = parameter(
@@ -308,7 +317,7 @@ class CommonParameters:
     verbose: int = parameter(
         0,
         "int",
-        """1 shows a progress line.""",
+        """Verbosity: 0 shows nothing, 1 shows a progress line.""",
         natural_or_switch,
     )
     class_weight: Any = parameter(
@@ -317,9 +326,10 @@ class CommonParameters:
     missing_targets: str = parameter(
         "raise",
         '{"raise", "skip"}',
-        """Handling of rows with NaN in y. "raise": an error; "skip": they update the states, but
-        are excluded from the fit, from `score` and from `reservoir.model_selection.washout_scorer`.
-        The scorers of scikit-learn (``scoring="r2"``) always reject them.""",
+        """Handling of rows with NaN in y. "raise": an error is raised. "skip": the rows update the
+        states, but are excluded from the fit, from `score` and from
+        `reservoir.model_selection.washout_scorer`. The scorers of scikit-learn (``scoring="r2"``)
+        always reject them.""",
         one_of("raise", "skip"),
     )
 
@@ -332,55 +342,59 @@ class ReadoutParameters:
         "auto",
         '"auto", float or array of shape (n_alphas,)',
         """Ridge penalty as in scikit-learn: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
-        number of rows. "auto": one is chosen by `alpha_selection` from the powers of ten between
-        penalties without effect (1e-11 of the mean square sum of the features; 1e-8 of a small one
-        if these differ much) and a penalty that leaves only the mean of the targets (100 times the
-        sum over features); an array gives the candidates. The fitted attributes `alphas_` and
-        `alpha_scores_` contain the candidates and their scores. The choice costs as much as one to
-        three more fits: if outputs are needed after each row that is learned, use a session
-        (`stream`), or one number.""",
+        number of rows. "auto": `alpha_selection` chooses one of the powers of ten, from a penalty
+        without effect (1e-11 times the mean over the features of their sums of squares; 1e-8 times
+        a small one of these sums if they differ greatly) to a penalty that leaves only the mean of
+        the targets (100 times the total of these sums). An array contains the candidates
+        themselves. The fitted attributes `alphas_` and `alpha_scores_` contain the candidates and
+        their scores. The choice costs as much as one to three more fits: if outputs are needed
+        after each row that is learned, use a session (`stream`), or set one number.""",
         check_alpha,
     )
     solver: str = parameter(
         "auto",
         '{"auto", "cholesky", "qr"}',
         """Matrix from which the ridge is solved. "cholesky": the Gram matrix of the features, which
-        retains half of their digits: penalties below some 1e-12 of its largest eigenvalue (about
-        n_samples times n_features times the features' variance) are lost in rounding errors. "qr":
-        a triangular factor with all digits (`reservoir.readouts.QRAccumulator`), in about twice the
-        time; penalties have an effect down to some 1e-30 times n_samples. "auto" is "qr" if dtype
-        is "float64" and the smallest penalty is below 1e-11, else "cholesky"; the data do not
-        matter. A penalty below 1e-12 is recommended if the data have no noise, as in simulations of
-        dynamical systems: one-step errors and closed loops then gain many digits. With noise,
-        including that of measurements or of single precision, it fits the noise: larger ones
-        generalise. Chunks of partial_fit use the solver of the first. Unused with `readout`.""",
+        retains half of their precision: penalties below about 1e-12 times its largest eigenvalue
+        (about n_samples times n_features times the features' variance) are lost in rounding errors.
+        "qr": a triangular factor with full precision (`reservoir.readouts.QRAccumulator`), in about
+        twice the time; penalties have an effect down to about 1e-30 times n_samples. "auto" is "qr"
+        if dtype is "float64" and the smallest penalty is below 1e-11, else "cholesky"; this choice
+        does not depend on the data. A penalty below 1e-12 is recommended for data without noise,
+        such as simulations of dynamical systems: one-step errors and closed loops then become more
+        accurate by orders of magnitude. If there is noise, including measurement noise and the
+        rounding of single precision, so small a penalty fits the noise, and larger ones generalise
+        better. All chunks of partial_fit use the solver of the first chunk. Unused with
+        `readout`.""",
         lambda name, value: check_choice(name, value, ("auto", *SOLVERS)),
     )
     alpha_selection: str = parameter(
         "auto",
         '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1", "forecast"}',
-        """Rule by which one of several penalties is chosen. "halves": runs of neighbouring rows
-        belong to two halves in turn, each scored by a fit on the other. "blocked": 5 consecutive
-        blocks of time, each scored by a fit on the others. "holdout": the last 20 % of each
-        sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
-        restricted maximum likelihood, from the same sums and less misled by correlated errors.
-        "reml_ar1": the same with AR(1) errors, from a second sum, over differences of neighbouring
-        rows. "forecast", for regressors whose y is the next row of X, in any unit, or with
-        `feedback`: closed loops in the last fifth of each sequence, or in whole sequences if there
-        are many, with coefficients from the rest. Up to 8 loops start from equally spaced origins;
-        each has half the length of the held-out rows, at most 50 steps. The median of the scores of
-        `reservoir.model_selection.ClosedLoopSearchCV` determines the penalty; rows of weight 0 or
-        without a target do not count. "auto": "halves", or "reml" if a half would have fewer than 8
-        rows, or if `forgetting` is less than 1. partial_fit does not support "blocked", "holdout"
-        and "forecast"; with the others the result does not depend on how the rows are split into
-        chunks. Several outputs count in units of the variance of their targets, classes equally. A
-        session keeps the penalty that it began with.""",
+        """Rule by which one of several penalties is chosen. "halves": runs of neighbouring rows are
+        assigned alternately to two halves, each scored by a fit to the other. "blocked": 5
+        consecutive blocks of time, each scored by a fit to the others. "holdout": the last 20 % of
+        each sequence, scored by a fit to the rest. "gcv": generalised cross-validation. "reml":
+        restricted maximum likelihood, from the same sums as "gcv", and less misled by correlated
+        errors. "reml_ar1": the same with AR(1) errors, from a second set of sums over differences
+        of neighbouring rows. "forecast", for regressors whose y is the next row of X, in any units,
+        or with `feedback`: closed loops in the last fifth of each sequence, or in whole sequences
+        if there are many, with coefficients that are fitted to the rest. Up to 8 loops start from
+        equally spaced origins; each has half the length of the held-out rows, at most 50 steps. The
+        median of the scores of `reservoir.model_selection.ClosedLoopSearchCV` determines the
+        penalty; rows of weight 0 or without a target do not count. "auto": "halves", or "reml" if a
+        half would have fewer than 8 rows, or if `forgetting` is less than 1. partial_fit does not
+        support "blocked", "holdout" and "forecast"; with the others the result does not depend on
+        how the rows are split into chunks. The error of each output is divided by the variance of
+        its targets before outputs are averaged; the classes of a classifier count equally. A
+        session keeps the penalty with which it began.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
         False,
         "bool",
-        """Whether each output gets a separate penalty. "forecast" has one for all.""",
+        """Whether a separate penalty is chosen for each output. "forecast" does not support this:
+        it chooses one penalty for all outputs.""",
         check_switch,
     )
     forgetting: float = parameter(
@@ -389,15 +403,16 @@ class ReadoutParameters:
         """Factor by which each training row multiplies the weights of all rows before it, in `fit`
         and `partial_fit`: ``1 - 1/n`` retains about n rows, 1.0 all of them. Rows of the washout,
         of weight 0 or without a target (``missing_targets="skip"``) do not count. Later sequences
-        are more recent; the penalty does not decay. With less than 1 several sequences run one by
-        one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if there are several
-        penalties, and `readout` must be None.""",
+        count as more recent; the penalty does not decay. With a value below 1, several sequences
+        are run one by one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if there
+        are several candidates for the penalty, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
-        """Replaces the built-in ridge; `alpha` is then unused and the features are stored.""",
+        """Estimator that replaces the built-in ridge; `alpha` is then unused, and the features of
+        all rows are stored during the fit.""",
     )
     fit_intercept: bool = parameter(
         True,
@@ -408,15 +423,16 @@ class ReadoutParameters:
     washout: Any = parameter(
         "auto",
         'int, "auto" or "measured"',
-        """Rows at the start of each sequence that are excluded from the fit, because the states
-        there still depend on the initial state. "auto" is ``min(100, n_samples // 10)``;
-        "measured": the number of steps after which states from different initial states agree
+        """Number of rows at the start of each sequence that are excluded from the fit, because the
+        states there still depend on the initial state. "auto" is ``min(100, n_samples // 10)``;
+        "measured" is the number of steps after which states from different initial states agree
         (`reservoir.stability.transient_length`).""",
     )
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
+        """Number of parallel workers (joblib) over the sequences of a fit. The result does not
+        depend on it.""",
         lambda name, value: check_n_jobs(value),
     )
 
@@ -428,33 +444,34 @@ class DrivenParameters:
     augment: Any = parameter(
         None,
         '{"square", "even_square"} or callable',
-        """Features of the readout instead of the states x. "square": ``[x, x^2]``, twice as many
-        columns; a readout of tanh units then has even functions as well, and learns from short
-        series. "even_square": the states of units of even index, counted from 0, are replaced by
-        their squares at no cost: half of the units, as in Pathak, Lu, Hunt, Girvan and Ott ("Using
-        machine learning to replicate chaotic attractors and calculate Lyapunov exponents from
-        data", Chaos 27, 121102, 2017). A function receives states, (n_rows, n_units), and returns
-        an array of any width with one row for each, which must not depend on the other rows. Inputs
-        (`include_input`) come after these columns.""",
+        """Features that the readout receives instead of the states x. "square": ``[x, x^2]``, twice
+        as many columns; the readout of a network of tanh units can then represent even functions as
+        well, and learns from short series. "even_square": the states of the units with an even
+        index, counted from 0, are replaced by their squares, at no cost; these are half of the
+        units, as in Pathak, Lu, Hunt, Girvan and Ott ("Using machine learning to replicate chaotic
+        attractors and calculate Lyapunov exponents from data", Chaos 27, 121102, 2017). A function
+        receives states of shape (n_rows, n_units), and returns an array with one row of features
+        for each row of states, and any number of columns; no row may depend on the other rows.
+        Inputs (`include_input`) come after these columns.""",
         lambda name, value: check_augment(value),
     )
     feedback: bool = parameter(
         False,
         "bool",
-        """Whether the previous output enters the reservoir: the target in fit (teacher forcing),
-        the predicted output in predict. X then contains exogenous inputs only.""",
+        """Whether the previous output is an input of the reservoir: the target in fit (teacher
+        forcing), the predicted output in predict. X then contains exogenous inputs only.""",
         check_switch,
     )
     feedback_scaling: Any = parameter(
         1.0,
         "float or array of shape (n_outputs,)",
-        """Feedback weights are U(-1, 1) times this.""",
+        """Factor of the feedback weights, which are drawn from U(-1, 1), for each output.""",
     )
     noise: float = parameter(
         0.0,
         "float",
-        """Standard deviation of Gaussian noise on the states, in fit only: makes closed loops
-        robust.""",
+        """Standard deviation of the Gaussian noise that is added to the states in fit only; it
+        makes closed loops robust.""",
         partial(check_number, low=0.0),
     )
 

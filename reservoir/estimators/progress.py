@@ -81,17 +81,17 @@ class Progress:
     ----------
     n_outputs : int
     washout : int, default=0
-        Rows at the start of each sequence of a chunk that are not learned from.
+        Number of rows at the start of each sequence that are not learned from.
     compares : bool, default=True
         Whether outputs may be fed back as inputs, so that targets are compared with the next
         inputs.
     coded : bool, default=False
-        Whether inputs are the numbers of symbols, and targets have a column for each symbol.
+        Whether the input is a column of symbol numbers, and targets have one column per symbol.
 
     Attributes
     ----------
     n_steps : int
-        Number of rows so far of the sequence that the last chunk ended in; 0 before the first.
+        Number of rows so far of the last sequence; 0 before the first chunk.
     continues : bool
         Whether a run can continue from the end of training; False after several sequences.
     last_output : array of shape (n_outputs,)
@@ -99,11 +99,12 @@ class Progress:
     last_is_target : bool
         Whether `last_output` is a target: only then is the next input compared with it.
     target_range : array of shape (2, n_outputs)
-        The smallest and the largest target so far; (inf, -inf) before the first, NaN if not known.
+        The smallest and the largest target of each output so far; (inf, -inf) before the first
+        target, NaN if unknown.
     pairing : NextInputCheck
         Comparison of each target with the next input.
     ids : SeenIds
-        Ids of the sequences so far.
+        Ids of all sequences so far.
     last_id : object
         The id of the last sequence; None without ids.
     ended : tuple
@@ -142,24 +143,24 @@ class Progress:
     # ------------------------------------------------------------------ learning
 
     def continues_last(self, sequences: Sequences, new_sequence: bool) -> bool:
-        """Whether the first sequence of a chunk continues the last one of the previous chunk."""
+        """Whether a chunk's first sequence continues the last sequence of the chunk before."""
         if self.n_steps == 0 or new_sequence or sequences.container != "table":
             return False
         return sequences.ids is None or sequences.ids[0] == self.last_id
 
     def enter(self, sequences: Sequences, new_sequence: bool) -> bool:
-        """Add the sequences of a chunk, and return whether the first one continues the last.
+        """Add the sequences of a chunk, and return whether the first continues the one before.
 
-        Ids of ended sequences raise an error, and a gap in the index gives a warning.
+        The id of a sequence that has ended raises an error; a gap in the index raises a warning.
         """
         continues = self.continues_last(sequences, new_sequence)
         new_ids = sequences.ids or ()
         for value in new_ids[1:] if continues or new_sequence else new_ids:
             if value in self.ids:
                 raise ValueError(
-                    f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
-                    "sequence must be adjacent. To begin a new sequence with this id, put it first "
-                    "in a separate call, with new_sequence=True."
+                    f"Sequence id {value!r} occurs again after its sequence ended in an earlier "
+                    "chunk, but rows of one sequence must be adjacent. To begin a new sequence "
+                    "with this id, pass it first in a separate call, with new_sequence=True."
                 )
         gap = gap_before(self.ended, sequences) if continues else None
         if gap is not None:
@@ -236,13 +237,13 @@ class Progress:
         sequences : Sequences
         shape : StateShape
         last : array of shape (n_units + n_fed_back,) or None
-            The state for "last", if there is one sequence that follows training. Otherwise, and if
-            this is None, "last" means the state of a new sequence.
+            The state that "last" means if there is one sequence, and it follows training. In all
+            other cases, and if `last` is None, "last" means the state of a new sequence.
         steady : callable
-            ``steady(row, quiet=False)`` returns the state that a constant input leads to.
+            ``steady(row, quiet=False)`` returns the state to which an input of constant rows leads.
         fresh : callable, optional
-            ``fresh(row)`` returns the state before the first row of a new sequence; zeros by
-            default.
+            ``fresh(row)`` returns the state before the first row of a new sequence. By default this
+            state is zero.
         """
         if not isinstance(spec, str):
             return _given_states(spec, len(sequences), shape)
@@ -281,7 +282,7 @@ def _given_states(given: Any, n_sequences: int, shape: StateShape) -> list[Array
 
 
 class Gap(NamedTuple):
-    """A gap before rows: the name of the index, the end of earlier rows, and their begin."""
+    """A gap before rows: "X" or "y", the last position of the earlier rows, and the first after."""
 
     name: str
     end: str
@@ -291,7 +292,8 @@ class Gap(NamedTuple):
 def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
     """Return the gap between training and the first sequence; None if there is none known.
 
-    The index of X is used; where it gives no position, on either side, the index of y.
+    The index of X determines the gap, or the index of y if that of X gives no position on one of
+    the two sides.
     """
     times = sequences.times
     for name, ending, span in zip("Xy", ended, (times.X, times.y), strict=True):
@@ -327,18 +329,18 @@ def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
         warnings.warn(
             f"A session continues from the state after its last row, but X begins at {gap.begin} "
             f"and that row was at {gap.end}. If rows do not follow, call "
-            f"{code('session.reset()')} first, or give the rows between.",
+            f"{code('session.reset()')} first, or pass the rows in between.",
             UserWarning,
             stacklevel=caller_level(),
         )
 
 
 def _warn_of_gap(gap: Gap) -> None:
-    """Warn that a chunk after a gap is learned from as if it followed."""
+    """Warn that training continues across a gap between two chunks."""
     warnings.warn(
         f"partial_fit continues from the state at the end of the last chunk, but {gap.name} begins "
-        f"at {gap.begin} and that chunk ended at {gap.end}. Give new_sequence=True if a chunk does "
-        "not follow, or give the rows between.",
+        f"at {gap.begin} and that chunk ended at {gap.end}. Use new_sequence=True if a chunk does "
+        "not follow the last one, or pass the rows in between.",
         UserWarning,
         stacklevel=caller_level(),
     )
@@ -355,14 +357,15 @@ class NextInputCheck:
     ----------
     n_outputs : int
     feedback : bool
-        Whether there are feedback weights: outputs are then not inputs, and nothing is compared.
+        Whether there are feedback weights: the outputs are then no columns of X, and nothing is
+        compared.
     coded : bool, default=False
-        Whether inputs are one column, the number of the largest output.
+        Whether the input is one column, which contains the number of the largest output.
 
     Attributes
     ----------
     problem : str or None
-        Text on the first y[t] that differs from X[t+1]; None if all are equal.
+        Text that shows the first y[t] that differs from X[t+1]; None if there is none.
     targets, inputs : arrays of shape (n_pairs, n_outputs) and (n_pairs, n_features)
         A sample of targets, each with the row of X one step later.
     """
@@ -419,8 +422,8 @@ class NextInputCheck:
 def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Array, Array] | None:
     """Return scale and offset with y[t] == scale * X[t+1] + offset, (n_outputs,) each.
 
-    This holds after a scaler in a pipeline, which scales X but not y. None if there are no such
-    numbers, or the scale of an output is 0.
+    Such numbers exist if a scaler in a pipeline scales X but not y. The result is None if there are
+    none, or if the scale of an output is 0.
 
     Parameters
     ----------
@@ -465,7 +468,7 @@ def range_of_targets(targets: Sequence[Array], before: Array | None = None) -> A
 
 
 def width_of(reach: Array) -> Array:
-    """Return the width of the range of each output; for a constant a tenth of its size, or 1."""
+    """Return the width of each output's range; for a constant c, abs(c) / 10, or 1 if c is 0."""
     low, high = reach
     size = np.abs(reach).max(axis=0)
     floor = np.where(size > 0, _OF_CONSTANT * size, 1.0)
@@ -475,7 +478,7 @@ def width_of(reach: Array) -> Array:
 
 
 def widened(reach: Array) -> Array:
-    """Return a range with its own width added on both sides."""
+    """Return a range that is extended by its own width on both sides."""
     width = width_of(reach)
     return np.array([reach[0] - width, reach[1] + width])
 
@@ -494,9 +497,9 @@ def warn_of_leaving(
     ----------
     rows : array of shape (n_steps, n_outputs)
     reach : array of shape (2, n_outputs)
-        The range, in the units of the rows; NaN or infinite where it is not known.
+        The range of the training targets, in the units of the rows; NaN or infinite where unknown.
     n_valid : int
-        The step at which the loop left the floating-point range, or the number of steps.
+        The step at which the loop left the floating-point range; the number of steps if it did not.
     sequence : int, optional
         Number of the sequence, for the message.
     clipped : bool, default=False
@@ -517,7 +520,7 @@ def warn_of_leaving(
     if diverged:
         text.append(
             f"The closed loop{which} diverged at step {n_valid}: it left the range of numbers "
-            "whose squares are finite. The rows from there on repeat the last output before it."
+            "whose squares are finite. The rows from this step on repeat the last output before it."
         )
     if left is not None:
         k, j = left
@@ -525,7 +528,7 @@ def warn_of_leaving(
         text.append(
             f"The closed loop{which} left the range of the training targets at step {k}: output"
             f"{name} is {rows[k, j]:.6g}, and the targets were between {reach[0, j]:.6g} and "
-            f"{reach[1, j]:.6g}. The rows from there on are unreliable."
+            f"{reach[1, j]:.6g}. The rows from this step on are unreliable."
         )
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
@@ -541,7 +544,7 @@ def warn_of_leaving(
 
 
 def _first_outside(rows: Array, reach: Array) -> tuple[int, int] | None:
-    """Return row and column of the first output that is more than ten widths outside."""
+    """Return row and column of the first output more than ten widths outside the range."""
     with np.errstate(over="ignore", invalid="ignore"):
         room = _FAR * width_of(reach)
         outside = (rows < reach[0] - room) | (rows > reach[1] + room)

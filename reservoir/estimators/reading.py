@@ -60,13 +60,13 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """X, y and weights, read.
+    """Training data, as read from X, y and sample_weight.
 
     Attributes
     ----------
     sequences : Sequences
     targets : list of arrays of shape (n_samples, n_outputs)
-        Columns of numbers; NaN where a target is missing.
+        Targets of each sequence as columns of numbers; NaN where a target is missing.
     weights : list of arrays of shape (n_samples,), or None
         None if all rows have equal weight.
     columns : Columns
@@ -84,18 +84,18 @@ class TrainingData:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all sequences."""
+        """Number of rows of all sequences."""
         return sum(self.sequences.lengths)
 
     @property
     def n_outputs(self) -> int:
-        """Columns of the targets."""
+        """Number of columns of the targets."""
         return int(self.targets[0].shape[-1])
 
 
 @saved
 class DataReader:
-    """Reads X and y. The settings are fixed by the first data, not changed by `set_params`.
+    """Reader of X and y, whose settings are fixed by the first data, whatever `set_params` sets.
 
     Parameters
     ----------
@@ -107,12 +107,13 @@ class DataReader:
     Attributes
     ----------
     sequence_column, time_column : int, str or None
+        The columns of X that contain ids and times; None if there are none.
     dtype : {"float64", "float32"}
         Precision of inputs and outputs.
     clock : Clock or None
         Converts the column of times to steps.
     n_symbols : int or None
-        Number of symbols, if rows of X are numbers of symbols.
+        Number of symbols, if the rows of X are symbol numbers; None otherwise.
     target_names : list or None
         Names of the columns of y.
     """
@@ -161,7 +162,7 @@ class DataReader:
         return TrainingData(sequences, targets, weights, columns)
 
     def first_inputs(self, estimator: Any, X: Any, y: Any = None) -> tuple[Sequences, Columns]:
-        """Return the sequences of the first X, and its columns; the estimator is not changed."""
+        """Return sequences and columns of the first X; the estimator is not changed."""
         # the checks of scikit-learn set attributes, here on a temporary copy
         copied = object.__new__(type(estimator))
         vars(copied).update(vars(estimator))
@@ -214,7 +215,7 @@ class DataReader:
     def first_outputs(
         self, estimator: Any, y: Any, sequences: Sequences, **options: Any
     ) -> list[Array]:
-        """Return the targets of each sequence; they fix the form of later ones."""
+        """Return the targets of each sequence; these determine the form of later ones."""
         targets: list[Array] = self.targets.read(estimator, y, sequences, first=True, **options)
         self.target_names = names_of(y)
         return targets
@@ -229,9 +230,9 @@ class DataReader:
     def present(
         self, estimator: Any, values: Any, X: Any, sequences: Sequences, names: Any = None
     ) -> Any:
-        """Return values in the container of X; with its index if pandas output is set.
+        """Return values in the container of X, with the index of X if pandas output is set.
 
-        `names` are names of the columns, by default the targets'.
+        `names` are the names of the columns, by default the names of the targets.
         """
         if not asks_for_pandas(estimator):
             return values
@@ -286,14 +287,14 @@ def _as_text(name: Any) -> Any:
 
 
 def join(values: Any, X: Any) -> Any:
-    """Return one array from the values of several sequences; values of one table unchanged."""
+    """Return the values of several sequences as one array; values of one table are unchanged."""
     if values is None or container_of(X) == "table":
         return values
     return np.concatenate([np.asarray(item) for item in values])
 
 
 def _check_codes(sequences: Sequences, n_symbols: int) -> None:
-    """Check that the rows of sequences are numbers of symbols."""
+    """Check that the rows of sequences are symbol numbers."""
     check_count("n_symbols", n_symbols, minimum=2)
     dtype = sequences.arrays[0].dtype
     if n_symbols > 1 / np.finfo(dtype).eps:
@@ -305,9 +306,9 @@ def _check_codes(sequences: Sequences, n_symbols: int) -> None:
         where = "X" if len(sequences) == 1 else f"sequence {i} of X"
         if rows.shape[1] != 1:
             raise ValueError(
-                f"n_symbols={n_symbols} reads X as one column, the numbers of symbols; {where} has "
-                f"{rows.shape[1]} columns. Give one column, or n_symbols=None for columns of "
-                "numbers."
+                f"n_symbols={n_symbols} reads X as one column of symbol numbers, but {where} has "
+                f"{rows.shape[1]} columns. Pass one column, or use n_symbols=None for columns of "
+                "ordinary numbers."
             )
         valid = valid_codes(rows, n_symbols)
         if not valid.all():
@@ -333,14 +334,14 @@ def require_pandas() -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            'predict="pandas" of set_output needs pandas: pip install pandas. Without it use '
+            'predict="pandas" in set_output needs pandas: pip install pandas. Without pandas use '
             'predict="default".'
         ) from error
     return pandas
 
 
 def framed(rows: Array, index: Any, names: Sequence[Any] | None) -> Any:
-    """Return rows as a Series or a DataFrame; names are used if there is one for each column."""
+    """Return rows as a Series or a DataFrame; names are used if there is one per column."""
     pd = require_pandas()
     n_names = 0 if names is None else len(names)
     if rows.ndim == 1:
@@ -372,7 +373,7 @@ def in_one_frame(
 
 
 def _index(table: Any) -> Any:
-    """Return the index of a pandas table; None for others."""
+    """Return the index of a pandas table; None for any other table."""
     return table.index if hasattr(table, "iloc") else None
 
 
@@ -384,7 +385,7 @@ def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
 
 
 def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:
-    """Return the index of a forecast; None for output as arrays, or if it is unknown.
+    """Return the index of a forecast; None if outputs are arrays or the index is unknown.
 
     Parameters
     ----------

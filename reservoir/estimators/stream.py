@@ -65,7 +65,7 @@ class SessionLearner(ABC):
         start : array
             The state before the first row.
         skip : int
-            Number of rows at the start that are run over and not learned from.
+            Number of rows at the start that are run over but not learned from.
         follows : bool
             Whether the rows follow the rows that were learned from last.
 
@@ -126,12 +126,12 @@ class Chunk:
     Parameters
     ----------
     first : int
-        The number of the first row among all that the session has run over.
+        The number of the first row, counted over all rows that the session has run over.
     rows : array of shape (n_rows, n_features)
     state : array
         The state before the first row.
     outputs : array of shape (n_rows, ...)
-        The outputs of the readout at that time.
+        The outputs of the readout at the time of the prediction.
     """
 
     def __init__(self, first: int, rows: Array, state: Array, outputs: Array) -> None:
@@ -145,7 +145,7 @@ class Chunk:
 
 @saved
 class PendingRows:
-    """The last rows that a session has run over and not learned from, in order.
+    """The latest rows that a session has run over but not learned from, in order.
 
     Rows are found by their values, in a time that hardly depends on the number of waiting rows.
 
@@ -227,7 +227,7 @@ class PendingRows:
             if predicted:
                 raise ValueError(
                     f"predicted=True, but the {len(self)} rows that wait for their targets do not "
-                    f"include these {len(rows)} rows, one after another. Rows wait from predict "
+                    f"contain these {len(rows)} rows consecutively. Rows wait from predict "
                     "until they, or later rows, are learned from. Omit predicted for rows that "
                     "were not predicted."
                 )
@@ -235,7 +235,7 @@ class PendingRows:
         if len(found) > 1 and predicted is None:
             warnings.warn(
                 "Rows equal to these have been predicted several times and wait for their targets: "
-                "the oldest are learned from. Give predicted=True if that is right, "
+                "the oldest are learned from. Set predicted=True if that is right, or "
                 "predicted=False if these are new rows.",
                 UserWarning,
                 stacklevel=caller_level(),
@@ -310,21 +310,21 @@ def _has_probabilities(session: Stream) -> bool:
 class Stream:
     """Session that predicts chunk by chunk and learns online; made by ``estimator.stream()``.
 
-    A session learns by `learn`. It starts from the fitted estimator and then learns independently:
+    A session starts from the fitted estimator, and its method `learn` then trains it independently:
     the estimator is not changed, and sessions do not affect each other.
 
-    The session trains the readout: the built-in ridge row by row, with the penalty and the
-    forgetting of the estimator; a custom `readout` by its ``partial_fit``. In trained networks it
-    trains all weights, as their ``partial_fit`` does.
+    The session trains the readout. It updates the built-in ridge row by row, with the penalty and
+    the forgetting of the estimator; it trains a custom `readout` by the ``partial_fit`` of the
+    readout. In trained networks it trains all weights, as their ``partial_fit`` does.
 
     Parameters
     ----------
     estimator : fitted ESNRegressor, ESNClassifier, NVARRegressor, RNNRegressor or RNNClassifier
     initial_state : {"last", "zeros", "steady"} or array, default="last"
-        As in `predict`; an array may have the shape of `state_`.
+        The state before the first row, as in `predict`; an array may have the shape of `state_`.
     score_forgetting : float in (0, 1], default=0.999
         Factor by which each scored row multiplies the weights of earlier rows in `score_`. The
-        default corresponds to about 1000 rows: with fewer R^2 is noisy, and with many more it
+        default corresponds to about 1000 rows: with fewer rows R^2 is noisy, and with many more it
         would react to a drift too late. 1.0 gives all rows the same weight.
     callback : callable, optional
         ``callback(session)`` is called after each `learn`; its return value is not used. It may set
@@ -334,18 +334,19 @@ class Stream:
     Attributes
     ----------
     state : array of the shape of `state_`, or None
-        The state at the end of the last chunk; None before the first.
+        The state at the end of the last chunk; None before the first chunk.
     score_ : float
-        Score of the estimator, R^2 or accuracy, of predictions made before their targets were
-        learned [1]_. It is not available before one row was scored (for R^2, two rows).
+        Score (R^2 or accuracy) of the predictions, each made before its target was learned [1]_. It
+        is not available until one row (for R^2, two rows) has been scored.
     n_learned_ : int
-        Number of rows learned from, without washout, rows of weight 0 and rows without a target.
+        Number of rows learned from, excluding washout rows, rows of weight 0 and rows without a
+        target.
     last_errors_ : array of shape (n_rows,) or (n_rows, n_outputs)
-        Errors of the rows that the last `learn` learned from: target less prediction; for labels 1
-        where the prediction was wrong, else 0.
+        Errors of the rows that the last call of `learn` learned from: target minus prediction, or
+        for labels 1 where the prediction was wrong and 0 where it was right.
     forgetting : float
-        Factor by which each learned row multiplies the weights of all rows before it; may be set.
-        Only if the readout supports it.
+        Factor by which each learned row multiplies the weights of all rows before it; it may be
+        set. Available only if the readout supports it.
 
     See Also
     --------
@@ -356,8 +357,9 @@ class Stream:
     Each row is learned once. With ``guess = session.predict(x)`` and then ``session.learn(x, y)``
     the session recognises the rows that it has predicted by their values; see `learn`.
 
-    If the session starts from another state than the state at the end of training, and after
-    `reset`, the first rows are not learned from, for the length of the washout of the estimator.
+    If the session does not start from the state at the end of training, and after each `reset`, it
+    runs over the first rows without learning from them; their number is the washout of the
+    estimator.
 
     The temperature of a classifier's probabilities and a selected penalty are not changed.
     `partial_fit` of the estimator that `to_estimator` returns fits both again, from all rows.
@@ -420,8 +422,8 @@ class Stream:
         # from the first call of `learn` on: a copy of the estimator, and its learner
         self._own: Any = None
         self._learner: SessionLearner | None = None
-        # the position of the session: number of rows run over, of the first row of the sequence,
-        # of the row after the last one learned from, and steps of the sequence before its first row
+        # the position of the session: the number of rows run over, the numbers of the sequence's
+        # first row and of the row after the last one learned from, and its steps before that row
         self._n_run = self._first = self._learned_to = self._steps_before = 0
         self._anew = False  # whether `reset` was called, and no row has been run over since
         self._id: Any = None
@@ -453,8 +455,8 @@ class Stream:
         Raises
         ------
         ValueError
-            If the chunk contains several sequences, or another id than the rows before: a session
-            follows one sequence.
+            If the chunk contains several sequences, or its id differs from the id of earlier rows:
+            a session follows one sequence.
 
         Warns
         -----
@@ -468,10 +470,10 @@ class Stream:
 
     @available_if(_has_probabilities)
     def predict_proba(self, chunk: Any) -> Any:
-        """Return the probabilities of the classes for the next rows, instead of `predict`.
+        """Predict the next rows, and return the probabilities of their classes.
 
-        The session runs over the rows, which then wait for their labels, as after `predict`: call
-        one or the other. `score_` scores the labels that `predict` would return.
+        As in `predict`, the session runs over the rows, which then wait for their labels: call one
+        or the other. `score_` scores the labels that `predict` would return.
 
         Parameters
         ----------
@@ -503,13 +505,14 @@ class Stream:
         sequences: Sequences = estimator._reader.inputs(estimator, X, y)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
-                f"A session follows one sequence; the chunk contains {len(sequences)}. Give one at "
-                "a time, with reset between them, or predict them with the estimator."
+                "A session follows one sequence, and a chunk must be a table with rows of it; this "
+                f"chunk contains {len(sequences)} sequence(s). Pass one sequence at a time, and "
+                "call reset between sequences, or predict them with the estimator."
             )
         if self._id is not None and sequences.ids != self._id:
             raise ValueError(
-                "A session follows one sequence; the rows before belong to another sequence than "
-                f"the chunk, which is of {sequences.name(0)}. Begin it by "
+                "A session follows one sequence, but the chunk belongs to another sequence than "
+                f"the rows before it: to {sequences.name(0)}. Begin a new sequence by "
                 f"{code('session.reset()')}."
             )
         return sequences
@@ -562,13 +565,13 @@ class Stream:
         """Learn from rows of the series and their targets.
 
         Rows that were predicted but not learned from wait for their targets; the last 10,000 are
-        kept. If `x` equals consecutive waiting rows, these are learned from, the oldest ones if
-        there are several, and rows that waited before them are dropped. Targets may therefore be
-        late, in the order of the rows, and in other chunks than the predictions. All other rows are
-        new: they follow the last ones, and the session runs over them first.
+        kept. If `x` equals consecutive waiting rows, the session learns from these rows (from the
+        oldest of several matches), and drops the rows that waited before them. Targets may
+        therefore arrive late, in the order of the rows, and in other chunks than the predictions.
+        All other rows are new: they follow the last row, and the session runs over them first.
 
-        With feedback weights the targets are fed back, from the state before the rows; `predict`
-        then continues from the last target.
+        With feedback weights, the session runs from the state before the rows with the targets fed
+        back; `predict` then continues from the last target.
 
         Parameters
         ----------
@@ -577,11 +580,11 @@ class Stream:
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             As in the estimator's `fit`. With ``missing_targets="skip"`` rows may have NaN.
         sample_weight : array of shape (n_samples,), optional
-            At least 0. A row of weight 0 is neither learned from nor scored.
+            Weight of each row, at least 0. A row of weight 0 is neither learned from nor scored.
         predicted : bool, optional
-            Whether the rows have been predicted: True raises an error for rows that do not wait,
-            False treats them as new. By default they are compared with the waiting rows; set it if
-            inputs repeat.
+            Whether the rows have been predicted. True raises an error if they are not among the
+            waiting rows; False treats them as new. By default they are compared with the waiting
+            rows; set `predicted` if inputs repeat.
 
         Returns
         -------
@@ -738,8 +741,9 @@ class Stream:
     def to_estimator(self) -> Any:
         """Return an estimator with the weights, the state and the position of the session.
 
-        Its `predict`, `forecast`, `partial_fit` and `stream` continue after the last rows. If these
-        still wait for their targets, `forecast` uses their outputs instead.
+        Its `predict`, `forecast`, `partial_fit` and `stream` continue after the last rows. If the
+        last rows still wait for their targets, `forecast` uses the predicted outputs instead of
+        these targets.
 
         Returns
         -------

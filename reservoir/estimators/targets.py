@@ -34,7 +34,7 @@ class TargetCoding(ABC):
     Parameters
     ----------
     per_sequence : bool, default=False
-        Whether there is one target for each sequence, else one for each row.
+        Whether there is one target per sequence; otherwise there is one per row.
     """
 
     one_dimensional = False  # whether outputs have no column axis
@@ -47,17 +47,20 @@ class TargetCoding(ABC):
     def read(
         self, estimator: Any, y: Any, sequences: Sequences, *, first: bool, **known: Any
     ) -> list[Array]:
-        """Return the targets of each sequence, (n_samples, n_outputs), or (n_outputs,).
+        """Return the targets of each sequence as columns of numbers.
+
+        An array has shape (n_samples, n_outputs), or (n_outputs,) if there is one target per
+        sequence.
 
         Parameters
         ----------
         estimator : object
-            Named in messages.
+            The estimator, whose name appears in messages.
         y : object
             As the user gave it.
         sequences : Sequences
         first : bool
-            Whether these targets fix the form of later ones, which are checked against it.
+            Whether these targets determine the form of later ones; otherwise their form is checked.
         """
 
     @abstractmethod
@@ -65,7 +68,7 @@ class TargetCoding(ABC):
         """Return outputs, (n_rows, n_outputs), in the form of y."""
 
     def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
-        """Return y for scoring, one entry per sequence; labels may be unseen in fit."""
+        """Return y for scoring, one entry per sequence; labels unseen in fit are allowed."""
         return np.asarray(y)
 
     def for_readout(self, columns: Array) -> Array:
@@ -95,7 +98,7 @@ class TargetCoding(ABC):
 
 @saved
 class Numbers(TargetCoding):
-    """Targets that are numbers: columns without conversion."""
+    """Numeric targets, which are used as columns without conversion."""
 
     def read(
         self,
@@ -107,15 +110,15 @@ class Numbers(TargetCoding):
         allow_nan: bool = False,
         **known: Any,
     ) -> list[Array]:
-        """Return the targets of each sequence; y keeps the number of its dimensions."""
+        """Return the targets of each sequence, and store whether y is 1-D."""
         if self.per_sequence:
             targets, ndim = read_last_targets(estimator, y, sequences)
         else:
             targets, ndim = read_targets(estimator, y, sequences, allow_nan=allow_nan)
         if not first and self.one_dimensional != (ndim == 1) and targets[0].shape[-1] == 1:
             raise ValueError(
-                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
-                + ("(n_samples,)." if self.one_dimensional else "(n_samples, 1).")
+                f"y has {ndim} dimension(s), but in earlier calls it had {3 - ndim}. Pass y of "
+                "shape " + ("(n_samples,)." if self.one_dimensional else "(n_samples, 1).")
             )
         if first:
             self.one_dimensional = ndim == 1
@@ -126,11 +129,11 @@ class Numbers(TargetCoding):
         return np.stack(read_last_targets(estimator, y, sequences)[0])
 
     def decode(self, columns: Array) -> Array:
-        """Return outputs, without the column axis if y had none."""
+        """Return the outputs, as a 1-D array if y was 1-D."""
         return columns[:, 0] if self.one_dimensional else columns
 
     def for_readout(self, columns: Array) -> Array:
-        """Return columns, a single one without the column axis."""
+        """Return the columns; a single column is returned as a 1-D array."""
         return columns[:, 0] if columns.shape[1] == 1 else columns
 
     @staticmethod
@@ -145,15 +148,15 @@ class Numbers(TargetCoding):
 
 @saved
 class Labels(TargetCoding):
-    """Targets that are labels: a column for each class, 1 for the class of the label.
+    """Labels, coded as one column per class: 1 in the column of the label's class.
 
     Parameters
     ----------
     per_sequence : bool, default=False
     low : float, default=-1.0
-        Value in the columns of the other classes.
+        Value in the columns of all other classes.
     single : bool, default=False
-        Whether two classes share one column, that of the second.
+        Whether two classes are coded in one column, which is 1 for the second class.
     """
 
     classes: Array
@@ -175,9 +178,9 @@ class Labels(TargetCoding):
         allow_nan: bool = False,
         **known: Any,
     ) -> list[Array]:
-        """Return the columns of each sequence; `classes` are all labels, of later calls as well.
+        """Return the columns of each sequence; `classes` contains all labels, also of later calls.
 
-        With `allow_nan` labels may be missing: their columns are NaN.
+        With `allow_nan` labels may be missing; the columns of missing labels are NaN.
         """
         # fast path, but not for objects, some of which may be None
         if not (first or self.per_sequence or self.classes.dtype.kind == "O") and classes is None:
@@ -215,7 +218,7 @@ class Labels(TargetCoding):
         targets: list[Array],
         class_weight: Any = None,
     ) -> list[Array] | None:
-        """Return the weight of each target, times that of its class."""
+        """Return the weight of each target, multiplied by the weight of its class."""
         given = super().weights(sample_weight, sequences, targets)
         if class_weight is None:
             return given
@@ -238,8 +241,8 @@ class Labels(TargetCoding):
         if unknown.any():
             raise ValueError(
                 f"y contains the label {labels[unknown].tolist()[0]!r}, which is not among the "
-                f"classes {self.classes.tolist()}. Pass all classes to the first partial_fit, with "
-                "classes=."
+                f"classes {self.classes.tolist()}. Pass all classes in the first call of "
+                "partial_fit, as classes=."
             )
         return self._columns(index)
 
@@ -266,7 +269,7 @@ class Labels(TargetCoding):
         return np.concatenate(read_last_labels(estimator, y, sequences))
 
     def decode(self, columns: Array) -> Array:
-        """Return the label of the largest column; with a single column, by its sign."""
+        """Return the label of the largest column; a single column is decoded by its sign."""
         if columns.shape[1] == 1:
             return self.classes[(columns[:, 0] > 0).astype(int)]
         return self.classes[np.argmax(columns, axis=1)]
@@ -287,7 +290,7 @@ def _check_classes(classes: Array, *, in_chunks: bool) -> Array:
     if len(classes) < 2:
         raise ValueError(
             f"y contains one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-            "two classes." + (" In partial_fit pass all with classes=." if in_chunks else "")
+            "two classes." + (" In partial_fit pass all of them as classes=." if in_chunks else "")
         )
     return classes
 
@@ -316,7 +319,7 @@ class RunningScore(ABC):
     Attributes
     ----------
     n_rows : int
-        Rows scored.
+        Number of rows scored.
     """
 
     what = ""  # the score's name, for messages
@@ -328,7 +331,7 @@ class RunningScore(ABC):
 
     @abstractmethod
     def errors(self, truth: Array, predicted: Array) -> Array:
-        """Return the error of each row, for users."""
+        """Return the error of each row, as it is reported to users."""
 
     def add(self, truth: Array, predicted: Array, weights: Array | None) -> None:
         """Add rows in order, with positive weights."""
@@ -358,7 +361,7 @@ class RunningR2(RunningScore):
     squares: Any = 0.0  # sum of squared errors
 
     def errors(self, truth: Array, predicted: Array) -> Array:
-        """Return targets less predictions."""
+        """Return targets minus predictions."""
         return truth - predicted
 
     def _add(self, truth: Array, predicted: Array, weights: Array, before: float) -> None:
@@ -386,7 +389,7 @@ class RunningR2(RunningScore):
 
 @saved
 class RunningAccuracy(RunningScore):
-    """The share of correct labels."""
+    """Accuracy: the fraction of labels that are correct."""
 
     what = "accuracy"
     right = 0.0

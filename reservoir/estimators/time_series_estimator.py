@@ -44,9 +44,9 @@ class TimeSeriesEstimator(BaseEstimator):
         Parameters
         ----------
         predict : {"default", "pandas"} or None, default=None
-            "pandas": a Series or a DataFrame with the index of X (for a forecast: continued at its
-            frequency) and the names of the columns of y in fit. "default": arrays. None keeps the
-            setting.
+            Container of the results. "pandas": a Series or a DataFrame with the index of X (for a
+            forecast, the continuation of the index at its frequency) and with the column names of y
+            in fit. "default": arrays. None leaves the setting unchanged.
 
         Returns
         -------
@@ -55,7 +55,7 @@ class TimeSeriesEstimator(BaseEstimator):
         Raises
         ------
         ValueError
-            If the container is not known.
+            If `predict` is none of these values.
         ImportError
             If pandas is not installed.
 
@@ -92,16 +92,18 @@ class TimeSeriesEstimator(BaseEstimator):
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Predict one row of outputs, or one label, for each row of X.
 
-        A trained network with ``target="last"`` predicts one for each sequence. The estimator is
-        not changed: the same call gives the same result. An echo state network with
-        ``feedback=True`` runs in closed loop, its outputs fed back.
+        A trained network with ``target="last"`` predicts one row or label for each sequence. The
+        estimator is not changed: the same call returns the same result. An echo state network with
+        ``feedback=True`` runs in closed loop: its outputs are fed back.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
         initial_state : {"last", "zeros", "steady"} or array, optional
-            By default the parameter of the estimator.
+            The state before the first row; by default the parameter `initial_state` of the
+            estimator.
         return_state : bool, default=False
+            Whether to return the state at the end of the run as well.
 
         Returns
         -------
@@ -131,7 +133,7 @@ class TimeSeriesEstimator(BaseEstimator):
         per_class: bool = False,
         return_state: bool = False,
     ) -> Any:
-        """Return outputs for X by a method such as `_predicts_by`."""
+        """Return outputs for X, computed and decoded by a method such as `_predicts_by`."""
         predictor = self._predictor()
         if return_state:
             self._check_steps("return_state=True")
@@ -139,7 +141,7 @@ class TimeSeriesEstimator(BaseEstimator):
         return predictor.predict(X, initial_state, *by(), names=names, return_state=return_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, or for labels the accuracy, over all rows of all sequences.
+        """Return R^2 of the predictions, or the accuracy of labels, over all rows of all sequences.
 
         With ``missing_targets="skip"`` rows whose target is missing are skipped. (The scorers of
         scikit-learn cannot skip them: use `reservoir.model_selection.washout_scorer` instead.)
@@ -175,6 +177,7 @@ class TimeSeriesEstimator(BaseEstimator):
         Parameters
         ----------
         initial_state : {"last", "zeros", "steady"} or array, default="last"
+            The state before the first row, as in `predict`.
         score_forgetting : float in (0, 1], default=0.999
             Factor by which each row multiplies the weights of earlier rows in `Stream.score_`.
         callback : callable, optional
@@ -183,8 +186,8 @@ class TimeSeriesEstimator(BaseEstimator):
         Returns
         -------
         Stream
-            With `predict`, for classifiers `predict_proba`, `learn`, `score_`, `state` and `reset`.
-            The estimator is not changed.
+            A session with `predict`, `predict_proba` (for classifiers), `learn`, `score_`, `state`
+            and `reset`. The estimator is not changed.
         """
         self._check_fitted()
         self._check_steps("stream")
@@ -201,7 +204,7 @@ class TimeSeriesEstimator(BaseEstimator):
         n_outputs = targets[0].shape[1]
         if n_outputs != self._model.n_outputs:
             raise ValueError(
-                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
+                f"y has {n_outputs} outputs, but in earlier calls it had {self._model.n_outputs}."
             )
 
     @property

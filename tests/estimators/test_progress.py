@@ -70,9 +70,9 @@ def test_ids_decide_what_continues_and_may_not_return():
     assert learned(progress, chunk(2, 4, ids=("b", "c"))) == (True, [1, 3])
     assert progress.n_steps == 4
     assert progress.last_id == "c"
-    with pytest.raises(ValueError, match="Sequence id 'a' returns after ending"):
+    with pytest.raises(ValueError, match="Sequence id 'a' occurs again after its sequence"):
         progress.enter(chunk(2, ids=("a",)), False)
-    with pytest.raises(ValueError, match="Sequence id 'b' returns"):
+    with pytest.raises(ValueError, match="Sequence id 'b' occurs again"):
         progress.enter(chunk(2, 2, ids=("c", "b")), False)
     # the id of the last sequence may be told apart by hand
     assert progress.enter(chunk(2, ids=("c",)), True) is False
@@ -107,7 +107,7 @@ def test_chunks_share_the_ids_and_change_nothing():
     assert set(shallow._model.progress.ids) == set("abcdefgh")
     shallow.partial_fit(rows[18:], np.arange(2.0)).partial_fit(rows[16:18], np.arange(2.0))
     assert set(esn._model.progress.ids) == set("abcdefghi")
-    with pytest.raises(ValueError, match="Sequence id 'b' returns"):
+    with pytest.raises(ValueError, match="Sequence id 'b' occurs again"):
         shallow.partial_fit(rows[2:4], np.arange(2.0))
 
 

@@ -334,7 +334,7 @@ def test_stable_biases_in_a_search_and_in_chunks():
     first = clone(esn).fit(X[:300], y[:300])
     assert np.array_equal(chunks.certificate_.input_range, first.certificate_.input_range)
     with pytest.warns(
-        UserWarning, match="leaves it: certificate_ does not cover its rows"
+        UserWarning, match="leaves that range: certificate_ does not cover all"
     ) as caught:
         chunks.partial_fit(10 * X[:50], y[:50])
     assert caught[0].filename == __file__

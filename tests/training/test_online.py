@@ -191,7 +191,7 @@ class TestSequences:
         whole = make(online=online, sequence_column=0).partial_fit(table, y)
         parts = in_parts(make(online=online, sequence_column=0), table, y, [40, 80])
         same_params(parts, whole, rtol=1e-9, atol=1e-9)
-        with pytest.raises(ValueError, match="returns after ending in an earlier chunk"):
+        with pytest.raises(ValueError, match="occurs again after its sequence ended in an earlier"):
             parts.partial_fit(table[:60], y[:60])
 
     def test_a_new_sequence_starts_from_zeros_with_a_washout(self, online):
@@ -389,7 +389,7 @@ def test_what_cannot_be_done_online():
     rnn = make().partial_fit(X, y)
     before = pickle.dumps(rnn)
     for X_, y_, message in (
-        (X, np.column_stack([y, y]), "y has 2 outputs; earlier calls had 1"),
+        (X, np.column_stack([y, y]), "y has 2 outputs, but in earlier calls it had 1"),
         (X, y[:, None], r"y has 2 dimension\(s\)"),
         (X[:, :1], y, "X has 1 features, but RNNRegressor is expecting 2"),
         (X, np.where(y > 0, y, np.nan), "NaN"),

@@ -394,7 +394,7 @@ def test_after_fit():
         esn.predict(X, initial_state=np.zeros((2, 20)))
     with pytest.raises(ValueError, match="initial_state contains NaN"):
         esn.predict(X, initial_state=np.full(20, np.nan))
-    with pytest.raises(ValueError, match="y has 2 outputs; earlier calls had 1"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but in earlier calls it had 1"):
         esn.partial_fit(X, np.column_stack([y, y]))
     with pytest.raises(NotFittedError):
         ESNRegressor().predict(X)

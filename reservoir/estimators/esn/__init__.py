@@ -1,8 +1,9 @@
 """Echo state networks and related models: a learned readout over a fixed source of features.
 
-`source_estimator` contains `fit`, shared by all of them; `readout_model` the model that is learned
-and how it runs; `sources` makes reservoirs; `readout_training` passes sequences to a readout in
-batches; `force` trains a closed loop while it runs.
+The modules: `source_estimator` contains the base classes, with the `fit` that all of these models
+share; `readout_model` contains the model that is learned, and runs it; `sources` builds reservoirs;
+`readout_training` passes sequences to a readout in batches; `force` trains a closed loop while it
+runs.
 """
 
 from reservoir.estimators.esn.esn_classifier import ESNClassifier

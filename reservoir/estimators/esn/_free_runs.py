@@ -1,4 +1,4 @@
-"""Closed-loop runs in held-out rows, by which alpha_selection="forecast" scores penalties."""
+"""Closed-loop runs over held-out rows, by which alpha_selection="forecast" scores penalties."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = 'Use alpha_selection="auto", or a number as alpha.'
 
 
 def check_free_runs(model: Any) -> None:
-    """Check that the outputs of a model can be fed back, all in one loop."""
+    """Check that all outputs of a model can be fed back together, in one loop."""
     setting = f"alpha_selection={model.alpha_selection!r}"
     if is_classifier(model):
         raise ValueError(
@@ -33,9 +33,9 @@ def check_free_runs(model: Any) -> None:
         )
     if model.alpha_per_target:
         raise ValueError(
-            f"{setting} scores loops into which all outputs are fed back, so that outputs have no "
-            f"separate errors, but alpha_per_target={model.alpha_per_target} selects a penalty "
-            'for each. Use alpha_per_target=False, or alpha_selection="auto".'
+            f"{setting} scores closed loops into which all outputs are fed back, so that outputs "
+            f"have no separate errors, but alpha_per_target={model.alpha_per_target} selects a "
+            'penalty for each output. Use alpha_per_target=False, or alpha_selection="auto".'
         )
     if getattr(model, "time_column", None) is not None:
         raise ValueError(
@@ -46,23 +46,25 @@ def check_free_runs(model: Any) -> None:
 
 @dataclass(frozen=True)
 class FreeRunTrial:
-    """Closed loops from several origins in held-out rows, with any readouts.
+    """Closed loops from several origins in held-out rows, which can be run with any readout.
 
     Attributes
     ----------
     model : ReadoutModel
         The model that is run.
     states : array of shape (n_starts, state_size)
-        States before the first steps.
+        State before the first step of each loop.
     outputs : array of shape (n_starts, n_outputs)
-        Outputs that the first steps receive.
+        Outputs that the first step of each loop receives.
     exog : array of shape (n_starts, n_steps, n_exog) or None
+        Exogenous inputs of each loop; None if there are none.
     followed : array of shape (n_steps, n_starts, n_outputs)
         True values that the outputs are compared with; NaN if missing.
     spread : array of shape (n_outputs,)
-        Standard deviations of the targets learned from.
+        Standard deviations of the targets that are learned from.
     scale, offset : arrays of shape (n_outputs,)
-        Targets are inputs times `scale`, plus `offset`; everything else is in units of the inputs.
+        The targets are the inputs times `scale`, plus `offset`. All other arrays are in the units
+        of the inputs.
     """
 
     model: Any
@@ -75,9 +77,10 @@ class FreeRunTrial:
     offset: Array
 
     def errors(self, coefs: Array, intercepts: Array) -> Array:
-        """Return the typical error of a step with each readout, (n_readouts, 1).
+        """Return the typical error per step with each readout, of shape (n_readouts, 1).
 
-        In standard deviations: the geometric mean over steps, the median over loops.
+        Errors are in standard deviations of the targets: the geometric mean over the steps of each
+        loop, then the median over the loops.
         """
         dtype = self.model.source.dtype
         readouts = [
@@ -102,15 +105,16 @@ class FreeRunTrial:
 def free_runs(
     model: Any, sequences: Sequence[TrainingSequence], targets: Sequence[Array]
 ) -> FreeRunTrial:
-    """Prepare the loops by which penalties are scored, before anything is learned.
+    """Prepare the closed loops by which penalties are scored, before anything is learned.
 
     Parameters
     ----------
     model : ReadoutModel
         A model that has not learned from these rows.
     sequences : sequence of TrainingSequence
-        Part 0 of their rows is learned from; the rows after it are held out.
+        The rows of part 0 are learned from; the rows after them are held out.
     targets : sequence of arrays of shape (n_samples, n_outputs)
+        The targets of each sequence.
     """
     source, n_outputs = model.source, targets[0].shape[1]
     scale, offset = np.ones(n_outputs), np.zeros(n_outputs)
@@ -149,7 +153,7 @@ def free_runs(
 
 
 def _known(sequence: TrainingSequence, targets: Array) -> Array:
-    """Return targets, with NaN where a row has no weight."""
+    """Return the targets of a sequence, with NaN in rows of weight 0."""
     if sequence.weights is None:
         return targets
     return np.where(sequence.weights[:, None] > 0, targets, np.nan)
@@ -158,12 +162,12 @@ def _known(sequence: TrainingSequence, targets: Array) -> Array:
 def _units_of_inputs(
     sequences: Sequence[TrainingSequence], targets: Sequence[Array]
 ) -> tuple[Array, Array]:
-    """Return scale and offset of targets that are the next inputs; raise if they are not."""
+    """Return scale and offset from the next inputs to the targets; raise if there are none."""
     n_outputs, n_features = targets[0].shape[1], sequences[0].X.shape[1]
     if n_outputs > n_features:
         raise ValueError(
             f"{_SETTING} feeds outputs back as inputs, but y has {n_outputs} columns and X "
-            f"{n_features}: the first columns of X must be the outputs. {_OTHER}"
+            f"has {n_features}. The first columns of X must contain the variables of y. {_OTHER}"
         )
     pairing = NextInputCheck(n_outputs, feedback=False)
     for sequence, Y in zip(sequences, targets, strict=True):
@@ -174,8 +178,8 @@ def _units_of_inputs(
     if found is None:
         raise ValueError(
             f"{_SETTING} feeds outputs back as inputs and needs y[t] == X[t+1], possibly in "
-            f"other units; {pairing.problem}. Make such pairs with "
-            f'model_selection.make_forecast_pairs, horizon 1, or use alpha_selection="auto".'
+            f"other units. Here {pairing.problem}. Make such pairs by "
+            f'model_selection.make_forecast_pairs with horizon=1, or use alpha_selection="auto".'
         )
     return found
 
@@ -183,7 +187,7 @@ def _units_of_inputs(
 def _origins(
     sequences: Sequence[TrainingSequence], ends: Sequence[int], known: Sequence[Array]
 ) -> tuple[list[tuple[int, int]], int]:
-    """Return the origins of loops, and their number of steps; raise if there are too few rows."""
+    """Return the origins of the loops and their number of steps; raise if rows are too few."""
     lengths = [len(sequence.X) for sequence in sequences]
     first = [max(1, sequence.skip, end) for sequence, end in zip(sequences, ends, strict=True)]
     held_out = [n - begin for n, begin in zip(lengths, first, strict=True) if n > begin]
@@ -194,11 +198,11 @@ def _origins(
     n_steps = min(_LONGEST, sum(held_out) // max(2 * len(held_out), 1))
     if n_steps < _SHORTEST or not n_learned:
         raise ValueError(
-            f"{_SETTING} holds out the last fifth of the rows after the washout, of each sequence "
-            f"or as whole sequences. There are {sum(held_out)} held-out rows in {len(held_out)} "
-            f"sequences, and {n_learned} rows to learn from; at least {2 * _SHORTEST} in each "
-            "sequence and 1 to learn from are needed. Give a longer series, a smaller washout, or "
-            'alpha_selection="auto".'
+            f"{_SETTING} holds out the last fifth of the rows after the washout: the end of each "
+            f"sequence, or whole sequences. There are {sum(held_out)} held-out rows in "
+            f"{len(held_out)} sequences, and {n_learned} rows to learn from. At least "
+            f"{2 * _SHORTEST} held-out rows in each sequence and 1 row to learn from are needed. "
+            'Use a longer series, a smaller washout, or alpha_selection="auto".'
         )
     origins = [
         (i, t)

@@ -1,4 +1,4 @@
-"""The echo state network for labels: one label per time step."""
+"""Echo state network for classification: one label per time step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["ESNClassifier"]
 class ESNClassifier(ClassifierMixin, SourceEstimator):
     """Echo state network that predicts one label per time step.
 
-    A ridge readout on labels coded as -1 and +1, one column per class, as in scikit-learn's
-    RidgeClassifier; the class with the largest score is predicted. With ``readout=`` any classifier
-    on the states.
+    The readout is a ridge regression on labels coded as -1 and +1, with one column per class, as in
+    scikit-learn's RidgeClassifier; the class with the largest score is predicted. Instead,
+    `readout` may be any scikit-learn classifier, which is then fitted to the states.
 
-    Rows of X are time steps; several sequences as in `ESNRegressor`.
+    Rows of X are time steps. Several sequences are passed as for `ESNRegressor`.
 
     Parameters
     ----------
@@ -40,16 +40,17 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The class labels, sorted.
     temperature_ : float
-        The divisor of the scores before the softmax that turns them into probabilities: fitted by
-        maximum likelihood on a sample of the training rows (256 at most), each scored by a fit
-        without it. With ``forgetting < 1`` the sample is drawn from the latest rows, weighted as in
-        the fit.
+        The number by which scores are divided before the softmax turns them into probabilities. It
+        is fitted by maximum likelihood on a sample of at most 256 training rows, each scored by a
+        fit that excludes it. With ``forgetting < 1`` the sample is drawn from the latest rows,
+        weighted as in the fit.
     {FITTED}
 
     See Also
     --------
-    ESNRegressor : Numbers instead of labels.
+    ESNRegressor : Predicts numbers instead of labels.
 
     Examples
     --------
@@ -109,18 +110,19 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     ) -> ESNClassifier:
         """Continue learning with the next chunk of rows; see `ESNRegressor.partial_fit`.
 
-        `temperature_` is also fitted when it is first read.
+        Like the attributes of the ridge, `temperature_` is computed when it is first read.
 
         Parameters
         ----------
         X, y
             As in `fit`.
         classes : array of shape (n_classes,), optional
-            All labels, including those of later calls; required in the first call unless its y
-            contains them all.
+            All labels of this and later calls; required in the first call unless its `y` contains
+            them all.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
             As in `fit`.
         new_sequence : bool, default=False
+            As in `ESNRegressor.partial_fit`.
 
         Returns
         -------
@@ -145,8 +147,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """Check that the readout is a classifier, and that its scores can be fed back."""
         if hasattr(self.readout, "fit") and not is_classifier(self.readout):
             raise TypeError(
-                f"readout={self.readout!r} is not a classifier. Use one, such as "
-                "LogisticRegression, or ESNRegressor to predict numbers."
+                f"readout={self.readout!r} is not a classifier. Use a classifier, such as "
+                "LogisticRegression, or use ESNRegressor to predict numbers."
             )
         if self.readout is not None and self.feedback:
             raise ValueError(
@@ -160,9 +162,9 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return super()._predicts_by()
 
     def _probabilities_by(self) -> tuple[Any, Any]:
-        """Return a function from outputs to probabilities, and one for the outputs, or None.
+        """Return the function from outputs to probabilities, and the function for outputs.
 
-        None stands for the default outputs.
+        The second one is None if the outputs are computed in the default way.
         """
         if hasattr(self, "readout_"):
             return lambda rows: rows, self.readout_.predict_proba
@@ -170,7 +172,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
 
     def _scores_by(self) -> tuple[Any, Any]:
-        """Return a function from outputs to scores, and one for the outputs, or None."""
+        """Return the function from outputs to scores, and the function for outputs, or None."""
         if hasattr(self, "readout_"):
             return lambda rows: rows, self.readout_.decision_function
         return lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows, None
@@ -187,7 +189,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         Returns
         -------
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
-            For two classes positive means ``classes_[1]``.
+            For two classes, a positive score means ``classes_[1]``.
         """
         return self._run_by(self._scores_by, X, initial_state, per_class=True)
 
@@ -195,10 +197,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     def predict_proba(
         self, X: Any, *, initial_state: Any = None, return_state: bool = False
     ) -> Any:
-        """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
+        """Return the probabilities of the classes: the softmax of scores / `temperature_`.
 
         The temperature maximises the likelihood of the labels of training rows, each predicted by a
-        fit without that row. With a custom `readout` its `predict_proba` is used instead.
+        fit that excludes this row. With a custom `readout`, the `predict_proba` method of the
+        readout is used instead.
 
         Parameters
         ----------

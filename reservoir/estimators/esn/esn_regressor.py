@@ -1,4 +1,4 @@
-"""The echo state network for numbers: one output, or several, per time step."""
+"""Echo state network for regression: one or several outputs per time step."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["ESNRegressor"]
 class ESNRegressor(SourceRegressor):
     """Echo state network: a fixed random reservoir with a ridge readout.
 
-    ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and
-    ``y[t] = C [x[t]; u[t]] + c``; with `n_lags` above 1 the older inputs, ``u[t - skip]`` and so
-    on, follow u[t]. Only C and c are learned [1]_, from sums over rows: the states are never
-    stored.
+    ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and ``y[t] = C
+    [x[t]; u[t]] + c``; with `n_lags` above 1, the older inputs ``u[t - skip]``, ``u[t - 2 skip]``
+    and so on follow u[t]. Only C and c are learned [1]_. They are computed from sums over rows, so
+    that the states are never stored.
 
-    Rows of X are time steps, in order. Several sequences are given as a list of tables, as a 3-D
-    array (n_sequences, n_steps, n_features), by an id column (`sequence_column`) or by a pandas
-    MultiIndex; each starts from a new initial state, and results are returned in the same
-    container.
+    Rows of X are time steps, in order. Several sequences are passed as a list of tables, as a 3-D
+    array (n_sequences, n_steps, n_features), as a table with an id column (`sequence_column`), or
+    as a pandas object with a MultiIndex. Each sequence starts from a new initial state, and results
+    are returned in the same container.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ class ESNRegressor(SourceRegressor):
     See Also
     --------
     ESNForecaster : Forecasts a series with networks that it selects automatically.
-    ESNClassifier : One label per time step.
-    NVARRegressor : Polynomials of lagged inputs instead of states.
-    ReservoirTransformer : The states alone, for a pipeline.
-    reservoir.forecast : Closed-loop forecasts from pipelines and searches.
+    ESNClassifier : Predicts one label per time step.
+    NVARRegressor : Uses polynomials of lagged inputs instead of states.
+    ReservoirTransformer : Returns only the states, for a pipeline.
+    reservoir.forecast : Makes closed-loop forecasts with pipelines and searches.
 
     References
     ----------
@@ -99,8 +99,9 @@ class ESNRegressor(SourceRegressor):
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
         "initial_state",
-        more="""With `n_lags` above 1 the rows before the first one are taken to equal it, except
-        with "last", and with an array that contains them before the units, as `state_` does.""",
+        more="""With `n_lags` above 1, the rows before the first one are taken to
+        equal it, unless the initial state is "last", or an array in which these rows precede the
+        states of the units, as in `state_`.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -109,17 +110,17 @@ class ESNRegressor(SourceRegressor):
     n_lags: int = parameter(
         1,
         "int",
-        """Rows of the input that the readout receives with `include_input`: the present one and
-        those before it. The reservoir receives the present one only. The states then need not carry
-        what is linear in the last few rows: ten lags or so help where y is predicted row by row.
-        The rows before the first one of a sequence are taken to equal it. With more than 1, closed
-        loops run in NumPy, not compiled.""",
+        """Number of input rows that the readout receives with `include_input`: the present row and
+        rows before it. The reservoir receives only the present row. The states then need not carry
+        what is linear in the last few rows: about ten lags help where y is predicted row by row.
+        The rows before the first one of a sequence are taken to equal it. With `n_lags` above 1,
+        closed loops run in NumPy instead of compiled code.""",
         check_count,
     )
     skip: int = parameter(
         1,
         "int, in steps",
-        """Distance between these rows.""",
+        """Distance between successive lagged rows.""",
         check_count,
     )
 
@@ -134,13 +135,14 @@ class ESNRegressor(SourceRegressor):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
+            The series, as in `predict`.
         initial_state : str or array, optional
             As in `predict`.
 
         Returns
         -------
         array of shape (n_samples, n_units), or sequences in the container of X
-            With feedback the network runs in closed loop.
+            The states after each row. With feedback the network runs in closed loop.
         """
         predictor = self._predictor()
         sequences = predictor.read(X)
@@ -153,13 +155,15 @@ class ESNRegressor(SourceRegressor):
         Returns
         -------
         RNNRegressor
-            Fitted, with the same outputs and a dense W; cell "leaky" if there is a leak, else
-            "rnn". Its `fit` starts training from these weights, also after scikit-learn's clone.
+            A fitted network with the same outputs and a dense W; its `cell` is "leaky" if there is
+            a leak, else "rnn". Its `fit` starts training from these weights, even after
+            scikit-learn's `clone`.
 
         Raises
         ------
         ValueError
-            With ``feedback=True``, an `augment`, `n_lags` above 1, or a custom `readout`.
+            If the network has ``feedback=True``, an `augment`, `n_lags` above 1, or a custom
+            `readout`.
 
         Examples
         --------

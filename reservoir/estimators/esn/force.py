@@ -1,4 +1,4 @@
-"""FORCE learning: the readout of a feedback loop is trained while the loop runs."""
+"""FORCE learning: training the readout of a feedback loop while the loop runs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from reservoir.readouts.penalised_factor import PenalisedFactor
 __all__ = ["ForceHistory", "force_train"]
 
 _FIRST_STATES = 0.5  # a random state is U(-1, 1) times this
-_FOLLOWS = 0.5  # of the targets' standard deviation: with a larger error the loop does not follow
-_ROUNDING = 1e-9  # of the range of the targets: with a smaller deviation they count as constant
+_FOLLOWS = 0.5  # largest error of a loop that follows, in standard deviations of the targets
+_ROUNDING = 1e-9  # share of the range of the targets: a smaller deviation counts as constant
 _LONGEST_TEST = 100  # rows of the closed-loop test, unless the user gives a number
 
 
@@ -53,17 +53,18 @@ class ForceHistory:
     Parameters
     ----------
     outputs : array of shape (n_samples, n_outputs)
-        Outputs of the network in each step, before the correction of that step.
+        Outputs of the network at each step, before the correction at that step.
     errors : array of shape (n_samples, n_outputs)
-        Outputs less targets.
+        Outputs minus targets.
     weight_norm : array of shape (n_samples,)
         Euclidean norm of all weights of the readout, including the intercept, after each step.
     weight_change : array of shape (n_samples,)
-        Norm of the change of these weights in the step; 0 in steps without a correction.
+        Norm of the change of these weights at each step; 0 at steps without a correction.
     test_outputs : array of shape (n_test, n_outputs)
-        Outputs of the trained network in closed loop, from its state `n_test` rows before the end.
+        Outputs of the trained network in closed loop over the last `n_test` rows, starting from the
+        state of the network before these rows.
     test_error : float
-        Root mean square error of these rows, in standard deviations of the targets; NaN if
+        Root mean square error of `test_outputs`, in standard deviations of the targets; NaN if
         ``n_test=0``.
 
     Examples
@@ -99,7 +100,7 @@ def force_train(
     n_test: int | None = None,
     return_history: bool = False,
 ) -> Any:
-    """Train a feedback network in closed loop: FORCE learning.
+    """Train a feedback network in closed loop by FORCE learning.
 
     The outputs of the network are fed back from the first row on. After every `n_steps_between`
     steps the readout is corrected by recursive least squares, so strongly that the output is near
@@ -111,75 +112,78 @@ def force_train(
     Parameters
     ----------
     esn : ESNRegressor
-        With ``feedback=True`` and the built-in readout; it is not changed. If it is not fitted, all
-        weights of the readout start at zero. If it is fitted, its reservoir is used and training
-        continues from its weights and state: a loop trained by teacher forcing (`fit`) that does
-        not stay near a chaotic target often does so afterwards. During the rows of its `washout`
-        the loop runs without corrections. The parameters of `fit` (`alpha`, `forgetting`, `solver`,
-        `noise` and others) are not used.
+        A network with ``feedback=True`` and the built-in readout; it is not changed. If it is not
+        fitted, all weights of the readout start at zero. If it is fitted, its reservoir is used,
+        and training continues from its weights and state: a loop trained by teacher forcing (`fit`)
+        that does not stay near a chaotic target often does so after this training. During the
+        `washout` rows of the network, the loop runs without corrections. The parameters of `fit`
+        (`alpha`, `forgetting`, `solver`, `noise` and others) are not used.
     y : array of shape (n_samples,) or (n_samples, n_outputs)
-        Targets of the outputs, one row for each step. Repeat a pattern (``np.tile``) to train on it
-        several times.
+        Targets of the outputs, one row per step. To train on a pattern several times, repeat it
+        (``np.tile``).
     exog : array of shape (n_samples, n_exog), optional
-        Exogenous inputs; row t is the input of the step that yields ``y[t]``. Without them the
-        network has no input at all (``n_features_in_`` is 0): forecasts need no `exog`, and the X
-        of `predict` has shape (n_samples, 0).
+        Exogenous inputs; row t is the input of the step that yields ``y[t]``. Without exogenous
+        inputs, the network has no input at all (``n_features_in_`` is 0): forecasts need no `exog`,
+        and the X of `predict` has shape (n_samples, 0).
     n_steps_between : int, default=2
-        Steps from one correction of the readout to the next. 1 keeps outputs nearer to the targets;
-        a larger number costs less time, and lets the loop diverge further.
+        Number of steps from one correction of the readout to the next. 1 keeps the outputs closest
+        to the targets; a larger number takes less time, but lets the loop diverge further between
+        corrections.
     alpha : float > 0, default=0.01
-        Ridge penalty on the weights, 1 over the learning rate of [1]_: at first a correction
-        removes all of an error except a share of ``alpha / ||x||^2``, where x are the features. The
-        final weights are the ridge solution for the rows of all corrections. For a fitted `esn` the
-        penalty is on the distance from its weights. Targets without noise may be learned with a
-        smaller penalty, such as 1e-4.
+        Ridge penalty on the weights, the inverse of the learning rate of [1]_. At first, a
+        correction removes all of an error except a fraction of ``alpha / ||x||^2``, where x is the
+        vector of features. The final weights are the ridge solution for the rows of all
+        corrections. If `esn` is fitted, the distance from its weights is penalised instead. Targets
+        without noise may be learned with a smaller penalty, such as 1e-4.
     forgetting : float in (0, 1], default=1.0
-        Each correction multiplies the weight of the earlier rows by this. The first rows come from
-        an untrained loop: with a value such as .999 they fade, and some chaotic targets (Lorenz)
-        are learned that are not learned with 1. About ``n_steps_between / (1 - forgetting)`` steps
-        are remembered, which should cover several periods of a pattern.
+        Factor by which each correction multiplies the weights of all earlier rows. The first rows
+        come from an untrained loop. With a value such as .999 their influence fades, and some
+        chaotic targets (Lorenz) are learned that are not learned with 1. About ``n_steps_between /
+        (1 - forgetting)`` steps are remembered; this number should cover several periods of a
+        pattern.
     feed_corrected : bool, default=True
-        Whether in the steps of corrections the output of the corrected readout is fed back; False
-        feeds back the output before the correction.
+        Whether the output of the corrected readout is fed back at steps with a correction. With
+        False, the output before the correction is fed back.
     initial_state : {"random", "last", "zeros", "steady"} or array, optional
-        The state before the first row, as in `ESNRegressor.predict`; "random" draws U(-.5, .5)
-        for each unit, from ``random_state``. By default "random" for an `esn` that is not fitted,
-        else "last".
+        The state before the first row, as in `ESNRegressor.predict`; "random" draws the state of
+        each unit from U(-.5, .5), with ``random_state``. The default is "last" if `esn` is fitted,
+        and "random" if it is not.
     n_test : int, optional
-        Rows at the end over which the trained loop is also run freely, for the warning below. By
-        default a tenth of the rows, at most 100; 0 skips the test.
+        Number of rows at the end over which the trained loop is also run freely, for the warning
+        described below. The default is a tenth of the rows, at most 100; 0 skips the test.
     return_history : bool, default=False
+        Whether to return the record of the training as well.
 
     Returns
     -------
     model : ESNRegressor
-        A fitted copy of `esn`, whose `state_` is the state at the end of the run, followed by the
-        last target. It predicts, forecasts, streams and is saved like any other, and `alpha_` is
-        the penalty used here. `partial_fit` and ``stream().learn`` raise an error, since they feed
-        back the targets; continue with ``force_train(model, ...)``.
+        A fitted copy of `esn`. Its `state_` is the state at the end of the run, followed by the
+        last target, and its `alpha_` is the penalty used here. It predicts, forecasts, streams and
+        is saved like any other network. `partial_fit` and ``stream().learn`` raise an error, since
+        they would feed back the targets; to continue training, call ``force_train(model, ...)``.
     history : ForceHistory
-        Only if `return_history`.
+        Record of the training; returned only if `return_history` is True.
 
     Raises
     ------
     TypeError
         If `esn` is not an ESNRegressor.
     ValueError
-        If it has no feedback, or a custom `readout`; if a parameter or the data is invalid; if the
-        loop diverges beyond the floating-point range.
+        If `esn` has no feedback, or has a custom `readout`; if a parameter or the data are invalid;
+        or if the loop diverges beyond the floating-point range.
 
     Warns
     -----
     RuntimeWarning
         If the trained loop, run freely over the last `n_test` rows, has a root mean square error
         above half a standard deviation of the targets: it does not follow them, and its forecasts
-        are unreliable. No model can follow a chaotic target for long: give a smaller `n_test`
-        then, a tenth of the time in which an error grows to the size of the attractor.
+        are unreliable. No model can follow a chaotic target for long: for such a target set a
+        smaller `n_test`, a tenth of the time in which an error grows to the size of the attractor.
 
     See Also
     --------
-    ESNRegressor.fit : Teacher forcing: the targets are fed back. Much faster, and the better choice
-        where it leads to a stable loop.
+    ESNRegressor.fit : Trains by teacher forcing: the targets are fed back. This is much faster, and
+        the better choice where it leads to a stable loop.
 
     References
     ----------
@@ -204,7 +208,7 @@ def force_train(
     reader, data, model, readout = _prepare(esn, exog, y)
     targets = data.targets[0]
     n_test = _check_test(n_test, len(targets))
-    # steps with a correction, and the least-squares problem behind the corrections
+    # steps with a correction, and the least-squares problem that the corrections solve
     numbers = np.arange(len(targets))
     (skip,) = washout_lengths(esn.washout, model.source, data, [])
     updates = (numbers >= skip) & ((numbers - skip) % every == 0)
@@ -247,7 +251,7 @@ def _check_esn(esn: Any) -> None:
         )
     if not esn.feedback:
         raise ValueError(
-            "feedback=False: force_train trains the loop through feedback weights. Enable them, "
+            "feedback=False: force_train trains a loop through feedback weights. Enable them by "
             f"{code('model.set_params(feedback=True)')}."
         )
     if esn.readout is not None:
@@ -258,12 +262,12 @@ def _check_esn(esn: Any) -> None:
     if esn.sequence_column is not None:
         raise ValueError(
             f"sequence_column={esn.sequence_column!r}, but force_train learns from one sequence. "
-            "Use sequence_column=None, and give the rows of one sequence."
+            "Use sequence_column=None, and pass the rows of one sequence."
         )
     if is_measured(esn.washout):
         raise ValueError(
-            'washout="measured" compares teacher-forced runs; force_train runs the network in '
-            'closed loop. Give an integer or "auto".'
+            'washout="measured" compares teacher-forced runs, but force_train runs the network '
+            'in closed loop. Use an integer or "auto".'
         )
 
 
@@ -280,7 +284,7 @@ def _check_test(n_test: Any, n_samples: int) -> int:
 def _prepare(
     esn: ESNRegressor, exog: Any, y: Any
 ) -> tuple[DataReader, TrainingData, ReadoutModel, LinearReadout | None]:
-    """Return the reader, the data, the model, and the readout so far.
+    """Return the reader, the data, the model, and the readout learned so far.
 
     For an `esn` that is not fitted the reservoir is built, and the readout is None.
     """
@@ -304,8 +308,8 @@ def _prepare(
     model = esn._new_model(reader, replace(data, sequences=zeros))
     if model.source.n_past:
         raise ValueError(
-            f"n_lags={esn.n_lags} counts rows of exog, which is not given. Use n_lags=1, or give "
-            "exog."
+            f"n_lags={esn.n_lags} counts rows of exog, but exog was not passed. Use n_lags=1, or "
+            "pass exog."
         )
     reservoir: Reservoir = model.source.fitted["reservoir_"]
     without_inputs = replace(reservoir, W_in=np.zeros((reservoir.n_units, 0)))
@@ -324,8 +328,9 @@ def _read(
             rows, columns = reader.inputs(esn, exog, y), Columns.of(esn)
         if len(rows) != 1 or rows.container != "table":
             raise ValueError(
-                f"force_train learns from one sequence; exog contains {len(rows)}. Give the rows "
-                "of one as a table, and continue with the next in another call."
+                "force_train learns from one sequence, and exog must be one table; it contains "
+                f"{len(rows)} sequence(s). Pass the rows of one sequence as a table, and continue "
+                "with the next sequence in another call."
             )
         return rows, columns
     check_dense("y", y)
@@ -338,7 +343,7 @@ def _read(
         esn.n_features_in_, reader.time_column = 0, None
     if esn.n_features_in_:
         raise ValueError(
-            f"esn was fitted with {esn.n_features_in_} columns of X: give exog of shape "
+            f"esn was fitted on {esn.n_features_in_} columns of X. Pass exog of shape "
             f"({len(y)}, {esn.n_features_in_})."
         )
     rows = read_series(esn, np.empty((len(y), 0)), y, reset=False, dtype=reader.dtype)
@@ -383,7 +388,7 @@ def _publish(
 def _tested(
     esn: ESNRegressor, run: ForceRun, inputs: Array, targets: Array, n_test: int
 ) -> ForceHistory:
-    """Run the trained loop freely over the last rows, and warn if it does not follow."""
+    """Run the trained loop freely over the last rows, and warn if it leaves the targets."""
     rows, error, begin = targets[:0], np.nan, len(targets) - n_test
     if run.marked is not None:
         predictor = ReadoutPredictor(esn)
@@ -401,9 +406,10 @@ def _tested(
     if error > _FOLLOWS:
         warnings.warn(
             "The trained loop does not follow its targets: run freely over the last "
-            f"n_test={n_test} rows its error is {error:.3g} of their standard deviation, above the "
-            f"limit of {_FOLLOWS}. More rows or units, another alpha, a forgetting of .999 or "
-            "another random_state often help; a chaotic target needs a smaller n_test.",
+            f"n_test={n_test} rows, it has an error of {error:.3g} standard deviations of the "
+            f"targets, above the limit of {_FOLLOWS}. More rows or units, another alpha, a "
+            "forgetting of .999 or another random_state often help; a chaotic target needs a "
+            "smaller n_test.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )
@@ -429,7 +435,7 @@ class Loop(NamedTuple):
 
 
 class LinearReadout(NamedTuple):
-    """Coefficients, (n_outputs, n_features), and intercepts, (n_outputs,), both float64."""
+    """Float64 coefficients, (n_outputs, n_features), and intercepts, (n_outputs,)."""
 
     coef: Array
     intercept: Array
@@ -441,7 +447,7 @@ class LinearReadout(NamedTuple):
 
     @classmethod
     def of_float64(cls, coef: Array, intercept: Array) -> LinearReadout:
-        """Return a readout with weights of any dtype."""
+        """Return a float64 readout from weights of any dtype."""
         return cls(coef.astype(np.float64), intercept.astype(np.float64))
 
     def outputs(self, features: Array) -> Array:
@@ -449,7 +455,7 @@ class LinearReadout(NamedTuple):
         return features @ self.coef.T + self.intercept
 
     def plus(self, coef: Array, intercept: Array) -> LinearReadout:
-        """Return the readout with these weights added to its own."""
+        """Return the readout with `coef` and `intercept` added to its weights."""
         return LinearReadout(self.coef + coef, self.intercept + intercept)
 
     def norm(self) -> float:
@@ -466,11 +472,11 @@ class ForceRun:
     readout : LinearReadout
         The readout after the last correction.
     loop : Loop
-        The loop before the first step; afterwards, at the end.
+        The loop before the first step; after the run, the loop at its end.
     outputs : array of shape (n_samples, n_outputs)
-        Outputs before the correction of each step.
+        Outputs at each step, before its correction.
     weight_norm, weight_change : arrays of shape (n_samples,)
-        Norm of all weights after each step, and of their change in the step.
+        Norms of all weights after each step, and of their change at that step.
     marked : Loop or None
         The loop before the marked row.
     """
@@ -503,7 +509,7 @@ def _run_loop(
     mark: int,
     steps: Iterable[int],
 ) -> None:
-    """Run in closed loop, and correct the readout in the steps of `updates`.
+    """Run in closed loop, and correct the readout at the steps marked in `updates`.
 
     The weights are those at the start of the run plus the ridge solution for their residuals on
     the rows of all corrections so far.
@@ -519,9 +525,11 @@ def _run_loop(
     factor : PenalisedFactor
         Receives the rows of the corrections.
     activity : Activity, Growth or None
-        Records the units, from step `skip` on.
+        Records the activity of the units from step `skip` on; None for no record.
     skip : int
+        Number of washout steps.
     updates : bool array of shape (n_samples,)
+        Steps with a correction.
     feed_corrected : bool
         Whether the output is computed again after a correction, before it is fed back.
     mark : int

@@ -29,10 +29,10 @@ class NVARRegressor(SourceRegressor):
     ``y[t] = C p(u[t], u[t - skip], ..., u[t - (n_lags - 1) skip]) + c``, where p contains the
     lagged inputs and all their products up to a total degree: a nonlinear vector autoregression
     [1]_. There are no random weights and nothing to tune except lags and degree. If the equations
-    of a system are polynomials it needs few rows; networks are better on most other systems.
+    of a system are polynomial, few rows suffice; on most other systems networks are better.
 
-    Data, containers, forecasts and chunks are as in `ESNRegressor`. The rows before the first one
-    of a new sequence are taken to equal that row.
+    Data, containers, forecasts and training in chunks are as for `ESNRegressor`. The rows before
+    the first one of a new sequence are taken to equal that row.
 
     Parameters
     ----------
@@ -43,40 +43,44 @@ class NVARRegressor(SourceRegressor):
     coef_ : array of shape (n_outputs, n_terms), or 1-D for 1-D y
         Weights of the built-in readout, in the order of `get_feature_names_out`.
     intercept_ : float or array of shape (n_outputs,)
+        Intercept of each output.
     alpha_ : float or array of shape (n_outputs,)
         The penalty used.
     alphas_ : array of shape (n_alphas,)
         The penalties that were tried, unless `alpha` is a number.
     alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
         Mean squared error on held-out rows that `alpha_selection` expects for each penalty. With
-        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
-        the steps of a closed loop, the median over loops; the error of a step is limited to the
-        range from 1e-9 to 1.
+        "forecast" there is one error for all outputs, in standard deviations of y: the geometric
+        mean over the steps of each closed loop, then the median over the loops. The error of each
+        step is clipped to the range from 1e-9 to 1.
     alpha_selection_ : str
         The selection rule used; for "auto" the rule that it resolved to.
     training_error_ : array of shape (n_outputs,)
         Root mean squared error of each output over the fitted rows. With ``solver="cholesky"`` an
-        error below some 1e-8 of the targets' standard deviation cannot be distinguished from 0.
-        `session.learn` does not change it.
+        error below about 1e-8 times the standard deviation of the targets cannot be distinguished
+        from 0. The `learn` method of a session does not change it.
     readout_ : estimator
         The fitted `readout`, if one was given.
     input_range_ : array of shape (2, n_features)
-        With ``basis="chebyshev"``: the values that are scaled to -1 and 1: the range of X in `fit`,
-        or in the first call of `partial_fit`; for a constant input c, c - 1 and c + 1.
+        With ``basis="chebyshev"``: the values that are scaled to -1 and 1. They are the range of X
+        in `fit`, or in the first call of `partial_fit`; for a constant input c they are c - 1 and c
+        + 1.
     washout_ : array of shape (n_sequences,)
-        Rows at the start of each sequence that fit excluded.
+        Number of rows at the start of each sequence that fit excluded.
     state_ : array of shape ((n_lags - 1) * skip * n_features,)
-        The last rows of training (of its last sequence), the oldest first.
+        The last rows of the last training sequence, the oldest first.
     n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X, if it had names.
 
     See Also
     --------
-    ESNRegressor : States of a random network instead of polynomials.
+    ESNRegressor : Uses states of a random network instead of polynomials.
     ESNForecaster : Forecasts a series with networks that it selects automatically.
-    reservoir.forecast : Closed-loop forecasts from pipelines and searches.
+    reservoir.forecast : Makes closed-loop forecasts with pipelines and searches.
 
     References
     ----------
@@ -114,15 +118,15 @@ class NVARRegressor(SourceRegressor):
     n_lags: int = parameter(
         2,
         "int",
-        """Rows of the input that are used, including the present one. One is enough if the columns
-        of X are the whole state of a flow or map.""",
+        """Number of input rows that are used, including the present one. One row is enough if the
+        columns of X are the whole state of a flow or map.""",
         check_count,
     )
     _: KW_ONLY
     skip: int = parameter(
         1,
         "int, in steps",
-        """Distance between these rows.""",
+        """Distance between successive lagged rows.""",
         check_count,
     )
     degree: int = parameter(
@@ -136,25 +140,25 @@ class NVARRegressor(SourceRegressor):
         "monomial",
         '{"monomial", "chebyshev"}',
         """Factors of the terms: powers of the inputs, or Chebyshev polynomials of inputs that are
-        scaled to [-1, 1] by their range in fit. High degrees need the latter, since powers are
-        almost collinear. Outside the range Chebyshev polynomials grow fast:
-        ``forecast(..., clip=True)`` keeps the fed-back outputs near it.""",
+        scaled to [-1, 1] by their range in fit. High degrees need Chebyshev polynomials, since
+        powers are almost collinear. Outside the range, Chebyshev polynomials grow fast:
+        ``forecast(..., clip=True)`` keeps the fed-back outputs near this range.""",
         one_of(*BASES),
     )
     increments: bool = parameter(
         False,
         "bool",
         """Whether the ridge is fitted to the difference of y from the first n_outputs columns of X,
-        as Gauthier et al. do [1]_; y must continue these columns. `coef_` predicts y in either
-        case: the penalty then shrinks towards "the next row equals this one" instead of towards
-        the mean, and the last digits of y are not lost where successive rows are close. On
-        Lorenz-63 it adds one to two Lyapunov times.""",
+        as Gauthier et al. do [1]_; the columns of y must contain later values of these columns.
+        `coef_` predicts y in either case: the penalty then shrinks towards "the next row equals
+        this one" instead of towards the mean, and no precision is lost where successive rows are
+        close. On Lorenz-63 this lengthens accurate forecasts by one to two Lyapunov times.""",
         check_switch,
     )
     alpha: Any = shared.but(
         "alpha",
-        more="""Series without noise benefit from smaller penalties than those tried, down to 1e-27
-        times n_samples for series of flows with ``solver="qr"``.""",
+        more="""Noise-free series benefit from smaller penalties than the default
+        candidates: down to 1e-27 times n_samples for series of flows, with ``solver="qr"``.""",
     )
     solver: str = shared.solver
     alpha_selection: str = shared.alpha_selection
@@ -165,18 +169,20 @@ class NVARRegressor(SourceRegressor):
     washout: Any = shared.but(
         "washout",
         kind='int or "auto"',
-        text="""Rows at the start of each sequence that the fit excludes. "auto" is
-        ``(n_lags - 1) * skip``: from there on all lagged rows are in the data.""",
+        text="""Number of rows at the start of each sequence that
+        are excluded from the fit. "auto" is ``(n_lags - 1) * skip``: from this row on, all lagged
+        rows are in the data.""",
     )
     n_jobs: int | None = shared.n_jobs
     initial_state: Any = shared.but(
         "initial_state",
-        text="""The rows assumed before the first row of a run. "last": `predict` continues from
-        the end of training if fit received one sequence and X is one; otherwise, and in training,
-        they equal the first row. If an index of dates, periods or numbers shows that X does not
-        begin right after training, they also equal the first row, with a warning. "steady": rows
-        equal to the first one; "zeros": rows of zeros. An array has shape ((n_lags - 1) * skip *
-        n_features,) or (n_sequences, ...), the oldest row first.""",
+        text="""The rows assumed before the first row of a run. "last": `predict`
+        continues from the end of training if fit received one sequence and X is one sequence;
+        otherwise, and in training, the assumed rows equal the first row. They also equal the first
+        row, with a warning, if an index of dates, periods or numbers shows that X does not begin
+        right after training. "steady": the assumed rows equal the first row; "zeros": they are
+        zero. An array has shape ((n_lags - 1) * skip * n_features,) or (n_sequences, ...), the
+        oldest row first.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -208,8 +214,9 @@ class NVARRegressor(SourceRegressor):
         Returns
         -------
         array of shape (n_terms,), of str
-            Such as "x0", "x0[t-1]", "x0^2", "x0 x1"; with ``basis="chebyshev"`` "T2(x0)", the
-            second polynomial of the scaled input, and "T1(x0) T3(x1)".
+            Names such as "x0", "x0[t-1]", "x0^2" and "x0 x1". With ``basis="chebyshev"``, "T2(x0)"
+            is the Chebyshev polynomial of degree 2 of the scaled input, and "T1(x0) T3(x1)" is a
+            product.
 
         Examples
         --------
@@ -233,8 +240,8 @@ class NVARRegressor(SourceRegressor):
         n_features = data.arrays[0].shape[1]
         if data.n_outputs > n_features:
             raise ValueError(
-                f"increments=True: y, with {data.n_outputs} columns, must continue the first "
-                f"columns of X, which has {n_features}. Give X those columns, or use "
+                f"increments=True: y has {data.n_outputs} columns, but X has {n_features}. The "
+                "first columns of X must contain the variables of y. Add them to X, or use "
                 "increments=False."
             )
         if self.readout is not None:

@@ -26,11 +26,11 @@ class FeatureLearner(SessionLearner):
     Parameters
     ----------
     readout : RowLearner
-        Continues from the readout of the estimator.
+        The learner of rows, which continues from the readout of the estimator.
     noise : numpy.random.Generator or None
-        Source of the noise on states until the sequence ends.
+        Generator of the noise on the states, until the sequence ends.
     activity : Activity, Growth or None
-        A record of the units; None if no warning is to be given.
+        A record of the activity of the units; None if no warning is to be given.
     """
 
     activity: Record | None = None  # missing in files of earlier versions

@@ -2,9 +2,9 @@
 
     source (fixed)  ->  rows of features  ->  readout (learned)
 
-A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails keeps the old
-one. A `ReadoutPredictor` is a model with its readout solved: it runs over rows, and in closed
-loop.
+A `ReadoutModel` learns. It is replaced, never changed, so that the old model remains if a call
+fails. A `ReadoutPredictor` is a model whose readout has been solved: it runs over rows, and in
+closed loop.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ReadoutModel:
     source : FeatureSource
     n_outputs : int
     certificate : Certificate, optional
-        Proof about the source.
+        Proof that the source forgets its initial state.
     noise_seed : int, optional
         Seed of the noise on states in training; each sequence has a separate generator.
     increments : bool, default=False
@@ -79,11 +79,12 @@ class ReadoutModel:
     state : array of shape (state_size + n_fed_back,), or None
         The state after the last row, followed by the last target.
     noise_generator : numpy.random.Generator or None
-        Noise of the sequence that the last row belongs to.
+        Generator of the noise of the sequence to which the last row belongs.
     activity : Activity, Growth or None
-        Record of the units so far; None after a warning was given, or if none is to be given.
+        Record of the activity of the units so far; None once a warning has been given, or if no
+        warning is to be given.
     n_trained : int
-        Rows run over in training.
+        Number of rows run over in training.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class ReadoutModel:
         *,
         by_loops: bool = False,
     ) -> ReadoutModel:
-        """Return the model after all rows of a fit.
+        """Return a model that has learned from all rows of a fit.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class ReadoutModel:
             An empty readout.
         options : RunOptions
         by_loops : bool, default=False
-            Whether the penalty is chosen by closed loops in held-out rows.
+            Whether the penalty is chosen by closed loops over held-out rows.
         """
         one = self.copy()
         sequences = one._training_sequences(data, starts, skips, readout)
@@ -179,10 +180,10 @@ class ReadoutModel:
         *,
         new_sequence: bool,
     ) -> tuple[ReadoutModel, list[int]]:
-        """Return the model after a chunk, and the number of washout rows of each sequence.
+        """Return a model that has learned from a chunk, and the washout of each sequence in it.
 
-        If the first sequence continues the last one, so do state, washout and noise. Parameters as
-        in `fitted`.
+        If the first sequence continues the last one, the state, the washout and the noise continue
+        as well. The parameters are as in `fitted`.
         """
         one = self.copy()
         continues = one.progress.enter(data.sequences, new_sequence)
@@ -225,7 +226,7 @@ class ReadoutModel:
     def _learn(
         self, sequences: list[TrainingSequence], readout: Readout, options: RunOptions
     ) -> None:
-        """Run over sequences, add their rows to the readout, and keep where the run ended."""
+        """Run over sequences, add their rows to the readout, and store the final state."""
         source = self.source
         self.n_trained += sum(len(sequence.X) for sequence in sequences)
         # an overflow is reported with the name of the user's column
@@ -250,7 +251,7 @@ class ReadoutModel:
             self.state = np.concatenate([learned.state, last])
 
     def watch(self, activity: Record | None, names: Names) -> None:
-        """Warn if units saturate or grow, else keep the record of them for later rows."""
+        """Warn if units saturate or grow; otherwise keep their record for later rows."""
         warned = activity and activity.warn(self.source.reservoir, names)  # type: ignore[attr-defined]
         self.activity = None if warned else activity
 
@@ -264,7 +265,7 @@ class ReadoutModel:
     def solution(self, doubt: str | None = None) -> dict[str, Any]:
         """Solve the readout for the rows so far, and return its fitted attributes.
 
-        Warns of a doubtful solution; `doubt` is the text of a warning found already.
+        Warns of a doubtful solution; `doubt` is the text of a warning that was found earlier.
         """
         made = self.readout.solve()
         doubt = doubt or forgets_too_fast(self.readout, made)
@@ -279,8 +280,8 @@ class ReadoutModel:
             return
         warnings.warn(
             'bias="stable" was certified for the range of the first chunk, and this chunk leaves '
-            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
-            "fit.",
+            "that range: certificate_ does not cover all of its rows. Begin with a chunk that "
+            "spans the whole range, or use fit.",
             UserWarning,
             stacklevel=caller_level(),
         )
@@ -301,7 +302,7 @@ class ReadoutModel:
         return Y - X[:, : self.n_outputs] if self.increments else Y
 
     def of_targets(self, made: dict[str, Any]) -> dict[str, Any]:
-        """Return fitted attributes that predict y from those of the readout."""
+        """Return the fitted attributes that predict y, given those that predict its increments."""
         if self.increments:
             shape = np.shape(made["coef_"])
             coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
@@ -312,7 +313,7 @@ class ReadoutModel:
         return made
 
     def of_outputs(self, readouts: list[Any]) -> list[Any]:
-        """Return coefficients and intercepts that predict y from those of the readout."""
+        """Return the weights that predict y, given the weights that predict its increments."""
         if not self.increments:
             return readouts
         coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
@@ -350,7 +351,7 @@ def initial_states(
         As the user gave it.
     sequences : Sequences
     last : array of shape (state_size + n_fed_back,) or None
-        The state for "last", if any.
+        The state that "last" means, if there is one.
     """
     clock = getattr(source, "clock", None)
     if clock is not None:
@@ -366,7 +367,7 @@ def initial_states(
 def _with_equal_past(source: PastInputs, spec: Any, sequences: Sequences) -> Any:
     """Return an initial state for `Progress.starts`, with past rows before the states of units.
 
-    For zeros, and for given states of the units alone, the past rows equal the first row.
+    If `spec` is zeros, or contains states of the units alone, the past rows equal the first row.
     """
     n_units = source.reservoir.n_units
     if isinstance(spec, str):
@@ -402,7 +403,7 @@ class ReadoutPredictor(Predictor):
     def starts(
         self, spec: Any, sequences: Sequences, *, as_in_training: bool = False
     ) -> list[Array]:
-        """Return the state before each sequence; None is the parameter of the estimator."""
+        """Return the state before each sequence; a `spec` of None means the parameter."""
         spec = self.estimator.initial_state if spec is None else spec
         return self.model.initial_states(spec, sequences, None if as_in_training else self.end)
 
@@ -478,7 +479,7 @@ class ReadoutPredictor(Predictor):
         return self.model.run_many(readouts, n_steps, **options)
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        """Return the readouts of the training rows under other penalties; None if not available."""
+        """Return the readouts fitted with other penalties; None if they are not available."""
         path = self.model.readout.linear_path(
             alphas, fit_intercept=self.estimator.fit_intercept, dtype=self.dtype
         )

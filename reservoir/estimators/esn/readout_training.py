@@ -46,14 +46,14 @@ def washout_lengths(
     Parameters
     ----------
     washout : int, "auto" or "measured"
-        "auto" is the memory of the source, where it has a finite one.
+        With "auto", the memory of the source if that is finite.
     source : FeatureSource
     data : TrainingData
     starts : sequence of arrays
         The state before each sequence.
     partial : bool, default=False
-        Whether `data` is a first chunk: the result is then one number, used for all later chunks,
-        which may be larger than the chunk.
+        Whether `data` is a first chunk. The result is then one number, which is used for all later
+        chunks and may exceed the length of the chunk.
     """
     lengths = data.sequences.lengths[:1] if partial else data.sequences.lengths
     if is_measured(washout):
@@ -73,7 +73,7 @@ def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
     """Check that at least one sequence has a row with a complete past."""
     if source.memory is None and source.n_past >= max(lengths):
         raise ValueError(
-            f"{source.past_in_words} before the present one; the longest sequence has "
+            f"{source.past_in_words} before the present one, but the longest sequence has "
             f"n_samples={max(lengths)}. Lower them."
         )
 
@@ -96,8 +96,8 @@ def _measured(
     reservoir = getattr(source, "reservoir", None)
     if reservoir is None:
         raise ValueError(
-            f'washout="measured" compares runs of a reservoir, and {type(source).__name__} has '
-            'none. Give an integer or "auto".'
+            f'washout="measured" compares runs of a reservoir, but {type(source).__name__} has '
+            'none. Use an integer or "auto".'
         )
     washouts = []
     for i in range(n_sequences):
@@ -118,7 +118,7 @@ def _measured(
         if steps >= len(X):
             raise ValueError(
                 f'washout="measured" leaves nothing to fit: states from different starts agree '
-                f"only after {steps} steps; sequence {i} has n_samples={len(X)}. Give a longer "
+                f"only after {steps} steps, but sequence {i} has n_samples={len(X)}. Use a longer "
                 "series, or an integer."
             )
         washouts.append(steps)
@@ -149,8 +149,9 @@ class TrainingSequence:
 class Learned(NamedTuple):
     """Result of learning from a batch of sequences.
 
-    A readout with their rows, the state and generator at the end of the last one, and a record of
-    the units after the washout (None for sources without units that saturate).
+    Contains a readout with the rows of these sequences, the state and the noise generator at the
+    end of the last sequence, and a record of the units after the washout (None for sources without
+    units that saturate).
     """
 
     readout: Readout
@@ -322,7 +323,7 @@ def _parts(sequence: TrainingSequence, start: int, n_rows: int) -> Iterator[tupl
 def state_after(
     source: FeatureSource, rows: Array, targets: Array | None, state: Array, *, engine: str
 ) -> Array:
-    """Return the state after rows; with feedback weights followed by the last output.
+    """Return the state after rows, followed by the last output if there are feedback weights.
 
     With feedback weights each step receives the target of the step before, and `targets` are
     required.
@@ -449,10 +450,10 @@ def _let_data_choose() -> str:
 def few_rows(
     readout: Readout, before: RowsAndColumns | None = None, *, share: float = 1.0
 ) -> str | None:
-    """Return a warning if rows are about as many as columns, under a small penalty.
+    """Return a warning if there are about as many rows as columns, with a small penalty.
 
-    None if this was already so `before`. `share` is the effective number of rows, with their
-    weights, as a share of their number.
+    Returns None if this was already the case `before`. `share` is the effective number of rows,
+    given their weights, divided by their number.
     """
     now = readout.held_by_rows()
     few = [
@@ -485,7 +486,7 @@ def columns_apart(readout: Readout, source: FeatureSource) -> str | None:
 
 
 def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
-    """Return a warning if about as many rows are remembered as columns, and predict badly.
+    """Return a warning if about as many rows as columns are remembered, and predict badly.
 
     The expected error is Akaike's final prediction error: with p columns and n effective rows, the
     error on new rows is the error in training times (1 + p / n) / (1 - p / n).
@@ -502,14 +503,14 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
         return None
     return (
         f"The readout remembers about {now.remembered:.0f} rows for {now.columns} columns, under "
-        f"the single penalty alpha={now.alpha:g}, and by its training error it will predict new "
-        "rows worse than their mean. "
+        f"the single penalty alpha={now.alpha:g}, and its training error implies that it predicts "
+        "new rows worse than their mean does. "
         f"{_let_data_choose()}, take fewer units, or forget more slowly."
     )
 
 
 def equal_share(weights: Sequence[Array] | None, skips: Sequence[int]) -> float:
-    """Return the effective number of rows after the washout, as a share of their number."""
+    """Return the effective number of rows after the washout, divided by their number."""
     if weights is None:
         return 1.0
     w = np.concatenate([part[skip:] for part, skip in zip(weights, skips, strict=True)])

@@ -34,7 +34,7 @@ _Self = TypeVar("_Self", bound="SourceEstimator")
 
 
 class SourceEstimator(TimeSeriesEstimator):
-    """A readout over a source of features. Subclasses list their parameters.
+    """Readout over a source of features; base class whose subclasses list their parameters.
 
     The fitted state is in two objects: `_reader` reads X and y, and `_model` contains what was
     learned from them. All fitted attributes are set from these two, at the end of a successful
@@ -43,45 +43,49 @@ class SourceEstimator(TimeSeriesEstimator):
     Attributes
     ----------
     coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
-        Weights of the built-in readout: states first, then inputs. With `augment` the first n_units
-        weights are replaced by those of the augmented states. With `n_lags`, of `ESNRegressor`, the
-        weights of older rows follow those of the present input, n_features for each, the latest row
-        first.
+        Weights of the built-in readout: states first, then inputs. With `augment`, the weights of
+        the augmented states replace the first n_units weights. With the `n_lags` of `ESNRegressor`,
+        the weights of older rows follow the weights of the present input: n_features weights per
+        row, the latest row first.
     intercept_ : float or array of shape (n_outputs,)
+        Intercept of each output.
     alpha_ : float or array of shape (n_outputs,)
         The penalty used.
     alphas_ : array of shape (n_alphas,)
         The penalties that were tried, unless `alpha` is a number.
     alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
         Mean squared error on held-out rows that `alpha_selection` expects for each penalty. With
-        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
-        the steps of a closed loop, the median over loops; the error of a step is limited to the
-        range from 1e-9 to 1.
+        "forecast" there is one error for all outputs, in standard deviations of y: the geometric
+        mean over the steps of each closed loop, then the median over the loops. The error of each
+        step is clipped to the range from 1e-9 to 1.
     alpha_selection_ : str
         The selection rule used; for "auto" the rule that it resolved to.
     training_error_ : array of shape (n_outputs,)
         Root mean squared error of each output over the fitted rows; for a classifier the error of
-        its scores, whose targets are 1 and -1. With ``solver="cholesky"`` an error below some 1e-8
-        of the targets' standard deviation cannot be distinguished from 0. `session.learn` does not
-        change it.
+        its scores, whose targets are 1 and -1. With ``solver="cholesky"`` an error below about 1e-8
+        times the standard deviation of the targets cannot be distinguished from 0. The `learn`
+        method of a session does not change it.
     readout_ : estimator
         The fitted `readout`, if one was given.
     reservoir_ : reservoir.dynamics.Reservoir
+        The reservoir with its fixed weights.
     certificate_ : reservoir.stability.Certificate
-        With ``bias="stable"``: the proved property, and the range of inputs that it covers.
+        With ``bias="stable"``: the property that is proved, and the range of inputs that it covers.
     washout_ : array of shape (n_sequences,)
-        Rows at the start of each sequence that fit excluded.
+        Number of rows at the start of each sequence that fit excluded.
     state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
-        The state at the end of training (of its last sequence), then, with feedback, the last
-        target. With a `time_column` (n_units + 1,): then the time of the last row, in steps since
-        the first of fit. With `n_lags`, of `ESNRegressor`, the last ``(n_lags - 1) * skip`` rows of
-        X come first, the oldest first.
+        The state at the end of the last training sequence. With feedback, the last target follows.
+        With a `time_column` the shape is (n_units + 1,), and the last entry is the time of the last
+        row, in steps since the first row of fit. With the `n_lags` of `ESNRegressor`, the last
+        ``(n_lags - 1) * skip`` rows of X come first, the oldest of them at the start.
     time_step_ : float or None
-        The gap for which `leak_rate` is given; None without a `time_column`.
+        The time between two rows to which `leak_rate` refers; None without a `time_column`.
     n_outputs_ : int
+        Number of outputs.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X, if it had names.
 
     """
 
@@ -101,11 +105,12 @@ class SourceEstimator(TimeSeriesEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
-            Two rows at least.
+            Inputs; at least two rows.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
-            Numbers; for a classifier labels, (n_samples,).
+            Targets: numbers, or for a classifier labels of shape (n_samples,).
         sample_weight : array of shape (n_samples,), or one per sequence, optional
-            At least 0. A row of weight 0 still drives the states of the rows after it.
+            Weight of each row, at least 0. A row of weight 0 is not learned from, but still drives
+            the states of the rows after it.
 
         Returns
         -------
@@ -115,14 +120,14 @@ class SourceEstimator(TimeSeriesEstimator):
         ------
         ValueError, TypeError
             If a parameter or the data is invalid; the message gives the reason and a remedy. Dates
-            in an index must increase within each sequence; the index of y must equal that of X, or
-            be ahead of it by a constant offset; dates among the values are not allowed.
+            in an index must increase within each sequence. The index of y must equal the index of
+            X, or be ahead of it by a constant offset. Dates among the values are not allowed.
 
         Warns
         -----
         UserWarning
             If the dates of an index have no frequency: each row then counts as one step, whatever
-            its length.
+            the time between rows.
         """
         with advising(self._memory_advice()):
             reader = DataReader(self, self._coding())
@@ -203,7 +208,7 @@ class SourceEstimator(TimeSeriesEstimator):
         return RunOptions(self.noise, self.n_jobs, self.verbose, reader.sequence_column, names)
 
     def _warned_of(self, earlier: Readout, settings: ReadoutSettings) -> Any:
-        """Return the rows and columns before a chunk; None if a warning of them is pending."""
+        """Return the rows and columns before a chunk; None if their warning is pending."""
         unsolved = vars(self).get("_lazy_solution")
         warned = unsolved is None or unsolved.has_warned
         return earlier.renewed(settings).held_by_rows() if warned else None
@@ -251,8 +256,8 @@ class SourceEstimator(TimeSeriesEstimator):
         check_parameters(self)
         if self.readout is not None and np.ndim(self.alpha) > 0:
             raise ValueError(
-                "alpha is an array, but readout= replaces the ridge that would choose from "
-                "it. Give a number, or search over the parameters of the readout."
+                "alpha is an array of candidates, but readout= replaces the ridge that would "
+                "choose from them. Use a number, or search over the parameters of the readout."
             )
         self._check_forgetting()
         if self._chooses_by_loops():
@@ -267,7 +272,7 @@ class SourceEstimator(TimeSeriesEstimator):
             raise ValueError(
                 f"forgetting={self.forgetting} is a parameter of the built-in ridge, which "
                 f"readout={self.readout!r} replaces. Use readout=None, or forgetting=1.0 and a "
-                "readout with a forgetting parameter of its own."
+                "readout that has its own forgetting parameter."
             )
         if is_path(self.alpha) and rule_for(self.alpha_selection, self.forgetting).min_blocks:
             raise ValueError(
@@ -323,10 +328,10 @@ class SourceEstimator(TimeSeriesEstimator):
         sizes = " or ".join(f"{name}={getattr(self, name)}" for name in self._grows_with)
         sizes = sizes or "the number of features"
         if self.readout is not None:
-            return f"Lower {sizes}, or give fewer rows; partial_fit takes them in chunks."
+            return f"Lower {sizes}, or pass fewer rows; partial_fit accepts them in chunks."
         few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
         return (
-            f"Lower {sizes}; or, if rows are few, give a "
+            f"Lower {sizes}. If there are few rows, another remedy is "
             f"sklearn.linear_model.{few} as readout, which stores n_samples x n_features numbers "
             "and solves for one number per row."
         )
@@ -361,8 +366,8 @@ class SourceEstimator(TimeSeriesEstimator):
             why = f"seen only washout rows so far: {n} steps, washout={skip}"
             if n > skip:
                 why = (
-                    f"learned from none of {n} steps: washout={skip}, and the others have weight 0 "
-                    "or no target"
+                    f"learned from none of {n} steps: washout={skip}, and the other rows have "
+                    "weight 0 or no target"
                 )
             me = type(self).__name__
             raise NotFittedError(f"This {me} has {why}. Call partial_fit with more rows.")
@@ -401,24 +406,24 @@ class SourceEstimator(TimeSeriesEstimator):
 
 
 class SourceRegressor(RegressorMixin, SourceEstimator):
-    """A readout over a source of features that predicts numbers, one row for each row of X."""
+    """Base class of regressors over a source of features: one row of outputs per row of X."""
 
     def partial_fit(
         self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
     ) -> _Self:
         """Continue learning with the next chunk of rows.
 
-        Any split of the data over calls gives the same model as one `fit`, except for settings
-        that depend on the data as a whole. These are taken from the first chunk: for an echo state
-        network ``washout="auto"`` and ``"measured"``, and the range that ``bias="stable"``
-        certifies (with a warning if a later chunk leaves it); for Chebyshev polynomials the range
-        by which inputs are scaled.
+        However the data are split over calls, the model is the same as after one `fit`, except for
+        settings that depend on the data as a whole. These settings are determined from the first
+        chunk: for an echo state network ``washout="auto"`` and ``"measured"``, and the range that
+        ``bias="stable"`` certifies (with a warning if a later chunk leaves it); for Chebyshev
+        polynomials the range by which inputs are scaled.
 
         The call adds the rows to sums. The attributes of the ridge (`coef_`, `intercept_`,
-        `alpha_`, `alpha_scores_`) are solved for when one of them is first read, which `predict`,
-        `forecast`, `reservoir.save` and pickling do as well: with the parameters at the time of the
-        call, and with the errors that `fit` would raise in solving. A custom `readout` learns
-        during the call.
+        `alpha_`, `alpha_scores_`) are computed when one of them is first read, which `predict`,
+        `forecast`, `reservoir.save` and pickling do as well. They are computed with the parameters
+        at the time of the call, and computing them may raise the errors that `fit` would raise in
+        solving. A custom `readout` learns during the call.
 
         Parameters
         ----------
@@ -427,7 +432,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             separate sequence. All weights of a call may be 0.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence, with a new initial state and washout. With
-            `sequence_column` a new id starts one automatically.
+            `sequence_column`, a new id starts a new sequence automatically.
 
         Returns
         -------
@@ -454,17 +459,18 @@ def _(model: SourceRegressor) -> Forecaster:
 
 
 class LazySolution:
-    """Fitted attributes of a model, solved for once, when the first of them is read.
+    """Fitted attributes of a model, all computed when the first of them is read.
 
-    An estimator keeps this object instead of the attributes. Reading does not change the
+    An estimator contains this object in place of the attributes. Reading does not change the
     estimator: the solution is cached here.
 
     Parameters
     ----------
     model : ReadoutModel
-        Its readout has the settings to solve under; shallow copies are kept.
+        The model, whose readout has the settings with which it is solved; shallow copies of both
+        are kept.
     doubt : str or None
-        The text of a warning to be given when it is solved.
+        The text of a warning that is given when the readout is solved.
     """
 
     def __init__(self, model: ReadoutModel, doubt: str | None) -> None:

@@ -87,10 +87,10 @@ def _check_timed(estimator: Any) -> None:
 
 
 class Ranges(NamedTuple):
-    """Ranges that bias="stable" certifies, of the inputs and of outputs that are fed back.
+    """Ranges of inputs and fed-back outputs for which bias="stable" certifies a reservoir.
 
-    Each is an array of shape (2, n_columns), lower ends first. `steps` are the shortest and the
-    longest step, if rows are at irregular times.
+    Each is an array of shape (2, n_columns), the lower bounds first. `steps` contains the lengths
+    of the shortest and the longest step if rows are at irregular times.
     """
 
     inputs: Array
@@ -115,8 +115,8 @@ def ranges_of(
 ) -> Ranges:
     """Return the ranges of a series and of the targets that are fed back, widened by a margin.
 
-    `steps` are the lengths of the steps of each series, if they differ; their range is widened by
-    a tenth at either end.
+    `steps` are the lengths of the steps of each series, if they differ; their range is then widened
+    by a tenth on both sides.
     """
     lengths = None
     if steps is not None:
@@ -139,10 +139,10 @@ def reservoir_source(
     ----------
     estimator : estimator
     clock : Clock or None
-        The lengths of steps, if rows are at irregular times.
+        Provides the lengths of steps if rows are at irregular times.
     rows : sequence of arrays of shape (n_samples, n_features)
     targets : sequence of arrays of shape (n_samples, n_outputs), or None
-        None where outputs are not fed back.
+        The targets that are fed back; None if outputs are not fed back.
     generator : numpy.random.Generator
         Draws the weights.
     """

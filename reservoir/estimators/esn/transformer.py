@@ -1,4 +1,4 @@
-"""Reservoir states as features: a transformer."""
+"""Transformer that returns reservoir states as features."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ReservoirTransformer(
 ):
     """Transform a series into the states of a reservoir that it drives.
 
-    One row of states per row of X. `fit` builds the reservoir and learns nothing from the values of
-    X. For several sequences see `ESNRegressor`.
+    The result has one row of states per row of X. `fit` builds the reservoir, and learns nothing
+    from the values of X. Several sequences are passed as for `ESNRegressor`.
 
     Parameters
     ----------
@@ -42,16 +42,19 @@ class ReservoirTransformer(
     Attributes
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
+        The reservoir with its fixed weights.
     state_ : array of shape (n_units,)
-        The state at the end of the (last) series of fit; with ``initial_state="last"``. With a
-        `time_column` (n_units + 1,): then the time of the last row, in steps since the first.
+        With ``initial_state="last"``: the state at the end of the (last) series of fit. With a
+        `time_column` the shape is (n_units + 1,), and the last entry is the time of the last row,
+        in steps since the first row.
     time_step_ : float or None
-        The gap for which `leak_rate` is given; None without a `time_column`.
+        The time between two rows to which `leak_rate` refers; None without a `time_column`.
     certificate_ : reservoir.stability.Certificate
-        With ``bias="stable"``.
+        With ``bias="stable"``: the property that is proved, and the range of inputs that it covers.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X, if it had names.
 
     Examples
     --------
@@ -83,9 +86,9 @@ class ReservoirTransformer(
     initial_state: Any = shared.but(
         "initial_state",
         default="zeros",
-        text="""State before the first row. "last": `transform` continues from the end of the series
-        of fit, unless an index shows that X does not follow it (see `ESNRegressor`), and
-        `fit_transform` starts from zeros.""",
+        text="""State before the first row. "last": `transform`
+        continues from the end of the series of fit, unless an index shows that X does not follow it
+        (see `ESNRegressor`); `fit_transform` starts from zeros.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -122,7 +125,7 @@ class ReservoirTransformer(
 
         Returns
         -------
-        As `transform`.
+        States, as from `transform`.
         """
         with restored_on_error(self):
             sequences = self._build(X)
@@ -169,7 +172,7 @@ class ReservoirTransformer(
         return sequences
 
     def _first_states(self, sequences: Sequences) -> list[Array]:
-        """Run over the series of fit, from zeros for "last", and store the state at its end."""
+        """Run over the series of fit, from zeros for "last", and store the final state."""
         starts = self._initial_states(sequences, None)
         parts, clock = self._run(sequences, starts), self._reader.clock
         self.state_ = parts[-1][-1].copy()

@@ -243,7 +243,7 @@ def test_errors(esn, options, error, match):
 def test_a_fitted_network_needs_the_columns_it_knows():
     X = np.zeros((300, 2))
     fitted = chaotic(20).fit(X, WAVES[:300])
-    with pytest.raises(ValueError, match=r"give exog of shape \(300, 2\)"):
+    with pytest.raises(ValueError, match=r"Pass exog of shape \(300, 2\)"):
         force_train(fitted, WAVES[:300])
     with pytest.raises(ValueError, match="2 outputs"):
         force_train(fitted, PAIR[:300], exog=X)

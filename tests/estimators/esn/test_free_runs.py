@@ -182,10 +182,15 @@ def test_it_is_saved_and_described(tmp_path):
     [
         (esn(), X, np.sin(Y), r"y\[t\] == X\[t\+1\].*y\[0, 0\]=.*make_forecast_pairs"),
         (esn(), X, np.zeros_like(Y), r"y\[t\] == X\[t\+1\]"),
-        (esn(), X, np.hstack([Y, Y]), r"y has 2 columns and X 1: the first columns of X must"),
+        (esn(), X, np.hstack([Y, Y]), r"y has 2 columns and X has 1. The first columns of X must"),
         (esn(alpha_per_target=True), X, Y, "alpha_per_target=True .* Use alpha_per_target=False"),
         (esn(forgetting=0.9), X, Y, r"alpha_selection='forecast' .*forgetting=0.9.* Use"),
-        (esn(washout=225), X, Y, r"3 held-out rows in 1 seq.* 12 rows .* 4 in each .*washout, or"),
+        (
+            esn(washout=225),
+            X,
+            Y,
+            r"3 held-out rows in 1 seq.* 12 rows .* 4 held-out rows in each .*washout, or",
+        ),
         (
             esn(missing_targets="skip"),
             X,

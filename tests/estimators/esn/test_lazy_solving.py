@@ -181,7 +181,7 @@ def test_washout_rows_alone_leave_nothing_to_solve_for(solved):
 def test_rows_that_count_nothing_leave_nothing_to_solve_for():
     """It is said to be the weights' doing, or the targets', where the washout is over."""
     model = esn(washout=10).partial_fit(X[:30], Y[:30], sample_weight=np.zeros(30))
-    with pytest.raises(NotFittedError, match="washout=10, and the others have weight 0"):
+    with pytest.raises(NotFittedError, match="washout=10, and the other rows have weight 0"):
         model.predict(X)
     skipping = esn(washout=10, missing_targets="skip").partial_fit(X[:30], np.full(30, np.nan))
     with pytest.raises(NotFittedError, match="or no target"):

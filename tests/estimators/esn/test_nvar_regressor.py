@@ -424,7 +424,9 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
     np.testing.assert_allclose(narrow.predict(inputs), whole.predict(inputs), rtol=0, atol=1e-3)
     bare = NVARRegressor(fit_intercept=False, basis="chebyshev", **options).fit(inputs, targets)
     assert np.abs(bare.predict(inputs) - targets)[1:].max() < 0.01
-    with pytest.raises(ValueError, match=r"y, with 3 columns, must continue .* which has 1"):
+    with pytest.raises(
+        ValueError, match=r"y has 3 columns, but X has 1.*must contain the variables"
+    ):
         NVARRegressor(increments=True).fit(inputs[:, :1], targets)
     with pytest.raises(ValueError, match="increments=True is a parameter of the built-in ridge"):
         NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
