@@ -145,7 +145,7 @@ def test_what_is_no_part(bad):
 def test_what_is_not_known_or_too_small():
     for cell, kind, message in (
         (stacked("lstm", "gruu"), ValueError, "cell='gruu' is not known"),
-        (stacked("lstm", GRUCell(5)), ValueError, "n_units=5, the estimator n_units=6"),
+        (stacked("lstm", GRUCell(5)), ValueError, "n_units=5, but the estimator has n_units=6"),
     ):
         with pytest.raises(kind, match=message):
             RNNRegressor(cell=cell, **FAST).fit(X, Y)

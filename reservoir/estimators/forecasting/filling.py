@@ -369,7 +369,8 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
         return rows
     if len(rows) != n_rows:
         raise ValueError(
-            f"{name} has {len(rows)} rows, but the series has {n_rows}. Both need the same rows."
+            f"{name} has {len(rows)} rows, but the series has {n_rows}. Both need the "
+            "same number of rows."
         )
     return rows.reshape(n_rows, -1)
 

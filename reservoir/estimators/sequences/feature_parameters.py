@@ -176,16 +176,16 @@ class FeatureParameters:
 def _check_alphas(name: str, value: Any) -> None:
     if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
         raise ValueError(
-            f"{name} must be a number, or an array of shape (n_alphas,) of penalties to choose "
-            f"from; got shape {np.shape(value)}."
+            f"{name} must be a number or have shape (n_alphas,), with penalties to choose from; "
+            f"got shape {np.shape(value)}."
         )
 
 
 def _check_scales(name: str, value: Any) -> None:
     if np.ndim(value) > 1 or np.size(value) == 0:
         raise ValueError(
-            f"{name} must be a number, or an array of shape (n_candidates,) of numbers to choose "
-            f"from; got shape {np.shape(value)}. For a different factor in each channel, scale X "
+            f"{name} must be a number or have shape (n_candidates,), with numbers to choose from; "
+            f"got shape {np.shape(value)}. For a different factor in each channel, scale X "
             "and use scaling=None."
         )
     check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")

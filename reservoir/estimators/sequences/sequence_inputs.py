@@ -145,8 +145,8 @@ class SequenceInputs:
         channel = int(np.argmin(np.isfinite(inputs))) % len(self.mean)
         raise ValueError(
             f"The value {row[channel]:.6g} in channel {channel}, {place}, overflows "
-            f"{inputs.dtype} when it is scaled: in fit the channel had mean {self.mean[channel]:.6g} and deviation "
-            f"{self.scale[channel]:.6g}. Check the value; "
+            f"{inputs.dtype} when it is scaled: in fit the channel had mean "
+            f"{self.mean[channel]:.6g} and deviation {self.scale[channel]:.6g}. Check the value; "
             'dtype="float64" has a wider range.'
         )
 
