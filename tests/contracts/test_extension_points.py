@@ -78,7 +78,7 @@ def test_a_registered_cell_is_the_cell_that_trains():
         for params, message in (
             (
                 {"activation": "relu"},
-                "activation='relu' is used by cell='rnn', 'leaky', .*'toy'",
+                "activation='relu' is used only by cell='rnn', 'leaky', .*'toy'",
             ),
             ({"gradient_control": 0.1}, "Gradient control needs .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),
@@ -97,7 +97,11 @@ def test_what_a_name_makes_is_looked_at():
 
     for made, kind, message in (
         (lambda n: "a cell", TypeError, "creates 'a cell', which is not a cell"),
-        (lambda n: LSTMCell(n + 1), ValueError, "cell has n_units=7, the estimator n_units=6"),
+        (
+            lambda n: LSTMCell(n + 1),
+            ValueError,
+            "cell has n_units=7, but the estimator has n_units=6",
+        ),
         (Doubled, TypeError, "cell=Doubled is a SimpleCell that overrides 'forward'"),
     ):
         with registered(CELLS, "toy", made), pytest.raises(kind, match=message):

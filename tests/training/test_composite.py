@@ -149,7 +149,7 @@ def test_what_is_not_known_or_too_small():
     ):
         with pytest.raises(kind, match=message):
             RNNRegressor(cell=cell, **FAST).fit(X, Y)
-    with pytest.raises(ValueError, match=r"'relu' is used by .*stacked\('lstm', 'gru'\)"):
+    with pytest.raises(ValueError, match=r"'relu' is used only by .*stacked\('lstm', 'gru'\)"):
         RNNRegressor(cell=stacked("lstm", "gru"), activation="relu", **FAST).fit(X, Y)
     with pytest.raises(TypeError, match="'rnn' is not a cell"):
         StackedCell((LSTMCell(3), "rnn"))
