@@ -78,7 +78,7 @@ def test_a_registered_cell_is_the_cell_that_trains():
         for params, message in (
             (
                 {"activation": "relu"},
-                "activation='relu' is used by cell='rnn', 'leaky', .*'toy'",
+                "activation='relu' is used only by cell='rnn', 'leaky', .*'toy'",
             ),
             ({"gradient_control": 0.1}, "Gradient control needs .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),
@@ -96,8 +96,12 @@ def test_what_a_name_makes_is_looked_at():
             return super().forward(params, 2 * X, state, lengths)
 
     for made, kind, message in (
-        (lambda n: "a cell", TypeError, "makes 'a cell', which is not a cell"),
-        (lambda n: LSTMCell(n + 1), ValueError, "cell has n_units=7, the estimator n_units=6"),
+        (lambda n: "a cell", TypeError, "creates 'a cell', which is not a cell"),
+        (
+            lambda n: LSTMCell(n + 1),
+            ValueError,
+            "cell has n_units=7, but the estimator has n_units=6",
+        ),
         (Doubled, TypeError, "cell=Doubled is a SimpleCell that overrides 'forward'"),
     ):
         with registered(CELLS, "toy", made), pytest.raises(kind, match=message):
@@ -123,7 +127,7 @@ def test_a_tangent_is_not_inherited_by_other_steps():
         def torch_layer(self):
             raise ValueError
 
-    with pytest.raises(TypeError, match="or define 'tangent', too"):
+    with pytest.raises(TypeError, match="or define 'tangent' as well"):
         RNNRegressor(cell=Halved(6), solver="hessian_free", **FAST).fit(X, Y)
 
 
@@ -434,7 +438,9 @@ def test_an_activation_with_a_second_derivative(leak, tmp_path):
 
 def test_activations_that_networks_cannot_be_trained_with():
     for activation in (SINE, Activation("tanh", np.sin, np.cos, 1.0, None, True)):
-        with pytest.raises(ValueError, match=f"activation='{activation.name}' is another.*Regist"):
+        with pytest.raises(
+            ValueError, match=f"activation='{activation.name}' is missing.*is another.*Regist"
+        ):
             RNNRegressor(activation=activation, **FAST).fit(X, Y)
         esn = ESNRegressor(5, activation=activation, random_state=0).fit(X, Y)  # reservoirs work
         with pytest.raises(ValueError, match="Register it"):

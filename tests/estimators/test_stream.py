@@ -393,12 +393,12 @@ def test_what_cannot_learn_row_by_row_raises():
     balanced = ESNClassifier(10, class_weight="balanced", random_state=0)
     refused(ValueError, "class_weight='balanced' is not supported by a", balanced, targets=LABELS)
     whole = RNNRegressor(4, solver="lbfgs", max_iter=1)
-    refused(ValueError, "session.learn makes one pass over the data; solver='lbfgs'", whole)
+    refused(ValueError, "session.learn makes one pass over the data, but solver='lbfgs'", whole)
     trained = RNNRegressor(4, max_iter=1)
     refused(TypeError, "RNNRegressor does not support sample_weight", trained, weights=np.ones(10))
     refused(ValueError, "must be > 0|alpha", esn(alpha=0.0))
     last = RNNClassifier(4, max_iter=1, target="last").fit([X[:20], X[20:40]], ["a", "b"])
-    with pytest.raises(ValueError, match=r"session\.learn learns step by step"):
+    with pytest.raises(ValueError, match=r"session\.learn learns from a target at every step"):
         last.stream().learn(X[:5], ["a"])
     assert not hasattr(ReservoirTransformer(5).fit(X), "stream")
 

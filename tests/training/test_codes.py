@@ -184,7 +184,9 @@ def test_starts_from_another_network():
     by_hand = pair(RNNClassifier, init=frozen[0])[0].fit(codes[:, None], y)
     np.testing.assert_allclose(again.loss_curve_, by_hand.loss_curve_, rtol=1e-12)
     # takes codes for numbers
-    with pytest.raises(ValueError, match=r"n_features=1, this network 5.* n_symbols if one has it"):
+    with pytest.raises(
+        ValueError, match=r"n_features=1, but this network has 5.* n_symbols if either sets it"
+    ):
         pair(RNNClassifier, init=first[1])[0].fit(codes[:, None], y)
 
 
@@ -336,7 +338,7 @@ def test_errors():
         RNNRegressor(4, n_symbols=5, include_input=True).fit(codes[:, None], y)
     with pytest.raises(ValueError, match="dtype float32 cannot represent so many"):
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
-    with pytest.raises(ValueError, match=r"n_symbols=5 inputs are symbols.*RNNClassifier"):
+    with pytest.raises(ValueError, match=r"n_symbols=5 the inputs are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)
 
 
@@ -364,5 +366,5 @@ def test_cells_made_of_cells_read_codes(cell):
 @pytest.mark.parametrize("cell", ["scrn", "gated_feedback"])
 def test_cells_that_read_no_codes_raise(cell):
     codes = np.arange(40)[:, None] % 3
-    with pytest.raises(ValueError, match=r"n_symbols=3: .*Cell does not read the numbers of"):
+    with pytest.raises(ValueError, match=r"n_symbols=3: .*Cell does not support the numbers of"):
         RNNRegressor(4, cell=cell, n_symbols=3).fit(codes, codes[:, 0])

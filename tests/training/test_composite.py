@@ -145,11 +145,11 @@ def test_what_is_no_part(bad):
 def test_what_is_not_known_or_too_small():
     for cell, kind, message in (
         (stacked("lstm", "gruu"), ValueError, "cell='gruu' is not known"),
-        (stacked("lstm", GRUCell(5)), ValueError, "n_units=5, the estimator n_units=6"),
+        (stacked("lstm", GRUCell(5)), ValueError, "n_units=5, but the estimator has n_units=6"),
     ):
         with pytest.raises(kind, match=message):
             RNNRegressor(cell=cell, **FAST).fit(X, Y)
-    with pytest.raises(ValueError, match=r"'relu' is used by .*stacked\('lstm', 'gru'\)"):
+    with pytest.raises(ValueError, match=r"'relu' is used only by .*stacked\('lstm', 'gru'\)"):
         RNNRegressor(cell=stacked("lstm", "gru"), activation="relu", **FAST).fit(X, Y)
     with pytest.raises(TypeError, match="'rnn' is not a cell"):
         StackedCell((LSTMCell(3), "rnn"))

@@ -374,7 +374,7 @@ def test_rates_that_are_too_high_leave_finite_weights(online, rate, global_rando
 
 def test_what_cannot_be_done_online():
     X, y = series(60)
-    with pytest.raises(ValueError, match="target='last' needs fit"):
+    with pytest.raises(ValueError, match="target='last' has one target per sequence"):
         make(target="last").partial_fit([X[:30], X[30:]], y[:2])
     for solver in ("lbfgs", "least_squares"):
         with pytest.raises(ValueError, match=f"solver='{solver}' needs all data at once"):

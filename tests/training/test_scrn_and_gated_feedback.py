@@ -300,7 +300,7 @@ def test_names_are_searched(name, kind):
 def test_the_activation_is_that_of_the_hidden_units():
     rnn = RNNRegressor(cell="scrn", activation="logistic", **FAST).fit(X, Y)
     assert rnn.network_.cell == SCRNCell(6, activation="logistic")
-    with pytest.raises(ValueError, match="='relu' is used by cell='rnn', 'leaky', 'scrn'"):
+    with pytest.raises(ValueError, match="='relu' is used only by cell='rnn', 'leaky', 'scrn'"):
         RNNRegressor(cell="gated_feedback", activation="relu", **FAST).fit(X, Y)
 
 

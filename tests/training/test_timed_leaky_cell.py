@@ -284,7 +284,9 @@ def test_an_echo_state_network_is_trained_further():
     start.set_params(warm_start=True).fit(X[:200:2], y[:200:2])
     assert start.time_step_ == esn.time_step_
     start.set_params(warm_start=False, init=FrozenEstimator(esn), time_step=2.0)
-    with pytest.raises(ValueError, match="the same leak would mean another time constant"):
+    with pytest.raises(
+        ValueError, match="the same leak rate would correspond to another time constant"
+    ):
         start.fit(X, y)
     start.set_params(time_column=None, time_step="auto")
     with pytest.raises(ValueError, match=r"has cell=TimedLeakyCell.*and time_column"):
@@ -363,7 +365,7 @@ def test_times_improve_a_slow_observer(global_random_seed):
         ({"cell": SimpleCell(5, leak_rate=0.3)}, "time_column=1 scales the leak of cell='leaky'"),
         (
             {"cell": TimedLeakyCell(5), "time_column": None},
-            "reads the lengths of steps; an estimator makes it",
+            "reads the lengths of steps, and only an estimator",
         ),
         ({"n_symbols": 3}, "time_column=1 cannot be combined with n_symbols=3"),
         (

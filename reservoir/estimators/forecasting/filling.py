@@ -1,4 +1,4 @@
-"""Gaps in a series, filled from both sides."""
+"""Functions that fill gaps in a series from both sides."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def fill_gap(
 ) -> Array:
     """Fill the gap between two segments of a series, from both sides.
 
-    One model runs into the gap from the rows before it, another, trained on the reversed series,
-    backwards from the rows after it. Their mean is weighted so that each counts most where it
-    begins.
+    One model runs forwards into the gap from the rows before it; another, trained on the reversed
+    series, runs backwards from the rows after it. The result is the weighted mean of both runs, in
+    which each has its largest weight where it begins.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def fill_gap(
         ``make_forecast_pairs(y[::-1], exog=exog[::-1])``. The supported wrappers are those of
         `reservoir.forecast`.
     n_steps : int
-        Rows of the gap.
+        Number of rows in the gap.
     before : array of shape (n_before,) or (n_before, n_outputs)
         The rows before the gap, in the order of time; at least one.
     after : array of shape (n_after,) or (n_after, n_outputs)
-        The rows after it, in the order of time; at least one.
+        The rows after the gap, in the order of time; at least one.
     exog : array of shape (n_before + n_steps + n_after, n_exog), optional
-        Known variables in all these rows, including the gap.
-    weights : array of shape (n_steps,) or (n_steps, n_outputs), shares in [0, 1], optional
+        Exogenous variables, which are known in all rows, including the gap.
+    weights : array of shape (n_steps,) or (n_steps, n_outputs), values in [0, 1], optional
         Weight of the backward run in each row; by default (k + 1) / (n_steps + 1) in row k.
     clip : bool, (low, high) or callable, default=True
         Bounds of the feedback, as in `reservoir.forecast`; True keeps it near the training targets.
@@ -74,9 +74,9 @@ def fill_gap(
     Raises
     ------
     ValueError
-        If n_steps < 1, `before` or `after` has no rows or a missing value, `exog` has another
-        number of rows, `weights` another shape or a share outside [0, 1], or as
-        `reservoir.forecast`.
+        If n_steps < 1; if `before` or `after` has no rows or a missing value; if `exog` has another
+        number of rows; if `weights` has another shape or a value outside [0, 1]; or if
+        `reservoir.forecast` raises it.
 
     Warns
     -----
@@ -85,7 +85,7 @@ def fill_gap(
 
     See Also
     --------
-    fill_gaps : All gaps of a series at once; fits the models.
+    fill_gaps : Fits the models, and fills all gaps of a series at once.
 
     Notes
     -----
@@ -112,8 +112,8 @@ def fill_gap(
     first, last = sides["before"], sides["after"]
     if first.shape[1:] != last.shape[1:]:
         raise ValueError(
-            f"before has shape {first.shape} and after {last.shape}; they must agree but for the "
-            "number of rows."
+            f"before has shape {first.shape}, but after has shape {last.shape}. The shapes may "
+            "differ only in the number of rows."
         )
     n_rows = len(first) + n_steps + len(last)
     known = None if exog is None else _known_rows("exog", exog, n_rows)
@@ -139,9 +139,9 @@ def fill_gaps(
     """Fill the missing values of a series, from both sides of each gap.
 
     The known values are standardised, and two copies of the model are fitted on all segments
-    without a gap, one forwards in time, one backwards. Both are run into each gap, and their mean
-    is weighted by the error of each after the same number of steps. A gap at the beginning or at
-    the end of the series is filled from one side.
+    without a gap, one forwards in time, one backwards. Both are run into each gap, and their
+    results are averaged with weights that depend on the error of each after the same number of
+    steps. A gap at the beginning or at the end of the series is filled from one side.
 
     Parameters
     ----------
@@ -190,14 +190,14 @@ def fill_gaps(
 
     See Also
     --------
-    fill_gap : One gap, with fitted models.
+    fill_gap : Fills one gap with fitted models.
     ESNForecaster : Forecasts series that have missing values without filling them.
 
     Notes
     -----
-    To measure the accuracy, remove known values and compare. If `exog` determines the values in the
-    gaps largely, a model that predicts them from `exog` alone, without a loop, is often better
-    (``missing_targets="skip"``).
+    To measure the accuracy, remove known values and compare. If `exog` largely determines the
+    values in the gaps, a model that predicts them from `exog` alone, without a loop, is often
+    better (``missing_targets="skip"``).
 
     Examples
     --------
@@ -277,7 +277,7 @@ class _Units(NamedTuple):
 
 
 def _blended(ahead: Array, back: Array, share: Array) -> Array:
-    """Return the mean of two sides of a gap, `share` for the second; or the only side."""
+    """Return the mean of two runs into a gap, with weight `share` for the second; ignore NaN."""
     both = (1 - share) * ahead + share * back
     return np.where(np.isnan(back), ahead, np.where(np.isnan(ahead), back, both))
 
@@ -302,8 +302,8 @@ def _shares(weights: Any, rows: Array) -> Array:
     share = check_numbers("weights", weights).astype(np.float64)
     if share.shape not in ((len(rows),), rows.shape) or not ((share >= 0) & (share <= 1)).all():
         raise ValueError(
-            f"weights must be shares between 0 and 1, of shape ({len(rows)},) or {rows.shape}; got "
-            f"{share.shape}, between {share.min(initial=np.inf):.6g} and "
+            f"weights must be between 0 and 1, of shape ({len(rows)},) or {rows.shape}; got shape "
+            f"{share.shape} and values between {share.min(initial=np.inf):.6g} and "
             f"{share.max(initial=-np.inf):.6g}."
         )
     return share.reshape(len(rows), -1) if rows.ndim == 2 else share
@@ -327,8 +327,9 @@ def _check_model(model: Any) -> None:
     name = type(model).__name__
     if isinstance(model, (Pipeline, TransformedTargetRegressor)):
         raise TypeError(
-            f"fill_gaps needs the network itself, and got a {name}, whose steps do not accept a "
-            "list of segments. Series are standardised here; for anything else use fill_gap."
+            f"fill_gaps needs the network itself, but got a {name}, whose steps do not accept a "
+            "list of segments. fill_gaps standardises the series; for other transformations use "
+            "fill_gap."
         )
     if not hasattr(model, "fit") or has_fit_parameter(model, "exog"):
         raise TypeError(
@@ -353,7 +354,7 @@ def _rows(name: str, values: Any) -> Array:
         )
     if np.isinf(rows).any():
         at = tuple(int(i) for i in np.argwhere(np.isinf(rows))[0])
-        raise ValueError(f"{name} has {rows[at]} in row {at[0]}; missing values are NaN.")
+        raise ValueError(f"{name} has {rows[at]} in row {at[0]}. Use NaN for missing values.")
     return rows
 
 
@@ -367,7 +368,10 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     if n_rows is None:
         return rows
     if len(rows) != n_rows:
-        raise ValueError(f"{name} has {len(rows)} rows; it must have one for each of {n_rows}.")
+        raise ValueError(
+            f"{name} has {len(rows)} rows, but the series has {n_rows}. Both need the "
+            "same number of rows."
+        )
     return rows.reshape(n_rows, -1)
 
 
@@ -396,8 +400,8 @@ def _wrapped(y: Any, rows: Array) -> Any:
 class OneDirection(NamedTuple):
     """Gaps filled in one direction of time: a model runs into each from the rows before it.
 
-    It is trained on `segments`; `n_scored` is the length of the loops that measure its errors, 0
-    for none.
+    It is trained on `segments`; `n_scored` is the length of the loops that measure its errors; if
+    it is 0, errors are not measured.
     """
 
     model: Any

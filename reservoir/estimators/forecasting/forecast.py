@@ -37,14 +37,14 @@ def forecast(
     Finds the network inside Pipeline, TransformedTargetRegressor, fitted searches (their best
     estimator) and FrozenEstimator, in any nesting. Outputs that are fed back pass through the same
     scalers as the training data: scalers that act on each column separately are folded into the
-    loop as one affine map, any other transformer is called for each row.
+    loop as one affine map, whereas any other transformer is called for each row.
 
     Parameters
     ----------
     model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline,
         TransformedTargetRegressor or search that contains one
     n_steps : int
-        Rows to forecast.
+        Number of rows to forecast.
     context : array of shape (n_context, n_features), optional
         Rows to warm up on, in the units of the model's X. By default the forecast continues from
         the end of training. Columns of a DataFrame, also of `exog`, are matched by name if the
@@ -54,10 +54,10 @@ def forecast(
     clip : bool, (low, high) or callable, default=False
         True clips the feedback to the range of the training targets, widened by its width on both
         sides, or to the range that the network's ``certificate_`` covers (``bias="stable"``). A
-        pair, numbers or arrays of shape (n_outputs,), is a range in the units of the model's y. A
-        function receives the outputs of a step, (n_outputs,), in these units, and returns values of
-        the same shape that are fed back instead: a threshold, for instance, or a projection. The
-        returned rows are the unclipped outputs.
+        pair (low, high) of numbers, or of arrays of shape (n_outputs,), is a range in the units of
+        the model's y. A function receives the outputs of a step, (n_outputs,), in these units, and
+        returns values of the same shape that are fed back instead: a threshold, for instance, or a
+        projection. The returned rows are the unclipped outputs.
 
     Returns
     -------
@@ -75,10 +75,10 @@ def forecast(
     TypeError
         If there is no network with a `forecast` at the end of the chain.
     ValueError
-        If the model was not trained to predict its next input (the message gives the columns of
-        the outputs if they are not the first), its outputs are the probabilities of
-        ``output="softmax"``, a shape or a name does not match, a transformer depends on other rows,
-        n_steps < 1, or `clip` is not a range.
+        If the model was not trained to predict its next input (the message gives the columns of the
+        outputs if they are not the first), its outputs are the probabilities of
+        ``output="softmax"``, the shape or a column name of an argument does not match, a
+        transformer depends on other rows, n_steps < 1, or `clip` is not a range.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def forecast(
 
 
 class ClosedLoop:
-    """The method `forecast`, which the regressors of both families of networks take from here."""
+    """Definition of the method `forecast` of the regressors of both families of networks."""
 
     def forecast(
         self: Any,
@@ -120,18 +120,20 @@ class ClosedLoop:
         Parameters
         ----------
         n_steps : int
-            Rows to forecast.
+            Number of rows to forecast.
         context : array of shape (n_context, n_features), optional
             Rows that warm the model up first, starting where `predict` would. Row 0 of the
             forecast is then the prediction of `predict` for the last of them. Without context the
             forecast continues from the end of training: row 0 is the step after the last target.
             The columns of a DataFrame are matched by name, if X had names in fit.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-            Exogenous inputs; row k is used together with the input that yields row k (with context:
-            row k + 1) of the forecast. Columns as in `context`.
+            Exogenous inputs. Row k is used together with the input that yields row k of the
+            forecast, or row k + 1 if there is a context. The columns of a DataFrame are matched by
+            name, as in `context`.
         initial_state : str or array, optional
-            As in `predict`; without context, by default, the state at the end of training.
+            As in `predict`. Without a context the default is the state at the end of training.
         return_state : bool, default=False
+            Whether to return the state as well.
         clip : bool, (low, high) or callable, default=False
             True clips the outputs that are fed back to the range of the training targets, widened
             by its own width on both sides. For an echo state network with ``bias="stable"`` the
@@ -152,10 +154,11 @@ class ClosedLoop:
         Raises
         ------
         ValueError
-            If the estimator was not trained in this way, its outputs are the probabilities of
-            ``output="softmax"``, shapes or names of columns do not match, n_steps < 1, or `clip` is
-            not a range, or returns another shape or numbers that are not finite. For a pipeline
-            with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which applies the scaler.
+            If the estimator was not trained to predict its next input, its outputs are the
+            probabilities of ``output="softmax"``, shapes or names of columns do not match, n_steps
+            < 1, or `clip` is not a range, or returns another shape or numbers that are not finite.
+            For a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which
+            applies the scaler.
 
         Warns
         -----

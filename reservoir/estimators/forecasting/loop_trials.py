@@ -50,7 +50,7 @@ def run_trials(
     clip : bool, (low, high) or callable, default=False
         As in `forecast`.
     as_in_training : bool, default=True
-        Whether the run up to the origins begins as in training, else as in `predict`.
+        Whether the run up to the origins begins as in training; if not, it begins as in `predict`.
     others : (name, values), optional
         A parameter of the model, and values of it for which loops are run instead of the current
         value, if that requires no further training.
@@ -58,8 +58,8 @@ def run_trials(
     Returns
     -------
     array of shape (n_steps, n_values, n_places, n_outputs), or None
-        In the units of y; n_values is 1 without `others`. Not finite where a loop has diverged.
-        None if the loops of the `others` require further training.
+        In the units of y; n_values is 1 without `others`. Values are not finite where a loop has
+        diverged. None if the loops of the `others` require further training.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def run_trials(
 
 
 def _to_units(layout: Layout, rows: Array) -> Array:
-    """Return outputs in the units of the outermost y; NaN in rows with non-finite values."""
+    """Return outputs in the units of the outermost y; rows with non-finite values become NaN."""
     flat = rows.reshape(-1, layout.n_outputs)
     units = np.full(flat.shape, np.nan)
     finite = np.isfinite(flat).all(axis=1)

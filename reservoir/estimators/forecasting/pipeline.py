@@ -25,10 +25,11 @@ Rows = Callable[[Array], Array]
 
 
 class Bounds(NamedTuple):
-    """Bounds of the feedback: two ends to which it is clipped, or a function of it.
+    """Bounds of the feedback: limits to which it is clipped, or a function that is applied to it.
 
-    Ends, of shape (2, n_outputs), are in terms of the network's `inputs`, of its `targets`, or in
-    the `units` of the outermost y; a function always takes and returns values in these units.
+    The limits, of shape (2, n_outputs), are in terms of the network's "inputs", of its "targets",
+    or in the "units" of the outermost y, as `of` specifies. A function always takes and returns
+    values in the units of y.
     """
 
     of: str
@@ -81,8 +82,8 @@ def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
             return Bounds("targets" if fed_back else "inputs", ends)
         if not np.isfinite(network.progress.target_range).all():
             raise ValueError(
-                "clip=True keeps the feedback near the range of the training targets, and this "
-                "network has none. Give a range in y's units: clip=(low, high)."
+                "clip=True keeps the feedback near the range of the training targets, but this "
+                "network has none. Set a range in the units of y: clip=(low, high)."
             )
         return Bounds("targets", widened(network.progress.target_range))
     limits = as_limits(clip, network.n_outputs, np.float64)
@@ -129,7 +130,7 @@ def row_by_row(
 ) -> tuple[Array, Array, int]:
     """Close the loop through transformers that are not affine maps, one row at a time.
 
-    `first_input` is the input of the first step; by default computed from the last output.
+    `first_input` is the input of the first step; by default it is computed from the last output.
     """
     network, outputs = layout.network, [output]
 
@@ -288,7 +289,7 @@ def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
     unknown = [column for column in given if column not in names]
     if missing or unknown or len(given) != len(names):
         faults = [f"lacks {missing}"] if missing else []
-        faults += [f"has {unknown}, which fit has not seen there"] if unknown else []
+        faults += [f"has {unknown}, which fit has not seen"] if unknown else []
         faults += ["has a column twice"] if not faults else []
         raise ValueError(
             f"{name} {' and '.join(faults)}: its columns must be {names}, in any order. Select "
@@ -321,7 +322,7 @@ class Layout:
         if self.n_exog < 0:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "
-                f"X {self.n_exog + self.n_outputs}: the first columns of X must be the outputs."
+                f"X has {self.n_exog + self.n_outputs}. The first columns of X must be the outputs."
             )
         alone = not self.chain.inputs and not self.chain.outputs
         problem = self.network.progress.pairing.problem if alone else self._sampled_problem()
@@ -387,7 +388,7 @@ class Layout:
         several = self.n_outputs > 1
         return (
             "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
-            "in the order of y, exogenous ones last. Here y[t] is X[t+1] in "
+            "in the order of y, and exogenous columns come last. Here y[t] is X[t+1] in "
             f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
             f"in the same order: {line}."
         )
@@ -459,7 +460,7 @@ class Layout:
         if exog is None:
             if self.n_exog and n_rows:
                 raise ValueError(
-                    f"X has {self.n_exog} exogenous columns: give exog of shape {wanted}{why}."
+                    f"X has {self.n_exog} exogenous columns. Pass exog of shape {wanted}{why}."
                 )
             return np.zeros(wanted)
         # columns of a frame are matched by name, columns of an array by position
@@ -484,12 +485,12 @@ class Layout:
         if not network.progress.continues:
             raise ValueError(
                 "After training on several sequences there is no single state to continue from: "
-                "forecast needs context=, rows to warm up on."
+                "forecast needs a context, the rows to warm up on."
             )
         target = network.progress.last_output
         if np.isnan(target).any():
             raise ValueError(
-                "The last training target is NaN, so there is no first input: give context=."
+                "The last training target is NaN, so there is no first input. Pass a context."
             )
         if initial_state is None:
             return target, network.state
@@ -501,7 +502,7 @@ class Layout:
         """Run over the context; return its last output and the state there."""
         sequences = self.read_inputs("context", context)
         if len(sequences) != 1:
-            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
+            raise ValueError(f"context must be one sequence; got {len(sequences)} sequences.")
         outputs, states = self.network.warm_up(sequences, initial_state)
         return outputs[0][-1].astype(np.float64), states[0]
 

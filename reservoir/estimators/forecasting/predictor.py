@@ -21,7 +21,7 @@ from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 
 class Forecaster(Protocol):
-    """A fitted network, as forecasts use it.
+    """Interface through which forecasts use a fitted network.
 
     `forecaster_of` makes one from an estimator; another family of estimators registers its
     conversion with ``@forecaster_of.register``. A derived class inherits the last three methods,
@@ -31,7 +31,7 @@ class Forecaster(Protocol):
     ----------
     n_outputs : int
     n_features_in : int
-        Columns of X, including that of the ids.
+        Number of columns of X, including the id column.
     id_column : int or None
         Position of the column of ids in X.
     dtype : numpy.dtype
@@ -121,7 +121,8 @@ def forecaster_of(model: Any) -> Forecaster:
     if hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} predicts labels, and forecast feeds numbers back as inputs. "
-            f"If the inputs are symbols, {code('model.sample(n_steps)')} draws the following ones."
+            f"If the inputs are symbols, {code('model.sample(n_steps)')} draws the symbols "
+            "that follow."
         )
     raise TypeError(
         "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "
@@ -139,7 +140,7 @@ _MOST_ROWS = 2**16
 
 
 class Predictor(Forecaster):
-    """Runs a fitted model over rows that an estimator's reader reads. A family derives from it.
+    """Base class that runs a fitted model over rows, as read by the estimator's reader.
 
     Forecasts and sessions use it. It is created for each call, and does not change the estimator.
 
@@ -189,7 +190,7 @@ class Predictor(Forecaster):
     # ------------------------------------------------------------------ over rows
 
     def state_after(self, rows: Array, targets: Array | None, state: Array) -> Array:
-        """Return the state after rows; `targets` are those of the rows, to be fed back."""
+        """Return the state after rows; `targets` are fed back in these rows."""
         return self.run_over(Sequences((rows,), "table"), [state])[1][0]
 
     def states_at(
@@ -239,8 +240,8 @@ class Predictor(Forecaster):
     ) -> Any:
         """Return the decoded outputs in the container of X.
 
-        `names` are names of the columns, by default the targets'. With `return_state` a pair of
-        outputs and end states.
+        `names` are the names of the columns, by default the names of the targets. With
+        `return_state` the result is a pair of outputs and end states.
         """
         sequences = self.read(X)
         last_only = self.reader.targets.per_sequence
@@ -380,7 +381,7 @@ def run_in_batches(
     Parameters
     ----------
     batches : sequence of arrays of int
-        As `batches_of` cuts the sequences.
+        Indices of the sequences in each batch, as returned by `batches_of`.
     sequences : Sequences
     spec : {"last", "zeros", "steady"} or array
         The initial state, as the user gave it.

@@ -28,7 +28,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def write_archive(file: str | os.PathLike[str], header: str, arrays: dict[str, Array]) -> None:
-    """Write arrays and a text to a file; an existing file is replaced when all is written.
+    """Write arrays and a text to a file; an existing file is replaced once all data are written.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Archive:
     Attributes
     ----------
     size : int
-        Bytes of the file: no shape in it can be larger.
+        Size of the file in bytes; no dimension of an array in it can be larger.
     header : object
         The text, read as JSON.
 

@@ -61,13 +61,13 @@ _OF_NETWORK: dict[str, tuple[str, Any]] = {
 @saved
 @dataclass(frozen=True)
 class KnownInputs:
-    """Container of the known inputs of ESNForecaster, which a `Panel` has as `exog`."""
+    """Known inputs of ESNForecaster in older files; a `Panel` now contains them as `exog`."""
 
     container: SeriesContainer | None
 
 
 def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return the fitted attributes of an estimator with its reader, and its model if it has one.
+    """Return fitted attributes in the present layout: with a reader, and a model if there is one.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def is_saved(value: Any) -> bool:
 
 
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameters and fitted attributes of an estimator, or {} and those of a session."""
+    """Return parameters and fitted attributes of an estimator; for a session, {} and its state."""
     if isinstance(model, Stream):
         return {}, model.__getstate__()
     params = model.get_params(deep=False)
@@ -173,7 +173,7 @@ def _class_named(name: Any) -> Any:
 
 
 def _make_estimator(parts: list[Any]) -> Any:
-    """Return the estimator, or session, of a name with these parameters and fitted attributes."""
+    """Return the estimator or session with this class name, parameters and fitted attributes."""
     name, params, fitted = parts
     cls = _class_named(name)
     if not issubclass(cls, (BaseEstimator, Stream)):
@@ -333,10 +333,10 @@ def _object_array(items: list[Any]) -> Array:
 def _make_csr(parts: list[Any]) -> Any:
     data, indices, indptr, shape = parts
     if data.ndim != 1 or data.dtype.kind not in "biuf" or len(shape) != 2:
-        raise ValueError(f"a sparse array of {data.dtype} and shape {shape}")
+        raise ValueError(f"a sparse array has dtype {data.dtype} and shape {shape}")
     whole = indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64)
     if not whole or any(a.ndim != 1 for a in (indices, indptr)):
-        raise ValueError(f"indices of {indices.dtype} and {indptr.dtype}")
+        raise ValueError(f"a sparse array has indices of {indices.dtype} and {indptr.dtype}")
     matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
     check_csr("a sparse array", matrix)
     return matrix

@@ -32,7 +32,9 @@ def _check_solver(name: str, value: Any) -> None:
 
 def _check_batch_size(name: str, value: Any) -> None:
     if value is None:
-        raise ValueError('batch_size=None: give a number of sequences, or "auto".')
+        raise ValueError(
+            'batch_size=None is not supported. Set it to a number of sequences, or to "auto".'
+        )
     _check_truncation(name, value)
 
 
@@ -79,12 +81,12 @@ class NetworkParameters:
         "rnn",
         '{"rnn", "leaky", "lstm", "gru", "scrn", "gated_feedback"}, recipe or Cell',
         """"rnn": Elman's cell; "leaky": the cell of a reservoir, with a leak; "lstm", "gru": gated
-        cells; "scrn": slow context units in addition to hidden ones (`SCRNCell`);
-        "gated_feedback": two simple layers that feed each other (`GatedFeedbackCell`); another name
-        in `reservoir.training.cells.CELLS`; an object of that module or of a class derived from its
+        cells; "scrn": slow context units in addition to hidden ones (`SCRNCell`); "gated_feedback":
+        two simple layers that feed each other (`GatedFeedbackCell`); another name in
+        `reservoir.training.cells.CELLS`; an object of that module or of a class derived from its
         ``Cell``, such as ``LSTMCell(64, peephole=True)``; or a recipe for a composite cell, such as
-        ``stacked("lstm", "rnn")`` or ``bidirectional("lstm")``, in which each cell given by name
-        has `n_units`.""",
+        ``stacked("lstm", "rnn")`` or ``bidirectional("lstm")``, in which every cell that is given
+        by name has `n_units` units.""",
     )
     activation: str = parameter(
         "tanh",
@@ -103,39 +105,40 @@ class NetworkParameters:
         None,
         "int or None",
         """If given, X is one column of integers from 0 to n_symbols - 1, each of which represents a
-        symbol. The network is the same as for n_symbols one-hot columns, but the input weights of a
-        symbol are looked up, and no such columns are made. None: columns are numbers.""",
+        symbol. The network is equivalent to one with n_symbols one-hot columns, but the input
+        weights of each symbol are looked up, so that no one-hot columns are created. If None, the
+        columns of X are numbers.""",
         _check_symbols,
     )
     loss: str = parameter(
         "auto",
         '{"auto", "mse", "mae", "bce", "cross_entropy", "hinge"}',
-        """"auto": squared errors for "identity" and "tanh", binary cross-entropy for "logistic",
-        cross-entropy for "softmax".""",
+        """Loss minimised in training. "auto" depends on `output`: squared errors for "identity" and
+        "tanh", binary cross-entropy for "logistic", cross-entropy for "softmax".""",
     )
     init: Any = parameter(
         "auto",
         "str or estimator",
         """Initial weights of training. "least_squares": a random reservoir whose recurrent weights
         and readout are fitted layer by layer; "esn": a random reservoir with a ridge readout;
-        "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights.
-        "auto" is "least_squares", the best in measurements, or "orthogonal" for cells that do not
-        support starts from data. With ``target="last"``, twelve sequences or more and ``max_iter``
-        above 0, "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three
-        quarters of the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter`
-        allows). Training then continues, with all sequences, from the random weights, unless
-        another start is clearly better on the last quarter (a one-sided paired t test at 2.5 %); in
-        that case it continues from the best of those. `init_` is the start that was taken. The
-        trial takes about two fifths more time with 200 epochs; with ten, when each start is trained
-        in full, about four times as long. If the network is to predict its next input
-        (``y[t] == X[t+1]``), "auto" also runs it in closed loop, from eight origins in the training
-        data: if one of these loops leaves the training range by more than its width, the start is
-        replaced by another draw or by a smaller readout; and if training has made the loops leave
-        the range, its weights are replaced by those of the start, provided the loops of the start
-        were about as accurate. Or an ESNRegressor or RNNRegressor with the same n_units, leak and
-        include_input: unfitted, it is fitted on the same data; wrap a fitted one in
-        `sklearn.frozen.FrozenEstimator`, because scikit-learn's clone (in searches and
-        cross-validation) would lose its weights.""",
+        "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is
+        "least_squares", which was the best start in benchmarks, or "orthogonal" for cells that do
+        not support starts from data. With ``target="last"``, twelve sequences or more and
+        ``max_iter`` above 0, "auto" tries "least_squares", "esn" and "orthogonal": each is trained
+        on three quarters of the sequences, for an eighth of `max_iter` epochs (at least ten, if
+        `max_iter` allows). Training then continues, with all sequences, from the random weights,
+        unless another start is clearly better on the last quarter (a one-sided paired t test at the
+        2.5 % level); in that case it continues from the best of those. `init_` is the start that
+        was taken. With 200 epochs the trial increases the training time by about two fifths; with
+        ten epochs, when each start is trained in full, training takes about four times as long. If
+        the network is to predict its next input (``y[t] == X[t+1]``), "auto" also runs it in closed
+        loop, from eight origins in the training data: if one of these loops leaves the training
+        range by more than its width, the start is replaced by another draw or by a smaller readout;
+        and if training has made the loops leave the range, its weights are replaced by those of the
+        start, provided the loops of the start were about as accurate. `init` can also be an
+        ESNRegressor or RNNRegressor with the same n_units, leak and include_input. An unfitted
+        estimator is fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`,
+        because scikit-learn's clone (in searches and cross-validation) would lose its weights.""",
         _check_init,
     )
     solver: Any = parameter(
@@ -167,8 +170,8 @@ class NetworkParameters:
     max_iter: int = parameter(
         200,
         "int",
-        """Number of epochs; 0 keeps the initial weights. Reaching it gives no warning: the best
-        weights found are kept in any case.""",
+        """Number of epochs; 0 keeps the initial weights. No warning is issued when training reaches
+        this number: the best weights found are kept in any case.""",
         partial(check_count, minimum=0),
     )
     batch_size: Any = parameter(
@@ -180,16 +183,17 @@ class NetworkParameters:
     truncation: Any = parameter(
         "auto",
         'int, None or "auto"',
-        """Steps between updates of the weights, and of the gradient back through time; the state is
-        carried over. None: whole sequences. "auto": 50, or whole sequences for ``target="last"``
-        and for solvers that use all data at once.""",
+        """Number of steps between updates of the weights, through which gradients are also
+        back-propagated; the state is carried over to the next update. None: whole sequences.
+        "auto": 50 steps, or whole sequences for ``target="last"`` and for solvers that use all data
+        at once.""",
         _check_truncation,
     )
     clip_norm: float | None = parameter(
         1.0,
         "float or None",
-        """Longer gradients are scaled to this norm; unused by solvers that use all data at
-        once.""",
+        """Largest norm of a gradient: gradients with a larger norm are scaled down to it. None:
+        gradients are not clipped. Solvers that use all data at once ignore it.""",
         _check_clip_norm,
     )
     alpha: float = parameter(
@@ -208,16 +212,17 @@ class NetworkParameters:
     gradient_control: Any = parameter(
         0.0,
         "float or Control",
-        """Weight of the penalties that keep the singular values of the Jacobians of a step near 1,
+        """Weight of the penalties that keep the singular values of the one-step Jacobians near 1,
         so that gradients neither vanish nor explode (`GradientControl`, cells "rnn", "leaky" and
         "scrn"); or another method with the same aim: `reservoir.training.omega.Omega`, Pascanu's
-        regulariser, or `reservoir.training.temporal_gradients.SimplexDirection`, for solvers
-        that take gradient steps.""",
+        regulariser, or `reservoir.training.temporal_gradients.SimplexDirection`, for solvers that
+        take gradient steps.""",
     )
     target: str = parameter(
         "step",
         '{"step", "last"}',
-        """Whether y has one row for every row of X, or one for each sequence, at its last step.""",
+        """Whether y has one row for every row of X ("step"), or one row for each sequence, which is
+        the target at its last step ("last").""",
     )
     missing_targets: str = parameter(
         "raise",
@@ -234,10 +239,11 @@ class NetworkParameters:
         False,
         "bool",
         """Whether to hold out `validation_fraction` of the data, and to choose the best weights and
-        the time to stop by the loss there. Whole sequences are held out, drawn at random, or the
-        end of a single one. With one label per sequence each class keeps a sequence to learn from,
-        if others can be held out. Held-out data are not used for the initial weights, unless
-        `init` is an estimator, which is fitted on all data.""",
+        the time to stop by the loss on this part. If there are several sequences, whole sequences
+        are drawn at random and held out; if there is only one, its end is held out. With one label
+        per sequence, at least one sequence of each class is kept for training, if other sequences
+        can be held out instead. Held-out data are not used for the initial weights, unless `init`
+        is an estimator, which is fitted on all data.""",
         check_switch,
     )
     validation_fraction: float = parameter(
@@ -254,8 +260,8 @@ class NetworkParameters:
     tol: float = parameter(
         0.0001,
         "float",
-        """Share of the best loss below which an improvement does not count. (In scikit-learn it is
-        absolute; here a loss of 1e-7 is not unusual.)""",
+        """Smallest improvement that counts, as a fraction of the best loss. (In scikit-learn `tol`
+        is absolute; here a loss of 1e-7 is not unusual.)""",
         partial(check_number, low=0.0),
     )
     online: str = parameter(
@@ -263,9 +269,9 @@ class NetworkParameters:
         '{"bptt", "rtrl", "least_squares"}',
         """Learning rule of `partial_fit`. "bptt": a gradient step per `truncation` rows; "rtrl": an
         exact gradient step per row, for small networks; "least_squares": a relaxed least-squares
-        step per `truncation` rows, tested before use: after `fit` its weights are used once they
-        have predicted new rows significantly better than those of `fit`. (A call with fewer rows
-        makes a separate step: pass several rows at a time.) The learning rate is constant,
+        step per `truncation` rows, tested before use: after `fit`, new weights replace those of
+        `fit` only once they have predicted new rows significantly better. (A call with fewer rows
+        still makes a step: pass several rows at a time.) The learning rate is constant and equal to
         `learning_rate_init`, and `gradient_control` is used with "bptt" only. Gated cells learn
         better from a random `init`: the gates of a least-squares start hardly change.""",
         partial(check_choice, known=LEARNERS),
@@ -273,17 +279,17 @@ class NetworkParameters:
     online_window: int = parameter(
         300,
         "int",
-        """Number of recent rows that ``online="least_squares"`` uses. If it is set before `fit`,
-        they include the last rows of training.""",
+        """Number of recent rows that ``online="least_squares"`` uses. If `online` is set before
+        `fit`, these rows include the last rows of training.""",
         check_count,
     )
     washout: Any = parameter(
         "auto",
         'int or "auto"',
         """Rows at the start of each sequence that are excluded from the loss, because their states
-        depend on the initial state. "auto" is ``min(100, n_samples // 10)`` for one sequence,
-        and 0 for several, which all start from zeros, in `predict` as in `fit`, and for
-        ``target="last"``.""",
+        depend on the initial state. "auto" is ``min(100, n_samples // 10)`` for one sequence. It is
+        0 for several sequences, which all start from a zero state in both `fit` and `predict`, and
+        for ``target="last"``.""",
     )
     warm_start: bool = parameter(
         False,
@@ -303,23 +309,24 @@ class NetworkRunParameters:
     )
     verbose: int = common.but(
         "verbose",
-        text="""1 reports a line per epoch to the logger "reservoir", on standard error unless
-        logging is configured otherwise.""",
+        text="""1 writes a line per epoch to the logger "reservoir", which prints to standard error
+        unless logging is configured otherwise.""",
     )
     initial_state: Any = common.but(
         "initial_state",
         text="""State before the first row of a run. "last": `predict` continues from the end of
-        training (so that TimeSeriesSplit scores correctly) if fit received one sequence and X is
-        one; otherwise, and in training, zeros. If an index of dates, periods or numbers shows that
-        X does not begin right after training, the run starts from "steady", with a warning.
-        Without such an index (arrays; rows numbered from 0) X is assumed to follow training:
-        cross-validate with `reservoir.model_selection.ContextSplit` and "zeros". "steady": in
-        training zeros, in `predict` the state that the first row leads to as a constant input. An
-        array has shape (state_size,) or (n_sequences, state_size);
-        state_size (``network_.cell.state_size``) is n_units, for the LSTM 2 n_units: outputs, then
-        cells; for "scrn" hidden units, then context units; for a composite cell the states of
-        its parts in order; with a `time_column` n_units + 1: the units, then the time of the
-        previous row, in steps since the first.""",
+        training (so that TimeSeriesSplit scores correctly) if fit received one sequence and X is a
+        single sequence; otherwise, and in training, the state is zero. If an index of dates,
+        periods or numbers shows that X does not begin right after training, the run starts from
+        "steady", with a warning. Without such an index (arrays; rows numbered from 0) X is assumed
+        to follow training: cross-validate with `reservoir.model_selection.ContextSplit` and
+        "zeros". "steady": zeros in training; in `predict`, the state to which the network converges
+        if the first row is its constant input. An array has shape (state_size,) or (n_sequences,
+        state_size); state_size (``network_.cell.state_size``) is n_units for most cells. For the
+        LSTM it is 2 n_units: the outputs, then the cell states. For "scrn" the state contains the
+        hidden units, then the context units; for a composite cell, the states of its parts in
+        order; with a `time_column`, the n_units units, then the time of the previous row, in steps
+        since the first row.""",
     )
 
 

@@ -49,45 +49,49 @@ _Self = TypeVar("_Self", bound="NetworkEstimator")
 
 
 class NetworkEstimator(TimeSeriesEstimator):
-    """A recurrent network whose weights are all trained. Subclasses list their parameters.
+    """Base class of recurrent networks in which every weight is trained.
 
-    The fitted state is in two objects: `_reader` reads X and y, and `_model` is the network with
-    its weights. All fitted attributes are set from these two, at the end of a successful call.
+    Subclasses list their parameters. The fitted state is in two objects: `_reader` reads X and y,
+    and `_model` is the network with its weights. All fitted attributes are set from these two, at
+    the end of a successful call.
 
     Attributes
     ----------
     params_ : dict of arrays
-        The weights: "W_in", "W", "bias", "coef", "intercept" (and further weights of the cell); the
-        rows of gates are stacked. For a composite cell "0.W" belongs to the first part, "1.W" to
-        the next.
+        The weights by name: "W_in", "W", "bias", "coef", "intercept", and further weights of some
+        cells. The matrices of the gates of a cell are stacked by rows. For a composite cell, "0.W"
+        belongs to the first part, "1.W" to the second, and so on.
     network_ : reservoir.training.bptt.Network
         The architecture: the cell, inputs, outputs and loss.
     init_ : str or None
         The start of training: `init`, or the start chosen by "auto"; None if it was an estimator.
-    loss_curve_ : list of floats, one more than epochs done
-        The training loss, penalties on weights included: at the start, and after each epoch.
-        `partial_fit` adds one entry per call and sequence.
-    validation_loss_curve_ : list of floats, one more than epochs done
-        With `early_stopping`: the loss on held-out data.
+    loss_curve_ : list of float
+        The training loss, including penalties on weights, at the start and after each epoch.
+        `partial_fit` appends one entry per call and sequence.
+    validation_loss_curve_ : list of float
+        The loss on held-out data, at the start and after each epoch; only with `early_stopping`.
     best_loss_ : float
-        After `fit` only: the smallest loss, on held-out data if there are any; `params_` are the
-        weights of that loss.
+        The smallest loss, on held-out data if there are any; `params_` are the weights with this
+        loss. Only after `fit`.
     best_epoch_ : int
-        After `fit` only: the epoch of that loss; 0 is the start.
+        The epoch of the smallest loss; 0 means the initial weights. Only after `fit`.
     n_iter_ : int
-        Epochs done, or calls of `partial_fit`.
+        Number of epochs done, or of calls of `partial_fit`.
     reservoir_ : reservoir.dynamics.Reservoir
         The recurrent layer of the cells "rnn" and "leaky", for `reservoir.stability`; with a
-        `time_column` for steps of length 1.
+        `time_column`, the layer for steps of length 1.
     state_ : array of shape (state_size,)
         The state at the end of training (of its last sequence).
     time_step_ : float or None
         The gap for which `leak_rate` is given; None without a `time_column`.
     washout_ : array of shape (n_sequences,)
+        Number of rows at the start of each sequence that the loss excludes.
     n_outputs_ : int
+        Number of outputs per step.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X; only if X had names.
 
     """
 
@@ -106,14 +110,15 @@ class NetworkEstimator(TimeSeriesEstimator):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
-            Two rows at least.
+            At least two rows.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
-            Numbers; for a classifier labels, (n_samples,). With ``target="last"`` one row, or one
-            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs). For a table with
-            ids of sequences it may be repeated for each row of the sequence.
+            Numbers, or for a classifier labels of shape (n_samples,). With ``target="last"``, y has
+            one row or label for each sequence: its shape is (n_sequences,) or (n_sequences,
+            n_outputs). If X is a table with sequence ids, the target of a sequence may be repeated
+            in each of its rows instead.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
-            At least 0. A row of weight 0 still drives the network. With ``target="last"``:
-            (n_sequences,).
+            Non-negative weights of the rows. A row of weight 0 still drives the network. With
+            ``target="last"``, an array of shape (n_sequences,).
 
         Returns
         -------
@@ -133,9 +138,10 @@ class NetworkEstimator(TimeSeriesEstimator):
             start; the best weights found are kept.
         UserWarning
             If the dates of an index have no frequency: each row then counts as one step, whatever
-            its length. If X is so large that it saturates most units, or that an update of the
-            weights by `learning_rate_init` changes their sums by more than .5: starts from data
-            scale the weights by X, but random starts and gradient steps do not.
+            the time between rows. Also if X is so large that it saturates most units, or that one
+            update of the weights by `learning_rate_init` changes the summed inputs of units by more
+            than .5: starts from data adapt the weights to the scale of X, but random starts and
+            gradient steps do not.
         """
         with advising(self._memory_advice()):
             reader = self._new_reader()
@@ -258,9 +264,9 @@ class NetworkEstimator(TimeSeriesEstimator):
         how = check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
         if how == "skip" and self.target == "last":
             raise ValueError(
-                "missing_targets='skip' skips rows of y that belong to a step; with "
-                "target='last' each belongs to a sequence. Use missing_targets='raise', and omit "
-                "sequences without a target from X and y."
+                "missing_targets='skip' skips the targets of single steps, but with "
+                "target='last' each target belongs to a whole sequence. Use "
+                "missing_targets='raise', and omit sequences without a target from X and y."
             )
         return how == "skip"
 
@@ -352,7 +358,7 @@ class NetworkEstimator(TimeSeriesEstimator):
 def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
     """Raise if the states of a network depend on later rows."""
     if not model.network.cell.causal:
-        remedy = 'Use a cell without one, such as cell="lstm"; predict accepts whole recordings'
+        remedy = 'Use a cell without one, such as cell="lstm", or pass whole recordings to predict'
         raise_not_causal(cell, f"{what} needs states that do not depend on later rows", remedy)
 
 

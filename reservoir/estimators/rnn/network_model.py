@@ -1,7 +1,7 @@
 """The model of a trained network: its weights, its position in the data, and runs.
 
-A `NetworkModel` learns: it is replaced, never changed, so that a call that fails keeps the old
-one. A `NetworkPredictor` runs it over rows, and in closed loop.
+Learning replaces a `NetworkModel` and never changes it, so that the old model is kept if a call
+fails. A `NetworkPredictor` runs a model over rows and in closed loop.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class NetworkModel:
     state : array of shape (state_size,), or None
         The state after the last row.
     losses : list of float
-        The loss at the start and after each epoch, or of each chunk.
+        The loss at the start and after each epoch, or the loss of each chunk in online learning.
     n_iter : int
         Epochs done, or calls of partial_fit.
     online : OnlineLearner or None
@@ -87,7 +87,7 @@ class NetworkModel:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs of a step."""
+        """Number of outputs per step."""
         return self.network.n_outputs
 
     @property
@@ -110,7 +110,7 @@ class NetworkModel:
         return one
 
     def copy_for_session(self) -> NetworkModel:
-        """Return a copy without a learner, for a session, which has its own."""
+        """Return a copy without the online learner, for a session, which has a separate learner."""
         one = copy.copy(self)
         one.progress, one.losses, one.online = self.progress.draft(), list(self.losses), None
         return one
@@ -120,9 +120,10 @@ class NetworkModel:
     def initial_states(
         self, spec: Any, sequences: Sequences, last: Array | None = None, *, trained: bool = False
     ) -> list[Array]:
-        """Return the state before each sequence; `last` is the state for "last", if any.
+        """Return the state before each sequence.
 
-        "steady" uses the weights if they are `trained`; in training it is zeros.
+        `last` is the state to which "last" refers, or None. "steady" is the steady state of the
+        network if its weights are `trained`; during training it is zero.
         """
         cell, params = self.network.cell, self.params if trained else None
         fresh = None
@@ -179,12 +180,14 @@ class NetworkModel:
         cell = self.network.cell.at_even_steps().as_simple()
         if cell is None:
             name = type(self.network.cell).__name__
-            raise AttributeError(f"{name} is not a reservoir: the cells 'rnn' and 'leaky' are.")
+            raise AttributeError(
+                f"{name} is not a reservoir: only the cells 'rnn' and 'leaky' have a reservoir_."
+            )
         return cell.reservoir(self.params)
 
 
 class NetworkPredictor(Predictor):
-    """A trained network.
+    """Predictor that runs a trained network.
 
     Parameters
     ----------
@@ -198,7 +201,7 @@ class NetworkPredictor(Predictor):
     def starts(
         self, spec: Any, sequences: Sequences, *, as_in_training: bool = False
     ) -> list[Array]:
-        """Return the state before each sequence; None is the parameter of the estimator."""
+        """Return the state before each sequence; None means the estimator's `initial_state`."""
         spec = self.estimator.initial_state if spec is None else spec
         last = None if as_in_training else self.end
         if not self.model.network.cell.causal:

@@ -38,12 +38,13 @@ def check_online(estimator: Any, name: str) -> None:
     """Check that an estimator can learn row by row; `name` is the method that needs it."""
     if estimator.target == "last":
         raise ValueError(
-            f"{name} learns step by step, from a target at every step; target='last' needs fit."
+            f"{name} learns from a target at every step, but target='last' has one target per "
+            "sequence. Use fit."
         )
     if name_of_solver(estimator.solver) in WHOLE:
         raise ValueError(
-            f"{name} makes one pass over the data; solver={estimator.solver!r} needs all data at "
-            "once. Use solver='adam', or fit."
+            f"{name} makes one pass over the data, but solver={estimator.solver!r} needs all data "
+            "at once. Use solver='adam', or call fit."
         )
 
 
@@ -69,7 +70,7 @@ def started_online(
 ) -> tuple[NetworkModel, str | None]:
     """Return a model with initial weights, and the name of the start.
 
-    `given` is the first chunk as the user gave it.
+    `given` is the first chunk, X and y, as the user passed it.
     """
     model = model.copy()
     step = None if model.clock is None else model.clock.step
@@ -108,7 +109,7 @@ def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: s
 def learned_online(
     estimator: Any, model: NetworkModel, data: TrainingData, *, new_sequence: bool
 ) -> NetworkModel:
-    """Return the model after a chunk."""
+    """Return the model after it has learned from a chunk."""
     one = model.copy()
     if one.online is None:
         one.online = new_learner(estimator, one)
@@ -151,12 +152,12 @@ def learn_sequence(
 
 @saved
 class NetworkLearner(SessionLearner):
-    """Learner of all weights in a session, by the online learner of partial_fit.
+    """Session learner that trains all weights with the online learner of `partial_fit`.
 
     Parameters
     ----------
     online : OnlineLearner
-        Not shared with an estimator.
+        The online learner, which is not shared with an estimator.
     """
 
     def __init__(self, online: OnlineLearner) -> None:
@@ -181,7 +182,7 @@ class NetworkLearner(SessionLearner):
         skip: int,
         follows: bool,
     ) -> Array:
-        """Learn from rows."""
+        """Learn from rows, and return the state after the last one."""
         if weights is not None:
             raise TypeError(
                 f"{type(estimator).__name__} does not support sample_weight in session.learn: its "
@@ -194,7 +195,7 @@ class NetworkLearner(SessionLearner):
         return self.online.state.copy()
 
     def settle(self, estimator: Any) -> None:
-        """Set the weights."""
+        """Set the weights of the estimator to the learned ones."""
         model = copy.copy(estimator._model)
         model.params = self.online.params
         estimator._model, estimator.params_ = model, model.params
@@ -206,7 +207,10 @@ class NetworkLearner(SessionLearner):
         )
 
     def finish(self, estimator: Any, *, complete: bool) -> None:
-        """Set the weights and the learner, which continues after rows that wait for targets."""
+        """Set the weights and the online learner of the estimator.
+
+        If not `complete`, the learner continues after the rows that still wait for targets.
+        """
         self.settle(estimator)
         model: NetworkModel = copy.copy(estimator._model)
         model.losses, model.online = list(model.losses), copy.deepcopy(self.online)

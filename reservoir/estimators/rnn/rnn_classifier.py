@@ -42,10 +42,10 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 @documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNClassifier(ClassifierMixin, NetworkEstimator):
-    """Recurrent network with every weight trained, for labels.
+    """Recurrent network in which every weight is trained, as a classifier.
 
-    One label per time step or, with ``target="last"``, one per sequence. The network, its start and
-    its training are as in `RNNRegressor`, with a softmax output.
+    It predicts one label per time step or, with ``target="last"``, one label per sequence. The
+    network, its initial weights and its training are as in `RNNRegressor`, with a softmax output.
 
     Parameters
     ----------
@@ -54,22 +54,24 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The labels, in the order of the columns of `predict_proba`.
     {FITTED}
 
     See Also
     --------
-    RNNRegressor : Numbers instead of labels.
-    ESNClassifier : Only the readout is learned.
-    ESNSequenceClassifier : The same for one label per sequence.
+    RNNRegressor : Predicts numbers instead of labels.
+    ESNClassifier : Echo state network, in which only the readout is learned.
+    ESNSequenceClassifier : Echo state network with one label per sequence.
 
     Notes
     -----
     For one label per sequence try `ESNSequenceClassifier` first. It uses the states of all steps,
     whereas ``target="last"`` uses the last state and must learn to keep the earlier steps in it. On
-    `reservoir.datasets.gestures` its accuracy is 99 % after 160 sequences and 100 % after 1600,
-    learned in .2 and 3.6 seconds; 50 units with ``cell="gru"`` and ``learning_rate_init=0.01``
-    reach 65 % and 99 %, in 17 and 48 seconds, and with ``cell="rnn"`` they remain at chance. A
-    trained network may therefore be worth the time from a thousand sequences on; compare the two.
+    `reservoir.datasets.gestures` its accuracy is 99 % after training on 160 sequences and 100 % on
+    1600, which takes .2 and 3.6 seconds; a trained network of 50 units with ``cell="gru"`` and
+    ``learning_rate_init=0.01`` reaches 65 % and 99 % in 17 and 48 seconds, and with ``cell="rnn"``
+    it remains at chance level. With a thousand sequences or more a trained network may therefore be
+    worth its training time; compare the two.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         "loss",
         kind='{"auto", "cross_entropy", "hinge"}',
         text="""Loss minimised in training. "auto" is the cross-entropy of the softmax; "hinge" is
-        one against the rest for each class.""",
+        the one-versus-rest hinge loss of the classes.""",
     )
     init: Any = shared.init
     solver: Any = shared.solver
@@ -144,6 +146,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             All labels, including those of later calls; required in the first call unless its y
             contains them all.
         new_sequence : bool, default=False
+            Whether the chunk starts a new sequence.
 
         Returns
         -------
@@ -162,7 +165,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
             before = np.asarray(self.classes_)
             if not np.array_equal(before, classes):
                 raise ValueError(
-                    f"warm_start=True continues with the classes {before.tolist()}; y contains "
+                    f"warm_start=True continues with the classes {before.tolist()}, but y contains "
                     f"{classes.tolist()}. Use warm_start=False."
                 )
         super()._check(reader, data)
@@ -185,7 +188,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes), or sequences
-            With ``target="last"`` (n_sequences, n_classes). Not available with ``loss="hinge"``.
+            With ``target="last"`` of shape (n_sequences, n_classes). Not available with
+            ``loss="hinge"``.
         state : array of shape (state_size,), or one row per sequence
             The state at the end of the run; only if `return_state`.
         """
@@ -205,31 +209,33 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         initial_state: Any = None,
         return_state: bool = False,
     ) -> Any:
-        """Draw the symbols that follow, each conditional on the symbols before it.
+        """Draw the symbols that follow a context, each conditional on all symbols before it.
 
         The network must have been trained to predict the next symbol: row t of X is symbol t,
-        one-hot, with a column for each class in the order of `classes_`, or with `n_symbols` its
-        index there; ``y[t]`` is symbol t + 1. Each drawn symbol is the next input [1]_.
+        either one-hot, with a column for each class in the order of `classes_`, or, with
+        `n_symbols`, as its index in `classes_`; ``y[t]`` is symbol t + 1. Each drawn symbol is fed
+        back as the next input [1]_. Not available with ``loss="hinge"``.
 
         Parameters
         ----------
         n : int
-            Symbols to draw.
+            Number of symbols to draw.
         context : array of shape (n_context,) or (n_context, n_features), optional
-            Symbols to read first: labels, or rows as X in fit. Without it the walk continues from
-            the end of training.
+            Symbols to read first, as labels or as rows like those of X in fit. Without a context
+            the drawn symbols follow the end of training.
         temperature : float, at least 0, default=1.0
             Symbols are drawn from ``p ** (1 / temperature)``, scaled to sum to 1: below 1 likely
             symbols become more likely, and 0 always takes the most likely one.
         allowed : array of shape (n_classes,) or (n_classes, n_classes), or sparse matrix, optional
-            Mask of the symbols that may be drawn, not 0 where allowed; or an adjacency matrix,
-            whose rows are the last symbols, so that a walk stays on a graph. The other symbols
-            have probability 0.
+            Mask of the symbols that may be drawn, non-zero where a symbol is allowed; or an
+            adjacency matrix with a row for the last symbol and a column for the next one, so that a
+            walk stays on a graph. Symbols that are not allowed have probability 0.
         random_state : int, Generator, RandomState or None
             Seed of the draws.
         initial_state : {"last", "zeros", "steady"} or array, optional
-            The state before the context; by default the parameter of the estimator.
+            The state before the context; by default the estimator's `initial_state`.
         return_state : bool, default=False
+            Whether to return the state as well.
 
         Returns
         -------
@@ -243,8 +249,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         ------
         ValueError, TypeError
             If X in fit did not contain the symbols, or y the symbols that followed; if `context`
-            contains anything but symbols; if `allowed` has another shape, or allows nothing after
-            a symbol that may be drawn. Not available with ``loss="hinge"``.
+            contains anything but symbols; if `allowed` has another shape, or allows no symbol after
+            one that may be drawn.
 
         References
         ----------

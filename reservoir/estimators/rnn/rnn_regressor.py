@@ -32,14 +32,14 @@ __all__ = ["RNNRegressor", "rnn_from_esn"]
 @documented(FITTED=attributes_of(NetworkEstimator))
 @dataclass(eq=False, repr=False)
 class RNNRegressor(RegressorMixin, NetworkEstimator):
-    """Recurrent network with every weight trained, for numbers.
+    """Recurrent network in which every weight is trained, as a regressor.
 
-    ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)`` or an LSTM or a GRU, and
-    ``y[t] = output(coef [h[t]; u[t]] + intercept)``. Training starts from a least-squares solution,
-    continues by back-propagation through time, and keeps the best weights found, including the
-    start.
+    The state is ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)``, or that of an LSTM, a
+    GRU or another cell, and the output is ``y[t] = output(coef [h[t]; u[t]] + intercept)``.
+    Training starts from a least-squares solution, continues by back-propagation through time, and
+    keeps the best weights found, which may be the initial ones.
 
-    Rows of X are time steps, in order; sequences are given as to `ESNRegressor`.
+    The rows of X are time steps, in order; sequences are passed as to `ESNRegressor`.
 
     Parameters
     ----------
@@ -51,8 +51,9 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
     See Also
     --------
-    ESNRegressor : Only the readout is learned; `ESNRegressor.to_rnn` makes an RNNRegressor of it.
-    RNNClassifier : Labels instead of numbers.
+    ESNRegressor : Echo state network, in which only the readout is learned;
+        `ESNRegressor.to_rnn` converts it to an RNNRegressor.
+    RNNClassifier : Predicts labels instead of numbers.
 
     References
     ----------
@@ -115,23 +116,23 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         True,
         "bool",
         """Whether to solve for the readout by ridge regression after each epoch, and to keep the
-        solution if it lowers the loss. For squared errors with `output` "identity", "tanh" or
-        "logistic".""",
+        solution if it lowers the loss. It applies only to squared errors with `output` "identity",
+        "tanh" or "logistic".""",
         check_switch,
     )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
         """Learn online from the next rows, in one pass.
 
-        `online` selects the learning rule. The first call makes the initial weights from its rows
-        by `init`; after `fit` learning continues from the trained weights. With
+        `online` selects the learning rule. The first call sets the initial weights from its rows,
+        as `init` specifies; after `fit`, learning continues from the trained weights. With
         ``online="least_squares"`` it then also uses the last rows of `fit`, and keeps the trained
         weights until new ones have predicted new rows better.
 
         Parameters
         ----------
         X, y
-            As in `fit`. A table continues where the last call ended; each item of a list is a
+            As in `fit`. A table continues the sequence of the last call; each item of a list is a
             separate sequence.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence.
@@ -145,15 +146,15 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Raises
         ------
         ValueError, TypeError
-            As in `fit`; and with ``target="last"`` or a solver that uses all data at once, such as
-            ``solver="lbfgs"``.
+            As in `fit`; also with ``target="last"``, or with a solver that uses all data at once,
+            such as ``solver="lbfgs"``.
 
         Warns
         -----
         UserWarning
             If the index shows that a chunk does not begin where the last one ended, and
-            `new_sequence` is False. If X of the first call, of ten rows or more, is too large for
-            the weights or for `learning_rate_init`, as in `fit`.
+            `new_sequence` is False. Also if X of the first call has ten rows or more and is too
+            large for the weights or for `learning_rate_init`, as in `fit`.
         """
         return self._partial_fit(X, y, new_sequence=new_sequence)
 
@@ -170,22 +171,23 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
             self._model.clock.check_can_loop()
         if self._reader.targets.per_sequence:
             raise ValueError(
-                'forecast needs an output at every step; this network has target="last".'
+                'forecast needs an output at every step, but this network has target="last".'
             )
         network = self._model.network
         if network.coded:
             raise ValueError(
-                "forecast feeds outputs back as inputs, and with "
-                f"n_symbols={self.n_symbols} inputs are symbols, but outputs are not. "
-                "RNNClassifier, trained on the symbols as labels, draws them by its method sample."
+                "forecast feeds outputs back as inputs, but with "
+                f"n_symbols={self.n_symbols} the inputs are symbols and the outputs are not. "
+                "Train an RNNClassifier on the symbols as labels, and draw symbols with its method "
+                "sample."
             )
         if network.output == "softmax":
             raise ValueError(
-                'forecast feeds outputs back as inputs, and the outputs of output="softmax" are '
-                "probabilities, whereas the inputs were symbols: the loop would blur them, step by "
-                "step. RNNClassifier, trained on the symbols as labels, draws them by its method "
-                "sample. With this network draw them yourself, row by row, and pass the state on "
-                "(initial_state and return_state of predict)."
+                'forecast feeds outputs back as inputs, but with output="softmax" the outputs are '
+                "probabilities and the inputs were symbols: the loop would blur them, step by "
+                "step. Train an RNNClassifier on the symbols as labels, and draw symbols with its "
+                "method sample; or draw the symbols of this network yourself, row by row, and pass "
+                "the state on (initial_state and return_state of predict)."
             )
 
     forecast = ClosedLoop.forecast
@@ -197,16 +199,16 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Returns
         -------
         torch.nn.Module
-            Maps (batch, time, n_features) to (batch, time, n_outputs), in the dtype of the network,
-            from a state of zeros; includes the output function.
+            A module that maps (batch, time, n_features) to (batch, time, n_outputs) in the dtype of
+            the network, starting from a zero state; it includes the output function.
 
         Raises
         ------
         ImportError
             If torch is not installed.
         ValueError
-            If torch does not have the cell: with leaks, peepholes, or activations other than tanh
-            and relu.
+            If torch has no equivalent of the cell: a cell with leaks, with peepholes, or with an
+            activation other than tanh and relu.
 
         See Also
         --------
@@ -230,7 +232,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Returns
         -------
         RNNRegressor
-            With ``warm_start=True``, so that `fit` continues from these weights.
+            The fitted estimator, with ``warm_start=True`` so that `fit` continues from these
+            weights.
         """
         network, weights = from_torch(module)
         cell = network.cell
@@ -263,7 +266,7 @@ def _name_of(cell: Cell) -> Any:
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
-    """Return a trainable network with the outputs of a fitted echo state network."""
+    """Return a trainable network with the same outputs as a fitted echo state network."""
     if not hasattr(esn, "coef_"):
         raise ValueError(
             f"readout={esn.readout!r} cannot be trained by gradients: use the built-in readout."

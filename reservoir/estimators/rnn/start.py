@@ -1,4 +1,4 @@
-"""Make the network of an estimator's parameters, and the initial weights of its training."""
+"""Networks built from an estimator's parameters, and the initial weights of their training."""
 
 from __future__ import annotations
 
@@ -103,33 +103,35 @@ def check_together(estimator: Any) -> None:
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
-            f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
+            f"truncation={estimator.truncation} cannot be combined with "
+            f"solver={estimator.solver!r}, which needs the whole "
             'gradient. Use truncation="auto", or another solver.'
         )
     if solver == "least_squares":
         for name in ("alpha", "l1", "gradient_control"):
             if getattr(estimator, name):
                 raise ValueError(
-                    f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
-                    "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
+                    f"{name}={getattr(estimator, name)!r} is not supported: solver='least_squares' "
+                    "has no penalties on weights. Set it to 0, or use solver='lbfgs' or 'adam'."
                 )
     if solver == "hessian_free" and estimator.gradient_control:
         raise ValueError(
-            f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' cannot use "
-            "its curvature. Use 0, or solver='lbfgs' or 'adam'."
+            f"gradient_control={estimator.gradient_control!r} is not supported: "
+            "solver='hessian_free' cannot use the curvature of its penalties. Set it to 0, or use "
+            "solver='lbfgs' or 'adam'."
         )
     # targets must remain after the washout
     if isinstance(estimator.washout, str):
         if estimator.washout == "measured":
             raise ValueError(
-                'washout="measured" is for reservoirs, whose weights are fixed: give an integer or '
-                '"auto".'
+                'washout="measured" is for reservoirs, whose weights are fixed. For a trained '
+                'network set an integer or "auto".'
             )
         check_choice("washout", estimator.washout, ("auto",))
     elif estimator.target == "last" and estimator.washout:
         raise ValueError(
             f"washout={estimator.washout} excludes rows at the start, but target='last' has a "
-            'target at the end only: give 0 or "auto".'
+            'target only at the end of each sequence. Set 0 or "auto".'
         )
 
 
@@ -140,8 +142,8 @@ def _check_symbols(estimator: Any) -> None:
     if estimator.include_input:
         raise ValueError(
             "include_input=True cannot be combined with "
-            f"n_symbols={estimator.n_symbols}: the readout needs numbers. Use include_input=False, "
-            "or one-hot columns."
+            f"n_symbols={estimator.n_symbols}: the readout needs numeric inputs, and symbols are "
+            "not. Use include_input=False, or one-hot columns."
         )
 
 
@@ -153,18 +155,18 @@ def check_timed(estimator: Any) -> None:
     if not isinstance(estimator.cell, str) or estimator.cell != "leaky":
         raise ValueError(
             f"{what} scales the leak of cell='leaky', but the cell is cell={estimator.cell!r}. Use "
-            "cell='leaky', or give the time between rows as a column of X."
+            "cell='leaky', or pass the time between rows as a column of X."
         )
     if estimator.n_symbols is not None:
         raise ValueError(
-            f"{what} cannot be combined with n_symbols={estimator.n_symbols}, which reads X as one "
-            "column, the numbers of symbols. Use n_symbols=None and one-hot columns next to the "
-            "times."
+            f"{what} cannot be combined with n_symbols={estimator.n_symbols}, which requires X to "
+            "be one column of the numbers of symbols. Use n_symbols=None, and one-hot columns next "
+            "to the column of times."
         )
 
 
 def read_control(value: Any) -> Control | None:
-    """Return the control that `gradient_control` gives, as a weight or as an object."""
+    """Return the control that `gradient_control` specifies, as a weight or as an object."""
     if isinstance(value, Control):
         return None if value.idle else value
     weight = check_number("gradient_control", value, low=0.0)
@@ -193,9 +195,9 @@ def make_cell(estimator: Any, clock: Clock | None) -> Cell:
             name for name, make in CELLS.items() if "activation" in signature(make).parameters
         ]
         raise ValueError(
-            f"activation={given['activation']!r} is used by cell="
-            f"{', '.join(map(repr, with_one))}; cell={cell!r} has fixed functions. Leave "
-            "activation='tanh'."
+            f"activation={given['activation']!r} is used only by cell="
+            f"{', '.join(map(repr, with_one))}, but cell={cell!r} has fixed activation functions. "
+            "Leave activation='tanh'."
         )
 
     def named(name: str) -> Cell:
@@ -213,7 +215,7 @@ def _timed(cell: Cell, clock: Clock | None) -> Cell:
     simple = cell.as_simple()
     if simple is None:
         raise ValueError(
-            f"time_column scales the leak of a SimpleCell, and 'leaky' of CELLS makes {cell!r}. "
+            f"time_column scales the leak of a SimpleCell, but 'leaky' in CELLS creates {cell!r}. "
             "Use time_column=None, or the built-in cell."
         )
     return TimedLeakyCell(simple.n_units, simple.activation, simple.leak_rate, clock.place)
@@ -223,9 +225,9 @@ def _untimed(cell: Cell) -> Cell:
     """Check that a cell given as an object does not need times, and return it."""
     if cell.at_even_steps() is not cell:
         raise ValueError(
-            f"cell={cell!r} reads the lengths of steps; an estimator makes it from the column of X "
-            "that time_column names. Use cell='leaky' and time_column=, with activation and "
-            "leak_rate as parameters."
+            f"cell={cell!r} reads the lengths of steps, and only an estimator with a time_column "
+            "can create it. Use cell='leaky', and set time_column, activation and leak_rate as "
+            "parameters of the estimator."
         )
     return cell
 
@@ -234,7 +236,7 @@ def _checked(cell: Any, name: Any) -> Cell:
     """Check that an object is a cell whose descriptions match its steps, and return it."""
     if not isinstance(cell, Cell):
         raise TypeError(
-            f"{name!r} of CELLS makes {cell!r}, which is not a cell: derive it from "
+            f"{name!r} in CELLS creates {cell!r}, which is not a cell. Derive its class from "
             "reservoir.training.cells.Cell."
         )
     _check_declarations(type(cell))
@@ -245,14 +247,14 @@ def _of_size(cell: Cell, estimator: Any) -> Cell:
     """Check that a cell has `n_units` units and reads symbols, if there are any; return it."""
     if cell.n_units != estimator.n_units:
         raise ValueError(
-            f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
-            "make them equal."
+            f"cell has n_units={cell.n_units}, but the estimator has n_units={estimator.n_units}. "
+            "Both need the same number of units."
         )
     if estimator.n_symbols is not None and not cell.reads_codes:
         raise ValueError(
-            f"n_symbols={estimator.n_symbols}: {type(cell).__name__} does not read the numbers of "
-            "symbols; nor does any cell with input_shortcuts or dropout. Give one-hot columns and "
-            "n_symbols=None, or another cell, such as 'lstm'."
+            f"n_symbols={estimator.n_symbols}: {type(cell).__name__} does not support the numbers "
+            "of symbols as inputs, nor does any cell with input_shortcuts or dropout. Use one-hot "
+            "columns and n_symbols=None, or another cell, such as 'lstm'."
         )
     return cell
 
@@ -265,9 +267,9 @@ def _check_declarations(kind: type[Cell]) -> None:
             declaring = _definer(kind, name)
             if declaring is not Cell and not issubclass(declaring, stepping):
                 raise TypeError(
-                    f"cell={kind.__name__} is a {declaring.__name__} that overrides {step!r}; "
+                    f"cell={kind.__name__} is a {declaring.__name__} that overrides {step!r}, but "
                     f"forecasts and starts would treat it as a {declaring.__name__}. Derive it "
-                    f"from reservoir.training.cells.Cell, or define {name!r}, too."
+                    f"from reservoir.training.cells.Cell, or define {name!r} as well."
                 )
 
 
@@ -277,19 +279,19 @@ def _definer(kind: type[Cell], name: str) -> type:
 
 
 def registered_name(activation: Activation) -> str:
-    """Return the name by which a trained network looks an activation up."""
+    """Return the name under which trained networks look up an activation."""
     if ACTIVATIONS.get(activation.name) is not activation:
         registered = f"reservoir.activations.ACTIVATIONS[{activation.name!r}] = activation"
         raise ValueError(
-            f"activation={activation.name!r} is another function in reservoir.activations."
-            "ACTIVATIONS, or missing there, where trained networks look it up by its name. "
+            f"activation={activation.name!r} is missing in reservoir.activations."
+            "ACTIVATIONS, or is another function there. Trained networks look it up by its name. "
             f"Register it first, under an unused name: {code(registered)}."
         )
     return activation.name
 
 
 def resolve_init(estimator: Any, cell: Cell) -> Any:
-    """Return the start of training, without trials: "auto" is the best one in measurements."""
+    """Return the start of training, without trials; "auto" is the best start in benchmarks."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
     # starts from data do not support every cell
@@ -308,7 +310,7 @@ def check_recordings(estimator: Any, network: Network, sequences: Sequences) -> 
         return
     if not isinstance(estimator.truncation, (str, type(None))):
         what = f"truncation={estimator.truncation} cuts off later rows"
-        raise_not_causal(estimator.cell, what, 'Use truncation="auto", whole sequences')
+        raise_not_causal(estimator.cell, what, 'Use truncation="auto", which uses whole sequences')
     last = None if len(sequences) > 1 else sequences.arrays[0]
     check_start(estimator.cell, estimator.initial_state, last)
 
@@ -336,8 +338,9 @@ def starting_weights(
 ) -> Params:
     """Return the initial weights of training.
 
-    X and y are as the user gave them, for an `init` estimator that is not fitted yet; `data`
-    contains the sequences to learn from; with times, `step` is the gap for which leaks are given.
+    X and y are the data as the user passed them, for an `init` estimator that is not fitted yet,
+    and `data` contains the sequences to learn from. If rows have times, `step` is the gap between
+    rows for which leaks are given.
     """
     init = resolve_init(estimator, network.cell)
     if not isinstance(init, str):
@@ -370,7 +373,7 @@ def rows_per_step(cell: Cell) -> int:
 _SET_BY = {
     "cell": "n_units, activation, leak_rate (cell='leaky') and time_column",
     "include_input": "include_input",
-    "n_features": "columns of X, and n_symbols if one has it",
+    "n_features": "number of columns of X, and n_symbols if either sets it",
 }
 
 
@@ -384,13 +387,13 @@ def _fitted(init: Any, X: Any, y: Any) -> Any:
 def _check_steps(given: Any, time_step: float | None) -> None:
     """Check that given weights were learned with the same length of a step."""
     theirs = getattr(given, "time_step_", None)
-    if theirs is None or time_step is None:  # one has no times; then the cells differ as well
+    if theirs is None or time_step is None:  # one network has no times: then the cells differ too
         return
     if not np.isclose(theirs, time_step, rtol=1e-6):
         raise ValueError(
-            f"init={type(given).__name__} has time_step_={theirs:g}, this network {time_step:g}: "
-            "the same leak would mean another time constant. Give both the same time_step, a "
-            "number."
+            f"init={type(given).__name__} has time_step_={theirs:g}, but this network has "
+            f"{time_step:g}: the same leak rate would correspond to another time constant. Set "
+            "time_step to the same number in both."
         )
 
 
@@ -416,8 +419,8 @@ def _weights_of(model: Any, network: Network) -> Params:
         if not same:
             to_rnn = "; its method to_rnn makes such a network" if hasattr(model, "to_rnn") else ""
             raise ValueError(
-                f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
-                f"both the same {_SET_BY.get(name, 'data')}{to_rnn}."
+                f"init={type(model).__name__} has {name}={theirs!r}, but this network has "
+                f"{ours!r}. Both need the same {_SET_BY.get(name, 'data')}{to_rnn}."
             )
     return params
 
@@ -475,7 +478,7 @@ def weights_of(esn: Any) -> Params:
 
 
 def known_rows(targets: Sequence[Array]) -> list[Array] | None:
-    """Return a mask of the rows with all targets, for each sequence; None if all rows have them."""
+    """Return, per sequence, a mask of the rows without missing targets; None if none is missing."""
     known: list[Array] = []
     for values in targets:
         missing = np.isnan(values).reshape(len(values), -1)
@@ -486,8 +489,8 @@ def known_rows(targets: Sequence[Array]) -> list[Array] | None:
 def filled(targets: list[Array], known: list[Array] | None) -> list[Array]:
     """Return targets without NaN: rows with a missing target are replaced by a complete row.
 
-    The first complete row passes all checks that the others pass. Nothing is learned from the
-    replaced rows.
+    The first complete row is used, which passes all checks that the other rows pass. Nothing is
+    learned from the replaced rows.
     """
     if known is None:
         return targets
@@ -501,7 +504,7 @@ def filled(targets: list[Array], known: list[Array] | None) -> list[Array]:
 def check_values(
     inputs: Sequence[Array], targets: list[Array], network: Network, dtype: Any
 ) -> None:
-    """Check that a network of a dtype supports the values; missing targets are ignored."""
+    """Check that a network supports inputs and targets in a dtype; missing targets are ignored."""
     known = known_rows(targets)
     values = filled(targets, known)
     if known is None or any(rows.any() for rows in known):

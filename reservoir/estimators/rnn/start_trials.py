@@ -1,12 +1,13 @@
-"""Trials of starts: some epochs for one target per sequence, and closed loops if there are any.
+"""Trials of initial weights: by some epochs of training, or by the stability of closed loops.
 
 With one target per sequence no rule predicts which start is best. A reservoir with a ridge readout
 distinguishes patients and speakers before any gradient step, whereas events long before the end of
 a sequence are learned only from random weights, if at all. With ``init="auto"`` and
 ``target="last"`` each start is therefore trained for some epochs on three quarters of the
 sequences, compared on the last quarter, and the best one is trained further, with all sequences.
-Random weights are taken unless another start is clearly better: a start may fit noise in its three
-quarters, and the loss of random weights is often on a plateau for some epochs.
+Random weights are taken unless another start is clearly better: a start may fit noise in the
+sequences that it is trained on, and the loss of random weights is often on a plateau for some
+epochs.
 
 The error of one step indicates little about a closed loop: a readout may be accurate along the
 training data, and let the state diverge after a small deviation. For a network that is trained to
@@ -210,7 +211,7 @@ def _counted(data: Data) -> Array:
 
 
 def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
-    """Return the trial of an estimator's closed loops; None if it has none, or `init` is given."""
+    """Return the trial of an estimator's closed loops; None if none is needed."""
     network = model.network
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
@@ -249,14 +250,14 @@ def _followed(
 
 
 class Trial:
-    """Closed loops, from the same origins for all weights.
+    """Closed loops from fixed origins, by which different weights of a network are compared.
 
     Parameters
     ----------
     network : Network
     data : Data
         The sequences, with ``y[t] == X[t+1]`` in the first columns of X; further columns of X are
-        exogenous, and the loops then end with the data.
+        exogenous. If there are any, the loops end where the data end.
     """
 
     def __init__(self, network: Network, data: Data) -> None:
@@ -299,7 +300,7 @@ class Trial:
             return score_loops(rows, followed, self.baseline, leeway=_LEEWAY)
 
     def _teacher_forced_state(self, params: Params) -> Array:
-        """Return the state before each origin, of a teacher-forced run up to there."""
+        """Return the state before each origin, reached by a teacher-forced run."""
         states: list[Array] = []
         at, row, state = -1, 0, np.empty(0)
         for i, t in self.origins:
@@ -363,7 +364,7 @@ class Trial:
         return (score, params) if score < best[0] and score.error <= limit else best
 
     def settle(self, done: Training, start: Params) -> None:
-        """Return to the start if training has lost loops that were about as accurate before."""
+        """Return to the start if training has destabilised loops that were about as accurate."""
         if not done.best_epoch:
             return
         trained = self.score(done.params)

@@ -14,25 +14,25 @@ from reservoir._validation import Sequences, code
 from reservoir.estimators.rnn.network_model import NetworkModel
 
 _FEEDS_BACK = (
-    "sample feeds each symbol that it draws back as the next input, so X must contain the symbols "
-    "one-hot, a column for each class in the order of classes_, or with n_symbols their indices "
-    "there, and y[t] must be the symbol of X[t+1]. "
+    "sample feeds each symbol that it draws back as the next input. X must therefore contain the "
+    "symbols one-hot, with a column for each class in the order of classes_, or, with n_symbols, "
+    "as their indices in classes_; and y[t] must be the symbol of X[t+1]. "
 )
 
 
 def check_alphabet(classifier: Any) -> None:
     """Check that the classes of a network are the symbols that it reads."""
     if classifier.target != "step" or classifier._reader.targets.per_sequence:
-        raise ValueError('sample needs a label at every step; this network has target="last".')
+        raise ValueError('sample needs a label at every step, but this network has target="last".')
     if classifier._model.clock is not None:
         classifier._model.clock.check_can_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
         pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
         raise ValueError(
-            f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), and there are "
-            f"{n_classes} classes. From an array of symbols make {code(pairs)}, then fit; if y "
-            "does not contain all of them, name them all as classes in partial_fit."
+            f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), but there are "
+            f"{n_classes} classes. From an array of symbols create {code(pairs)}, then call fit; "
+            "if y does not contain all symbols, pass all of them as classes to partial_fit."
         )
     problem = classifier._model.progress.pairing.problem
     if problem is not None:
@@ -42,7 +42,7 @@ def check_alphabet(classifier: Any) -> None:
 def begin(classifier: Any, context: Any, initial_state: Any) -> tuple[int, Array]:
     """Return the last known symbol, and the state before it.
 
-    That is the state after the other symbols of the context, or at the end of training.
+    This is the state after all other symbols of the context, or the state at the end of training.
     """
     if context is None:
         return _end_of_training(classifier, initial_state)
@@ -61,11 +61,11 @@ def _end_of_training(classifier: Any, initial_state: Any) -> tuple[int, Array]:
     if not progress.continues:
         raise ValueError(
             "After training on several sequences there is no single state to continue from: sample "
-            "needs context=, the symbols to read first."
+            "needs a context, the symbols to read first."
         )
     if np.isnan(progress.last_output).any():
         raise ValueError(
-            "The last training label is missing, so there is no first symbol: give context=."
+            "The last training label is missing, so there is no first symbol. Pass a context."
         )
     symbol = int(np.argmax(progress.last_output))
     if initial_state is None:
@@ -78,17 +78,17 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
     """Return the rows of a context, given as symbols or as X in fit."""
     if isinstance(context, str):
         raise TypeError(
-            f"context={context!r} is one text: give its symbols one by one, "
+            f"context={context!r} is a single string. Pass its symbols one by one: "
             f"{code('context = list(context)')}."
         )
     if np.ndim(context) != 1:
         sequences: Sequences = classifier._reader.inputs(classifier, context)
         if len(sequences) != 1:
-            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
+            raise ValueError(f"context must be one sequence; got {len(sequences)} sequences.")
         return sequences
     symbols = np.asarray(context)
     if not len(symbols):
-        raise ValueError("context contains no symbol: give at least one, or context=None.")
+        raise ValueError("context contains no symbol. Pass at least one, or context=None.")
     classes = classifier.classes_
     known = np.isin(symbols, classes)
     if not known.all():
@@ -118,7 +118,7 @@ def _symbols_of(rows: Array, *, coded: bool) -> Array:
     if not one_hot.all():
         row = int(np.argmin(one_hot))
         raise ValueError(
-            f"Row {row} of context is not a symbol: one column of it must be 1, the others 0. "
+            f"Row {row} of context is not a symbol: one of its columns must be 1, the others 0. "
             f"{_FEEDS_BACK}"
         )
     return rows.argmax(axis=1)
@@ -134,9 +134,9 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
         table = allowed.toarray() if sparse.issparse(allowed) else np.asarray(allowed)
     if table.shape not in ((n,), (n, n)) or table.dtype.kind not in "biuf":
         raise ValueError(
-            f"allowed must be a mask of shape ({n},), an entry for each class in the order of "
-            f"classes_, or an adjacency matrix of shape ({n}, {n}), whose rows are the last "
-            f"symbols; got {table.dtype} of shape {table.shape}."
+            f"allowed must be a mask of shape ({n},), with an entry for each class in the order of "
+            f"classes_, or an adjacency matrix of shape ({n}, {n}), with a row for each last "
+            f"symbol; got {table.dtype} of shape {table.shape}."
         )
     if table.ndim == 1:
         mask = np.flatnonzero(_as_mask(table))
@@ -157,7 +157,7 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
 
 def _as_mask(values: Array) -> Array:
     if not np.isfinite(values).all():
-        raise ValueError("allowed contains NaN or infinity; give True or 1 for allowed symbols.")
+        raise ValueError("allowed contains NaN or infinity. Use True or 1 for allowed symbols.")
     return values != 0
 
 
@@ -168,7 +168,7 @@ def _check_no_dead_ends(matrix: Any, classes: Array, first: int) -> None:
     if len(stuck):
         raise ValueError(
             f"allowed excludes all symbols after {classes[stuck].tolist()[0]!r} (row "
-            f"{stuck[0]}), which may be drawn. Allow one in that row, for instance the symbol "
+            f"{stuck[0]}), which may be drawn. Allow a symbol in that row, for instance the symbol "
             "itself, or exclude the symbol in the other rows."
         )
 

@@ -103,7 +103,7 @@ def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
 
 
 def weights_of_known(weights: list[Array] | None, known: list[Array] | None) -> list[Array] | None:
-    """Return the weights of rows, 0 where a target is missing; None where all are equal."""
+    """Return the weights of rows, 0 where a target is missing; None if all are equal."""
     if known is None:
         return weights
     if weights is None:
@@ -142,7 +142,7 @@ def _split(
         return whole.picked(kept), whole.picked(held_out)
     if last:
         raise ValueError(
-            "early_stopping needs at least two sequences with target='last'; X contains one."
+            "early_stopping with target='last' needs at least two sequences, but X contains one."
         )
     cut = len(inputs[0]) - max(1, round(share * len(inputs[0])))
     head, tail = rows[0][:cut].copy(), rows[0].copy()
@@ -169,7 +169,7 @@ def _weights_of_rows(
 def _draw_held_out(
     n: int, share: float, generator: np.random.Generator, labels: Array | None = None
 ) -> tuple[Array, Array]:
-    """Draw the numbers of the sequences, out of n, to learn from, and of those to hold out.
+    """Draw which of n sequences to learn from and which to hold out, and return both indices.
 
     With labels (codes; -1 for sequences of weight 0) the last sequence of a class is held out only
     if no other sequence is left to hold out.
@@ -262,7 +262,7 @@ def size_of_batch(estimator: Any) -> int:
 
 
 def steps_of_update(estimator: Any) -> int | None:
-    """Return the steps of one update; None for whole sequences."""
+    """Return the number of steps per update; None for whole sequences."""
     if estimator.truncation == "auto":
         whole = estimator.target == "last" or name_of_solver(estimator.solver) in WHOLE
         return None if whole else TRUNCATION
@@ -289,8 +289,8 @@ def check_loss_finite(done: Training) -> None:
     """Check that the loss of a run was finite in at least one epoch."""
     if not np.isfinite(done.criterion[done.best_epoch]):
         raise ValueError(
-            "The loss overflows already at the start. Scale X and y, or use a bounded activation "
-            'such as "tanh".'
+            "The loss overflows even with the initial weights. Scale X and y, or use a bounded "
+            'activation such as "tanh".'
         )
 
 
@@ -304,23 +304,24 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
     if done.trouble:
         text = (
             f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
-            f"kept, loss {loss:.3g}. Lower learning_rate_init="
+            f"kept, whose loss is {loss:.3g}. Lower learning_rate_init="
             f"{estimator.learning_rate_init:g}, or clip_norm."
         )
     elif done.n_epochs and done.best_epoch == 0 and drawn and loss:
         best = int(np.argmin(done.criterion[1:])) + 1
         text = (
-            f"Training did not improve on its start in {done.n_epochs} epochs: loss "
-            f"{done.criterion[0]:.3g} there, at best {done.criterion[best]:.3g} in epoch "
-            f"{best}. The start is kept. Lower learning_rate_init="
+            f"Training did not improve on its start in {done.n_epochs} epochs: the initial loss is "
+            f"{done.criterion[0]:.3g}, and the smallest later loss is "
+            f"{done.criterion[best]:.3g}, in epoch "
+            f"{best}. The initial weights are kept. Lower learning_rate_init="
             f"{estimator.learning_rate_init:g}, "
             'or use solver="lbfgs".'
         )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
             "max_iter=0 keeps the random initial weights, which have learned nothing: starts from "
-            f"data do not support {type(network.cell).__name__}. Set max_iter above 0, or give "
-            "init= a fitted network."
+            f"data do not support {type(network.cell).__name__}. Set max_iter above 0, or set "
+            "init to a fitted network."
         )
     else:
         return False
@@ -344,14 +345,14 @@ def _show(done: Training, *, total: int) -> None:
 
 
 def rate_of(estimator: Any) -> float:
-    """Return the approximate change of each weight in an update; 0 if the solver has no bound."""
+    """Return the approximate change of each weight per update; 0 if the solver sets no bound."""
     return estimator.learning_rate_init if estimator.solver in _BY_RATE else 0.0
 
 
 def warn_of_large_inputs(
     network: Network, params: Params, data: Data, *, rate: float = 0.0
 ) -> bool:
-    """Warn if inputs are too large for the weights or the updates; return whether it was done.
+    """Warn if inputs are too large for the weights or the updates; return whether it warned.
 
     Saturated units hardly learn, and updates that take a unit from one bound to the other miss the
     values between.
@@ -366,15 +367,16 @@ def warn_of_large_inputs(
         move = rate * float(np.median(np.linalg.norm(rows, axis=1)))
     if share > _MOST:
         text = (
-            f"X is too large for this network: its columns alone drive {share:.0%} of the sums of "
-            f"units beyond {_FLAT:g}, where tanh and gates are saturated and hardly learn. "
+            f"X is too large for this network: its columns alone drive {share:.0%} of the summed "
+            f"inputs of units beyond {_FLAT:g}, where tanh and gates are saturated and hardly "
+            "learn. "
             f"{_REMEDY}."
         )
     elif move > _LONGEST:
         text = (
-            f"X is too large for learning_rate_init={rate:g}: an update changes the sums of units "
-            f"by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower the "
-            "rate."
+            f"X is too large for learning_rate_init={rate:g}: one update changes the summed inputs "
+            f"of units by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower "
+            "the learning rate."
         )
     else:
         return False

@@ -26,14 +26,14 @@ __all__ = ["ESNSequenceClassifier"]
 @documented(FITTED=attributes_of(SequenceReadout))
 @dataclass(eq=False, repr=False)
 class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
-    """Echo state network that gives one label per sequence.
+    """Echo state network that predicts one label per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
-    predicts labels coded as -1 and +1, one column per class; the class of the largest score is
-    predicted. There are usually more features than sequences: columns that distinguish the classes
-    on their own are therefore penalised less (`relevance_weights`), and the penalty is chosen on
-    held-out sequences. The scores of these also serve to calibrate probabilities. With
-    ``readout=`` any classifier replaces the ridge.
+    `ReservoirFeatures` turn each sequence into a vector of features. These are standardised, and
+    ridge regression predicts labels coded as -1 and +1, with one column per class; the class with
+    the largest score is predicted. There are usually more features than sequences: features that
+    distinguish the classes on their own are therefore penalised less (`relevance_weights`), and the
+    penalty is chosen on held-out sequences. The scores of held-out sequences also serve to
+    calibrate probabilities. If `readout` is set, this classifier replaces the ridge regression.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The labels, in the order of the columns of `predict_proba`.
     temperature_ : float
         Divisor of the scores in the softmax that gives probabilities: fitted by maximum
         likelihood on the scores of held-out sequences.
@@ -49,9 +50,9 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
 
     See Also
     --------
-    ESNSequenceRegressor : Numbers instead of labels.
-    ReservoirFeatures : The features alone.
-    ESNClassifier : One label per time step.
+    ESNSequenceRegressor : Predicts numbers instead of labels.
+    ReservoirFeatures : Computes the features alone.
+    ESNClassifier : Predicts one label per time step.
 
     Examples
     --------
@@ -105,8 +106,8 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         super()._check()
         if self.readout is not None and not is_classifier(self.readout):
             raise TypeError(
-                f"readout={self.readout!r} is not a classifier. Use one, such as "
-                "LogisticRegression, or ESNSequenceRegressor for numbers."
+                f"readout={self.readout!r} is not a classifier. Use a classifier, such as "
+                "LogisticRegression, or use ESNSequenceRegressor to predict numbers."
             )
 
     def _learn_from_left_out(
@@ -132,10 +133,10 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         if single:
             others = f" (one of {len(single)} such classes)" if len(single) > 1 else ""
             warnings.warn(
-                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it has no "
-                "example of the class, so that held-out sequences cannot estimate its probability, "
-                "and temperature_ and alpha_ count an error for it. Give each class at least 2 "
-                "sequences, or remove the class.",
+                f"Class {single[0]!r} has 1 sequence in fit{others}: while it is held out, no "
+                "example of the class is left to learn from. Its probability cannot be estimated "
+                "from held-out sequences, and temperature_ and alpha_ count an error for it. Use "
+                "at least 2 sequences of each class, or remove the class.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -152,8 +153,8 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes), or (n_sequences,) for two classes
-            For two classes positive means ``classes_[1]``. Per row of a table if y was per row in
-            fit.
+            For two classes, a positive score means ``classes_[1]``. If X is a table and y had one
+            entry per row in fit, the result has one entry per row of X.
         """
         sequences = self._read_again(X)
         values = self._values(
@@ -165,7 +166,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
-        With a `readout` the result of its `predict_proba`.
+        If `readout` is set, the result is returned by its `predict_proba`.
 
         Parameters
         ----------
@@ -175,7 +176,7 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
         Returns
         -------
         array of shape (n_sequences, n_classes)
-            Per row of a table if y was per row in fit.
+            If X is a table and y had one entry per row in fit, the result has one row per row of X.
         """
         sequences = self._read_again(X)
         values = self._values(

@@ -20,11 +20,12 @@ __all__ = ["ESNSequenceRegressor"]
 @documented(FITTED=attributes_of(SequenceReadout))
 @dataclass(eq=False, repr=False)
 class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
-    """Echo state network that gives one number, or several, per sequence.
+    """Echo state network that predicts one or several numbers per sequence.
 
-    `ReservoirFeatures` turn each sequence into a row of numbers. After standardisation a ridge
-    predicts y; it penalises informative columns less (`relevance_weights`), and its penalty is
-    chosen on held-out sequences. With ``readout=`` any regressor replaces the ridge.
+    `ReservoirFeatures` turn each sequence into a vector of features. These are standardised, and
+    ridge regression predicts y; it penalises informative features less (`relevance_weights`), and
+    its penalty is chosen on held-out sequences. If `readout` is set, this regressor replaces the
+    ridge regression.
 
     Parameters
     ----------
@@ -34,19 +35,20 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     ----------
     {FITTED}
     n_outputs_ : int
+        Number of targets per sequence.
 
     See Also
     --------
-    ESNSequenceClassifier : Labels instead of numbers.
-    ReservoirFeatures : The features alone.
-    ESNRegressor : One number per time step.
+    ESNSequenceClassifier : Predicts labels instead of numbers.
+    ReservoirFeatures : Computes the features alone.
+    ESNRegressor : Predicts one number per time step.
 
     Examples
     --------
     >>> import numpy as np
     >>> from reservoir import ESNSequenceRegressor
     >>> rng = np.random.default_rng(0)
-    >>> y = rng.uniform(0.2, 0.5, 60)  # how fast each wave is
+    >>> y = rng.uniform(0.2, 0.5, 60)  # angular frequency of each wave
     >>> waves = [np.sin(np.arange(rng.integers(40, 80)) * speed) for speed in y]
     >>> esn = ESNSequenceRegressor(100, random_state=0).fit(waves[:40], y[:40])
     >>> esn.score(waves[40:], y[40:]) > 0.98

@@ -28,8 +28,8 @@ from reservoir.estimators.parameters import shared as common
 def _check_bias(name: str, value: Any) -> None:
     if isinstance(value, str) and value == "stable":
         raise ValueError(
-            'bias="stable" is for reservoirs that run indefinitely; series that begin from zeros '
-            'and end need no such proof. Use bias="uniform".'
+            'bias="stable" proves stability for reservoirs that run indefinitely, which finite '
+            'series that start from a zero state do not need. Use bias="uniform".'
         )
 
 
@@ -66,10 +66,10 @@ class FeatureParameters:
     leak_rate: Any = common.but(
         "leak_rate",
         default=(1.0, 0.3, 0.1),
-        kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
-        text="""Share of the state that is new at each step. Several numbers, more than one and
-        fewer than n_units, define groups of units, one for each (and for each kind of input, see
-        `differences`). Unlike in `ESNRegressor`, groups are not connected: fast units follow
+        kind="float in (0, 1], tuple of such floats, or array of shape (n_units,), per step",
+        text="""Share of the state that is replaced at each step. Several numbers, at least two and
+        fewer than n_units, define groups of units: one group for each number and each kind of input
+        (see `differences`). Unlike in `ESNRegressor`, groups are not connected: fast units follow
         details, slow ones the course of the series. The sizes of groups differ by one at most, and
         each is scaled to `spectral_radius` separately.""",
     )
@@ -77,14 +77,15 @@ class FeatureParameters:
         "input_scaling",
         default=0.3,
         kind="float or array of shape (n_channels,)",
-        text="""Input weights are U(-1, 1) times this, per channel, divided by the square root of
-        the number of inputs of a unit: its drive has the same size for few channels and many.""",
+        text="""Factor of the input weights, per channel. They are drawn from U(-1, 1), multiplied
+        by this factor, and divided by the square root of the number of inputs of a unit, so that
+        the size of its summed input does not depend on the number of channels.""",
     )
     bias: Any = parameter(
         "uniform",
         "str or array of shape (n_units,)",
-        """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias
-        itself.""",
+        """Distribution of the biases before they are multiplied by `bias_scaling`: "uniform" (U(-1,
+        1)), "normal" or "bernoulli"; or an array of the biases themselves.""",
         _check_bias,
         group="ReservoirParameters",
     )
@@ -103,24 +104,25 @@ class FeatureParameters:
         (before step `lag`, differences from the first value), each divided by its root mean square
         in fit. True means a lag of 1. Each unit receives either the values or the differences over
         one lag, so that no unit sums different kinds of input. Only lags up to a third of the
-        median length of the series in fit are used, `lags_` (at least one lag); if `n_units` is
-        less than the number of groups, only the shortest of these.""",
+        median length of the series in fit are used, but always at least one; if `n_units` is less
+        than the number of groups, the longest of these lags are omitted as well. `lags_` contains
+        the lags that are used.""",
         _check_lags,
     )
     pool: Any = parameter(
         ("mean", "std", "max", "min", "quantiles"),
         "str or tuple of str",
         """Statistics of the states of a series, computed for each unit: "mean", "std" (divided by
-        the number of steps), "max", "min", "last" (after the last step), "quantiles" (the share of
-        the steps at which the state is above each of `n_quantiles` thresholds).""",
+        the number of steps), "max", "min", "last" (after the last step), "quantiles" (the fraction
+        of the steps at which the state is above each of `n_quantiles` thresholds).""",
         check_pools,
     )
     n_quantiles: int = parameter(
         6,
         "int",
-        """Thresholds per unit for "quantiles": quantiles of a sample of the states in fit at equal
-        distances, with half that distance at either end; for 6, the quantiles 1/12, 3/12, 5/12,
-        7/12, 9/12 and 11/12.""",
+        """Number of thresholds per unit for "quantiles". They are equally spaced quantiles of a
+        sample of the states in fit, with half the spacing at either end: for 6 thresholds, the
+        quantiles 1/12, 3/12, 5/12, 7/12, 9/12 and 11/12.""",
         check_count,
     )
     bidirectional: bool = parameter(
@@ -134,10 +136,11 @@ class FeatureParameters:
     missing_values: str = parameter(
         "raise",
         '{"raise", "hold", "interpolate"}',
-        """Handling of NaN in X. "raise": an error; "hold": the last known value of the channel,
-        before the first known value that value; "interpolate": linear interpolation between the
-        known values on either side, at the ends the nearest one. A channel without any value in a
-        series gets its mean over all training steps.""",
+        """Handling of NaN in X. "raise": an error; "hold": NaN is replaced by the last known value
+        of the channel, or by the first known value if there is none before; "interpolate": by
+        linear interpolation between the known values on either side, or by the nearest known value
+        at the ends of the series. A channel without any value in a series is set to its mean over
+        all training steps.""",
         one_of("raise", "hold", "interpolate"),
     )
     add_indicator: bool = parameter(
@@ -160,8 +163,8 @@ class FeatureParameters:
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Threads that process the series (joblib); -1 uses all processors. The features do not
-        depend on it.""",
+        """Number of threads that process the series (with joblib); -1 uses all processors. It does
+        not affect the features.""",
         lambda name, value: check_n_jobs(value),
     )
     random_state: Any = common.but(
@@ -173,16 +176,17 @@ class FeatureParameters:
 def _check_alphas(name: str, value: Any) -> None:
     if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
         raise ValueError(
-            f"{name} must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(value)}."
+            f"{name} must be a number or have shape (n_alphas,), with penalties to choose from; "
+            f"got shape {np.shape(value)}."
         )
 
 
 def _check_scales(name: str, value: Any) -> None:
     if np.ndim(value) > 1 or np.size(value) == 0:
         raise ValueError(
-            f"{name} must be a number or have shape (n_candidates,), numbers to choose from; got "
-            f"shape {np.shape(value)}. For a factor per channel scale X and use scaling=None."
+            f"{name} must be a number or have shape (n_candidates,), with numbers to choose from; "
+            f"got shape {np.shape(value)}. For a different factor in each channel, scale X "
+            "and use scaling=None."
         )
     check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")
 
@@ -194,11 +198,11 @@ class ReadoutOfSequences:
     input_scaling: Any = parameter(
         0.3,
         "float or array of shape (n_candidates,)",
-        """Input weights are U(-1, 1) times this, divided by the square root of the number of inputs
-        of a unit. From several candidates, such as (0.1, 0.3, 1.0), one is chosen by the error of
-        the ridge on held-out sequences of fit: with small ones units sum their inputs, with large
-        ones they saturate. Each candidate needs another run over all sequences, and the choice
-        gains little on average.""",
+        """Factor of the input weights, which are drawn from U(-1, 1) and divided by the square root
+        of the number of inputs of a unit. From several candidates, such as (0.1, 0.3, 1.0), the one
+        with the smallest error of the ridge on held-out sequences of fit is chosen: small factors
+        make units nearly linear, large ones saturate them. Each candidate requires another run over
+        all sequences, and on average the choice improves accuracy little.""",
         _check_scales,
         group="ReservoirParameters",
     )
@@ -206,8 +210,8 @@ class ReadoutOfSequences:
         tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 13)),
         "float or array of shape (n_alphas,)",
         """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
-        the number of sequences. From several, one is chosen by the squared error on held-out
-        sequences.""",
+        the number of sequences. From several penalties, the one with the smallest squared error on
+        held-out sequences is chosen.""",
         _check_alphas,
     )
     relevance_weights: bool = parameter(
@@ -217,19 +221,20 @@ class ReadoutOfSequences:
         of variance between classes, or regression on numbers), so that the ridge penalises
         informative columns less; the mean square of these weights is 1. The weights are learned
         from y, and so the errors on held-out sequences are unbiased only if the weights are learned
-        without them. Sequences are therefore held out in folds, and weights computed for each fold:
-        with up to 50 sequences each is a fold, from 200 on there are 5 folds, and of more than 500
-        sequences only 500 are held out. Below 100 they are split into folds three times, and the
-        errors are averaged. False: no weights, and exact leave-one-out
+        without these sequences. Sequences are therefore held out in folds, and the weights are
+        computed for each fold: with up to 50 sequences each sequence is a fold, with 200 or more
+        there are 5 folds, and of more than 500 sequences only 500 are held out. Fewer than 100
+        sequences are split into folds three times, and the errors are averaged. If False, no
+        weights are used, and the errors are computed by exact leave-one-out
         (`reservoir.readouts.leave_one_out_ridge`).""",
         check_switch,
     )
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
-        """Replaces the ridge on the standardised features, which it receives without weights;
-        `alpha` and `relevance_weights` then only serve to choose among candidates for
-        `input_scaling`.""",
+        """Estimator that replaces the ridge. It receives the standardised features without
+        relevance weights; `alpha` and `relevance_weights` then only serve to choose among
+        candidates for `input_scaling`.""",
     )
 
 

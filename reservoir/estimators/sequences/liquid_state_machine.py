@@ -1,4 +1,4 @@
-"""Whole sequences as rows of features, computed by a network of spiking units."""
+"""Features of whole sequences, computed by a network of spiking units."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     """Turn each sequence into one row of features: filtered spikes of a fixed spiking network.
 
     Leaky integrate-and-fire units, four in five of which excite others while one in five inhibits,
-    are arranged in a column of 3 x 3 x n points; near units are connected more often. A sequence of
-    spikes, or of currents, drives them from rest; their spikes pass through an exponential filter,
-    and statistics of the result are one row of features for a linear model.
+    are arranged in a column of 3 x 3 x n points; nearby units are connected more often. A sequence
+    of spikes, or of currents, drives them from rest; their spikes pass through an exponential
+    filter, and statistics of the result form one row of features for a linear model.
 
     Parameters
     ----------
@@ -78,12 +78,14 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     network_ : reservoir.dynamics.spiking.SpikingNetwork
-        Its `W` and `W_in` are sparse, in units of the threshold; rows receive.
+        The network. Its weights `W` and `W_in` are sparse and in units of the firing threshold; row
+        i contains the weights of the connections to unit i.
     n_channels_ : int
+        Number of channels.
     n_features_in_ : int
-        Channels; for a 2-D X, one series per row, the number of steps.
+        Number of channels; for a 2-D X, with one series per row, the number of steps.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X; only if X had names.
 
     See Also
     --------
@@ -94,9 +96,10 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     -----
     Units, probabilities of connections, the ratio of their strengths and time constants are taken
     from [1]_, with a step of 1 ms. The synapses differ: here they have no short-term depression or
-    facilitation, one time constant, and a delay of one step. Inputs are not scaled: a spike is 1,
-    and a constant current has ``1 / (1 - exp(-1 / synapse_time))`` times its effect in one step. If
-    all features are 0, no unit fired: raise `input_scaling`.
+    facilitation, one time constant, and a delay of one step. Inputs are not scaled: a spike is an
+    input of 1 in one step, and a constant current has ``1 / (1 - exp(-1 / synapse_time))`` times
+    the effect of the same current in a single step. If all features are 0, no unit fired: increase
+    `input_scaling`.
 
     References
     ----------
@@ -130,24 +133,26 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
     connection_length: float = parameter(
         2.0,
         "float > 0, points of the grid",
-        """Units at a distance D are connected with probability C exp(-(D / length)^2), where C is
-        .3 from exciting to exciting units, .2 from exciting to inhibiting, .4 from inhibiting to
-        exciting, and .1 between inhibiting units.""",
+        """Typical length of the connections: units at a distance D are connected with probability C
+        exp(-(D / length)^2), where C is .3 from excitatory to excitatory units, .2 from excitatory
+        to inhibitory, .4 from inhibitory to excitatory, and .1 between inhibitory units.""",
         _time,
     )
     recurrent_scaling: float = parameter(
         0.1,
         "float >= 0",
         """Factor of all connection strengths within the network; 0 removes all connections. 1 gives
-        the mean strengths of [1]_, whose synapses have depression; without it, from .3 on most
-        networks keep firing without input once they have begun.""",
+        the mean strengths of [1]_, where short-term depression limits activity; without depression,
+        most networks with a factor of .3 or more keep firing without input once they have
+        begun.""",
         _factor,
     )
     input_scaling: float = parameter(
         2.0,
         "float >= 0",
-        """Factor of the strengths of inputs; 1 gives the mean strengths of [1]_. A single spike
-        makes about a third of the units that receive it fire at 1, and three in five at 2.""",
+        """Factor of the strengths of inputs; 1 gives the mean strengths of [1]_. At 1 a single
+        spike makes about a third of the units that receive it fire, and at 2 about three in
+        five.""",
         _factor,
     )
     input_density: float = parameter(
@@ -179,13 +184,14 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         "str or tuple of str",
         """Statistics of the filtered spikes of a series, computed for each unit: "last" (after the
         last step, the input of the readouts in [1]_), "mean", "std", "max", "min". "last" alone
-        covers some `filter_time` steps.""",
+        reflects little more than the last `filter_time` steps.""",
         _check_pools,
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.but(
         "dtype",
-        text="Precision of features. Voltages are float64: rounding may decide if a unit fires.",
+        text="""Precision of the features. Voltages are always float64, since rounding may decide
+        whether a unit fires.""",
     )
     random_state: Any = shared.but("random_state", text="Seed of all connections.")
 
@@ -268,7 +274,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=read_dtype(self.dtype))
 
     def spikes(self, X: Any) -> list[Array]:
-        """Return the spikes of each unit, for pictures and for custom readouts.
+        """Return the spikes of each unit, for plots and for custom readouts.
 
         Parameters
         ----------

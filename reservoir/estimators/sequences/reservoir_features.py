@@ -1,4 +1,4 @@
-"""Whole sequences as rows of features: states of a reservoir, pooled over the steps."""
+"""Features of whole sequences: states of a reservoir, pooled over the steps."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
     """Turn each sequence into one row of features: states of a reservoir, pooled over its steps.
 
     Each sequence drives the same fixed reservoir from a zero state, and the states of every unit
-    are reduced to a few numbers: mean and standard deviation, extremes, and the share of steps
+    are reduced to a few numbers: mean and standard deviation, extremes, and the fraction of steps
     above thresholds. A linear model on these distinguishes sequences of any lengths.
 
     Parameters
@@ -62,23 +62,26 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
-        Its inputs are the channels; then their differences, lag by lag; then the indicators of
-        missing values. Groups of units follow each other: first those that receive the values, one
-        group for each leak rate, then those for the differences over the first lag, and so on.
+        The reservoir. Its inputs are the channels, then their differences, lag by lag, then the
+        indicators of missing values. Its units are ordered by groups: first the groups that receive
+        the values, one for each leak rate, then the groups that receive the differences over the
+        first lag, and so on.
     mean_, scale_ : arrays of shape (n_channels_,)
-        Subtracted from each channel, and the divisor of the result.
+        `mean_` is subtracted from each channel, and the result is divided by `scale_`.
     lags_ : tuple of int
         The lags over which differences are inputs.
     thresholds_ : array of shape (2, n_quantiles, n_units), or None
-        Thresholds of "quantiles", forwards and backwards; with ``bidirectional=False`` of shape
-        (n_quantiles, n_units).
+        Thresholds of "quantiles", for the forward and the backward run; with
+        ``bidirectional=False`` of shape (n_quantiles, n_units).
     time_step_ : float or None
-        Time between two rows to which `leak_rate` refers; None without a `time_column`.
+        The time between two rows for which `leak_rate` is given; None without a `time_column`.
     n_channels_ : int
+        Number of channels.
     n_features_in_ : int
-        Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+        Number of columns of X, including an id column; for a 2-D X with one series per row, the
+        number of steps.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X; only if X had names.
 
     Notes
     -----
@@ -313,7 +316,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         return features
 
     def engine_of(self, sequences: Sequences) -> str:
-        """Return the engine for all series of a call; after a large fit also small calls use it.
+        """Return the engine for all series of a call.
+
+        After a fit to many steps, calls with few steps use the same engine.
 
         Parameters
         ----------
@@ -357,14 +362,14 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
             return
         n_channels = sequences.arrays[0].shape[1]
         raise ValueError(
-            f"Every sequence of X has 1 step (n_features={self.n_features_in_}), and at least one "
-            f"must have 2 or more: there is no course of time. X was read as {len(sequences)} "
-            f"sequences of {n_channels} channel{'s' * (n_channels != 1)}; arrays are "
+            f"Every sequence of X has 1 step (n_features={self.n_features_in_}), but at least one "
+            f"must have 2 or more. X was read as {len(sequences)} "
+            f"sequences of {n_channels} channel{'s' * (n_channels != 1)}; 3-D arrays have shape "
             "(n_sequences, n_steps, n_channels)."
         )
 
     def _step_of(self, sequences: Sequences) -> float | None:
-        """Return the time between two rows to which `leak_rate` refers."""
+        """Return the time between two rows for which `leak_rate` is given."""
         if sequences.gaps is None:
             return None
         check_leak_below_one(self.time_column, self.leak_rate)
@@ -435,7 +440,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         """Return which parameters to change if memory fails."""
         return (
             f"Lower n_units={self.n_units}, keep less of the states (pool, n_quantiles, "
-            'bidirectional=False), give fewer sequences, or use dtype="float32".'
+            'bidirectional=False), pass fewer sequences, or use dtype="float32".'
         )
 
     def _build(self, generator: np.random.Generator) -> Reservoir:

@@ -1,4 +1,4 @@
-"""Inputs of a reservoir from the channels of a series: scaled, with differences."""
+"""Inputs of a reservoir: the scaled channels of a series, and their differences."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class SequenceInputs:
     Attributes
     ----------
     mean, scale : arrays of shape (n_channels,)
-        Subtracted from each channel, and the divisor of the result.
+        `mean` is subtracted from each channel, and the result is divided by `scale`.
     fill : array of shape (n_channels,)
-        Replaces a channel without any value in a series: its mean over all training steps.
+        Value of each channel in a series without any value of it: the mean over all training steps.
     lags : tuple of int
         Lags of the differences x[t] - x[t - lag] that are inputs; before step `lag` they are
         differences from x[0].
@@ -77,17 +77,17 @@ class SequenceInputs:
 
     @property
     def n_inputs(self) -> int:
-        """Inputs of the reservoir."""
+        """Number of inputs of the reservoir."""
         return len(self.mean) * self.n_parts
 
     @property
     def n_parts(self) -> int:
-        """Inputs per channel."""
+        """Number of inputs per channel."""
         return self.n_kinds + self.indicator
 
     @property
     def n_kinds(self) -> int:
-        """Kinds of inputs: values, and the differences over each lag."""
+        """Number of kinds of inputs: the values, and the differences over each lag."""
         return 1 + len(self.lags)
 
     def columns_of(self, kind: int) -> Array:
@@ -101,7 +101,7 @@ class SequenceInputs:
     ) -> list[Array]:
         """Return the inputs of several series, each of shape (n_steps, n_inputs).
 
-        ``place_of(i, step)`` is the name, in messages, of a step of the series with number i.
+        ``place_of(i, step)`` returns the name that messages use for a step of series i.
         """
         inputs: list[Array] = []
         for some in together(arrays):
@@ -111,7 +111,7 @@ class SequenceInputs:
     def _of_some(
         self, arrays: Sequence[Array], dtype: Any, place_of: PlaceOf, number: int
     ) -> list[Array]:
-        """Return the inputs of some series, computed together; `number` is that of the first."""
+        """Return the inputs of some series, computed together; the first one has index `number`."""
         n = len(self.mean)
         rows = joined([self._without_gaps(each) for each in arrays])
         inputs = np.empty((len(rows), self.n_inputs), dtype)
@@ -144,9 +144,9 @@ class SequenceInputs:
         """Raise for a row with a value so large that it overflows when it is scaled."""
         channel = int(np.argmin(np.isfinite(inputs))) % len(self.mean)
         raise ValueError(
-            f"{row[channel]:.6g} in channel {channel}, {place}, overflows {inputs.dtype} when it "
-            f"is scaled: in fit the channel had mean {self.mean[channel]:.6g} and deviation "
-            f"{self.scale[channel]:.6g}. Check the value; "
+            f"The value {row[channel]:.6g} in channel {channel}, {place}, overflows "
+            f"{inputs.dtype} when it is scaled: in fit the channel had mean "
+            f"{self.mean[channel]:.6g} and deviation {self.scale[channel]:.6g}. Check the value; "
             'dtype="float64" has a wider range.'
         )
 

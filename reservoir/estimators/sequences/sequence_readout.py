@@ -1,4 +1,4 @@
-"""A readout of features of whole sequences: the base of classifier and regressor."""
+"""Readout of features of whole sequences: base class of the classifier and the regressor."""
 
 from __future__ import annotations
 
@@ -52,16 +52,18 @@ _FITTED_AT_TIMES = (
 class UniqueSequences(NamedTuple):
     """The distinct sequences of positive weight, in an order determined by their content.
 
-    A repeated sequence is thus equivalent to one of larger weight, also when it is held out, and a
-    sequence of weight zero to none; the order of the sequences does not matter. Nor do units and
-    zero points of the channels: the order does not depend on the bytes of a sequence.
+    Repeating a sequence is thus equivalent to a larger weight, also when the sequence is held out,
+    and a weight of zero is equivalent to omitting the sequence. Neither the order of the sequences
+    in X nor the units and zero points of the channels matter, because the order of the cases does
+    not depend on the bytes of a sequence.
 
     Attributes
     ----------
     sequences : Sequences
     targets : array of shape (n_cases, n_outputs)
-        Weighted means if equal sequences have different targets.
+        Targets of the cases: weighted means if equal sequences have different targets.
     weights : array of shape (n_cases,)
+        Total weight of the sequences of each case.
     place : array of shape (n_sequences,)
         Index of the case of each sequence; -1 for sequences of weight zero.
     """
@@ -86,7 +88,7 @@ class UniqueSequences(NamedTuple):
         found = {key: i for i, key in enumerate(keys) if key}
         if len(found) < 2:
             raise ValueError(
-                f"X has {len(found)} different sequence(s) of positive weight (n_samples="
+                f"X has {len(found)} distinct sequence(s) of positive weight (n_samples="
                 f"{len(sequences)}): at least 2 are needed, so that one can be held out."
             )
         different = sequences.some(list(found.values()))
@@ -148,31 +150,33 @@ class _Candidate(NamedTuple):
 
 
 class SequenceReadout(Described, BaseEstimator):
-    """A readout of features of whole sequences. Subclasses define the targets.
+    """Base class of readouts of features of whole sequences. Subclasses define the targets.
 
     Attributes
     ----------
     features_ : ReservoirFeatures
         The fitted features, with the chosen `input_scaling`.
     input_scaling_ : float
-        As given, or chosen from the candidates.
+        The input scaling as set, or as chosen from several candidates.
     input_scaling_scores_ : array of shape (n_candidates,)
         The squared error of each candidate on held-out sequences (with its best `alpha`), summed
         over outputs; only with several candidates.
     coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
         Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
     intercept_ : array of shape (n_outputs,), or float for 1-D y
+        Intercepts of the built-in readout.
     alpha_ : float
-        The penalty used.
+        The penalty of the built-in readout, as set or as chosen.
     alpha_scores_ : array of shape (n_alphas, n_outputs)
         The mean squared error on held-out sequences for each penalty; with several outputs of a
         regressor, in units of their variances.
     readout_ : estimator
         The fitted `readout`, if one was given.
     n_features_in_ : int
-        Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+        Number of columns of X, including an id column; for a 2-D X with one series per row, the
+        number of steps.
     feature_names_in_ : array of shape (n_features_in_,)
-        If X had names.
+        Names of the columns of X; only if X had names.
     """
 
     _targets: TargetCoding
@@ -221,11 +225,12 @@ class SequenceReadout(Described, BaseEstimator):
         X : list, 3-D array, 2-D array, or table
             As in `ReservoirFeatures.fit`; at least two sequences.
         y : array of shape (n_sequences,), or (n_sequences, n_outputs) for a regressor
-            One entry per sequence. For a table with an id column or a MultiIndex also one per row
-            of X, constant within each sequence, as required by scikit-learn's splitters of rows
-            (`GroupKFold` with the ids keeps sequences whole); predictions are then per row, too.
+            One entry per sequence. If X is a table with an id column or a MultiIndex, y may also
+            have one entry per row of X, constant within each sequence, as scikit-learn's splitters
+            of rows require (`GroupKFold` with the ids as groups keeps sequences whole). Predictions
+            then also have one entry per row.
         sample_weight : array of shape (n_sequences,), or one per row like y, optional
-            At least 0. A weight of 2 counts as the same sequence twice.
+            Non-negative weights. A weight of 2 is equivalent to passing the sequence twice.
 
         Returns
         -------
@@ -397,8 +402,9 @@ class SequenceReadout(Described, BaseEstimator):
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             raise ValueError(
-                f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: it is "
-                "far outside the range in fit. Check that sequence, or scale X."
+                f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: the "
+                "sequence is far outside the range of the data in fit. Check that sequence, or "
+                "scale X."
             )
         return scores
 
@@ -428,14 +434,15 @@ class SequenceReadout(Described, BaseEstimator):
         Returns
         -------
         array of shape (n_sequences,), or (n_sequences, n_outputs)
-            Per row of a table if y was per row in fit.
+            If X is a table and y had one entry per row in fit, the result has one entry per row of
+            X.
         """
         sequences = self._read_again(X)
         values = self._values("predict", sequences, self._targets.decode)
         return self._as_given(values, sequences)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 of `predict`, or for labels the accuracy, each sequence counted once.
+        """Return the R^2 of `predict`, or its accuracy for labels; each sequence counts once.
 
         Parameters
         ----------

@@ -322,10 +322,10 @@ class TestRefusals:
             esn.forecast(2)
 
     def test_dimensions(self, waves):
-        with pytest.raises(ValueError, match="y has 2 columns and X 1"):
+        with pytest.raises(ValueError, match="y has 2 columns and X has 1"):
             network().fit(waves[:699, :1], waves[1:700]).forecast(5)
         esn = network().fit(waves[:699], waves[1:700, 0])
-        with pytest.raises(ValueError, match=r"give exog of shape \(5, 1\)"):
+        with pytest.raises(ValueError, match=r"Pass exog of shape \(5, 1\)"):
             esn.forecast(5)
         with pytest.raises(ValueError, match=r"exog must have shape \(5, 1\); got \(4, 1\)"):
             esn.forecast(5, exog=np.zeros((4, 1)))
@@ -341,7 +341,7 @@ class TestRefusals:
 
     def test_several_sequences_need_context(self, waves):
         esn = network().fit([waves[:300], waves[300:600]], [waves[1:301], waves[301:601]])
-        with pytest.raises(ValueError, match="needs context"):
+        with pytest.raises(ValueError, match="needs a context"):
             esn.forecast(3)
         rows = esn.forecast(3, context=waves[600:700])
         np.testing.assert_allclose(rows, waves[700:703], atol=0.05)

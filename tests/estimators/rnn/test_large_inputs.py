@@ -89,7 +89,7 @@ def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1).fit(codes, codes.ravel() % 2)
 
 
-LONG = r"X is too large for learning_rate_init=0.001: an update changes .* by up to 1\.\d"
+LONG = r"X is too large for learning_rate_init=0.001: one update changes .* by up to 1\.\d"
 
 
 def labelled(seed, n=60):

@@ -141,7 +141,7 @@ def test_what_cannot_be_skipped():
     tail = np.where(np.arange(200)[:, None] < 180, y, np.nan)
     with pytest.raises(ValueError, match="No rows to validate on"):
         make(missing_targets="skip", early_stopping=True).fit(X, tail)
-    with pytest.raises(ValueError, match="target='last' each belongs to a sequence"):
+    with pytest.raises(ValueError, match="target='last' each target belongs to"):
         make(missing_targets="skip", target="last").fit([X[:50], X[50:]], y[:2])
     with pytest.raises(ValueError, match="Omit that sequence from X and y"):
         make(target="last").fit([X[:50], X[50:]], np.array([1.0, np.nan]))
@@ -252,12 +252,12 @@ def test_minus_one_is_a_label_and_other_errors():
         classifier(missing_targets="skip").fit(X, np.where(known, y, np.inf))
     with pytest.raises(ValueError, match="nothing to score"):
         clf.score(X, np.full(len(X), None))
-    with pytest.raises(ValueError, match="target='last' each belongs to a sequence"):
+    with pytest.raises(ValueError, match="target='last' each target belongs to"):
         classifier(missing_targets="skip", target="last").fit([X[:50], X[50:]], [0, 1])
     late = np.where(known, y, np.nan)
     late[-1] = np.nan
     symbols = np.eye(4)[y + 1]
     walk = classifier(missing_targets="skip").fit(symbols[:-1], late[1:])
-    with pytest.raises(ValueError, match=r"last training label is missing.*context="):
+    with pytest.raises(ValueError, match=r"last training label is missing.*Pass a context"):
         walk.sample(3)
     assert len(walk.sample(3, context=[0, 1])) == 3

@@ -28,9 +28,13 @@ PARAMETERS = [
     ({"n_units": True}, TypeError, "n_units must be an integer"),
     ({"cell": "rn"}, ValueError, "cell='rn' is not known"),
     ({"cell": "elman"}, ValueError, "Known: 'gated_feedback', 'gru', 'leaky', 'lstm'"),
-    ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, the estimator n_units=5"),
+    ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, but the estimator has n_units=5"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
-    ({"cell": "gru", "activation": "relu"}, ValueError, "is used by cell='rnn', 'leaky', 'scrn'"),
+    (
+        {"cell": "gru", "activation": "relu"},
+        ValueError,
+        "is used only by cell='rnn', 'leaky', 'scrn'",
+    ),
     ({"cell": "leaky", "leak_rate": 0.0}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),
@@ -47,7 +51,7 @@ PARAMETERS = [
     ({"max_iter": -1}, ValueError, "max_iter=-1 must be at least 0"),
     ({"max_iter": 2.0}, TypeError, "max_iter must be an integer"),
     ({"batch_size": 0}, ValueError, "batch_size=0 must be at least 1"),
-    ({"batch_size": None}, ValueError, 'give a number of sequences, or "auto"'),
+    ({"batch_size": None}, ValueError, 'a number of sequences, or to "auto"'),
     ({"batch_size": "all"}, ValueError, "Known: 'auto'"),
     ({"truncation": 0}, ValueError, "truncation=0 must be at least 1"),
     ({"truncation": 2.5}, TypeError, "truncation must be an integer"),
@@ -70,7 +74,7 @@ PARAMETERS = [
     ({"online_window": 0}, ValueError, "online_window=0"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
     ({"washout": 60}, ValueError, "washout=60 leaves nothing to fit: X has n_samples=60"),
-    ({"washout": "measured"}, ValueError, 'give an integer or "auto"'),
+    ({"washout": "measured"}, ValueError, 'set an integer or "auto"'),
     ({"initial_state": "first"}, ValueError, "initial_state='first' is not known"),
     ({"initial_state": np.zeros(3)}, ValueError, "got shape (3,)"),
     ({"initial_state": np.full(5, np.nan)}, ValueError, "initial_state contains NaN"),
@@ -295,7 +299,7 @@ def test_inputs_that_overflow_after_training():
 def test_a_loss_that_overflows_from_the_start():
     rnn = make(activation="identity", init="spectral", n_units=20)
     long = np.random.default_rng(0).normal(size=(9000, 1))
-    with pytest.raises(ValueError, match="overflows already at the start"):
+    with pytest.raises(ValueError, match="overflows even with the initial weights"):
         rnn.fit(long, long[:, 0])
     assert not hasattr(rnn, "params_")
 

@@ -151,7 +151,7 @@ def test_forecasts_that_raise(waves, cell):
     with pytest.raises(ValueError, match="n_steps=0 must be at least 1"):
         forecaster(cell=cell, max_iter=0).fit(waves[:299], waves[1:300]).forecast(0)
     several = forecaster(cell=cell, max_iter=0).fit([waves[:299]] * 2, [waves[1:300]] * 2)
-    with pytest.raises(ValueError, match="needs context"):
+    with pytest.raises(ValueError, match="needs a context"):
         several.forecast(3)
     assert several.forecast(3, context=waves[300:350]).shape == (3, 2)
     with pytest.raises(NotFittedError):
@@ -186,7 +186,9 @@ def test_probabilities_are_not_fed_back():
             lambda rnn=rnn: forecast(rnn, 5),
             lambda pipe=pipe: forecast(pipe, 1, context=symbols[:9]),
         ):
-            with pytest.raises(ValueError, match=r'output="softmax" are.*draw them yourself'):
+            with pytest.raises(
+                ValueError, match=r'output="softmax" the.*draw the symbols of this network yourself'
+            ):
                 run()
         row, state = symbols[-1:], rnn.state_  # as the message says
         for k in range(40):

@@ -251,7 +251,7 @@ def test_labels_from_a_classifier():
         ({"cell": "leaky"}, "cell="),
         ({"cell": "gru"}, "cell="),
         ({"activation": "relu"}, "cell="),
-        ({"include_input": False}, "include_input=True, this network False.*to_rnn"),
+        ({"include_input": False}, "include_input=True, but this network has False.*to_rnn"),
     ],
 )
 def test_networks_that_do_not_fit(params, message):
@@ -259,9 +259,9 @@ def test_networks_that_do_not_fit(params, message):
     esn = ESNRegressor(12, leak_rate=1.0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=f"init=ESNRegressor has {message}"):
         make(**{"include_input": True, "init": FrozenEstimator(esn), **params}).fit(X, y)
-    with pytest.raises(ValueError, match="n_outputs=1, this network 2"):
+    with pytest.raises(ValueError, match="n_outputs=1, but this network has 2"):
         make(include_input=True, init=FrozenEstimator(esn)).fit(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="n_features=2, this network 1"):
+    with pytest.raises(ValueError, match="n_features=2, but this network has 1"):
         make(include_input=True, init=FrozenEstimator(esn)).fit(X[:, :1], y)
 
 

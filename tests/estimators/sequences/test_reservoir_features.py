@@ -443,7 +443,7 @@ BAD_PARAMETERS = {
     "bidirectional": [("yes", "True or False")],
     "add_indicator": [(None, "True or False")],
     "input_scaling": [([1.0, 2.0, 3.0], "one factor per channel")],
-    "bias": [("stable", "bias=.stable. is for")],
+    "bias": [("stable", "bias=.stable. proves")],
     "dtype": [("float16", "float32")],
     "n_jobs": [(0, "n_jobs=0")],
     "n_units": [(0, "at least 1")],
