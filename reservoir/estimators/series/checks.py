@@ -14,7 +14,7 @@ from reservoir._validation import caller_level
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import Fit, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import SeriesName, changed_index, is_collection
+from reservoir.estimators.series.tables import SeriesName, changed_index
 
 _MIN_VALUES = 5  # least number of observed rows of a series
 _MIN_ROWS = 30  # least number of rows of the longest trajectory that networks are fitted to
@@ -22,8 +22,8 @@ _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 
 
-def check_together(search: Any, panel: Any, sequence_column: Any, y: Any) -> None:
-    """Check that parameters are compatible with each other and with y."""
+def check_together(search: Any, panel: Any, sequence_column: Any) -> None:
+    """Check that parameters are compatible with each other."""
     networks = not isinstance(search, str) or search == "dynamics"
     if panel is not None and networks:
         raise ValueError(
@@ -35,11 +35,6 @@ def check_together(search: Any, panel: Any, sequence_column: Any, y: Any) -> Non
         raise ValueError(
             f"sequence_column={sequence_column!r} distinguishes the series of a panel, but "
             'panel=None. Set panel="each" or panel="shared".'
-        )
-    if panel is None and isinstance(search, str) and search == "series" and is_collection(y):
-        raise ValueError(
-            'search="series" forecasts one series, but y contains several tables, which are taken '
-            'as trajectories of one system if panel=None. Set panel="each" or panel="shared".'
         )
 
 

@@ -297,7 +297,7 @@ class ESNForecaster(Described, BaseEstimator):
             the data, or if numbers in the index may be dates.
         """
         check_parameters(self)
-        check_together(self.search, self.panel, self.sequence_column, y)
+        check_together(self.search, self.panel, self.sequence_column)
         # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
             rows = Panel.read(y, exog, panel=self.panel, **self._reading())

@@ -96,6 +96,12 @@ class ModelSearch:
 
     def run(self, rows: PanelRows) -> Found:
         """Find and fit models for the series of a panel, or for trajectories of one system."""
+        if rows.are_trajectories and self.way == "series":
+            raise ValueError(
+                'search="series" forecasts one series, but y contains several tables, which are '
+                'taken as trajectories of one system if panel=None. Set panel="each" or '
+                'panel="shared".'
+            )
         if rows.are_trajectories:
             warn_of_numbers(rows.panel)
             return self._dynamics(rows)
