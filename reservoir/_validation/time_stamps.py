@@ -50,7 +50,7 @@ class Clock:
                 f"Times must increase: these rows begin at {self.time_at(first):.12g}, but "
                 f"continue from a state at {self.time_at(last):.12g}. If they begin a new "
                 f"sequence, use new_sequence=True in partial_fit, {code('session.reset()')} in a "
-                'session, initial_state="steady" or "zeros" in predict.'
+                'session, or initial_state="steady" (or "zeros") in predict.'
             )
 
     def check_can_loop(self) -> NoReturn:

@@ -39,7 +39,7 @@ def mackey_glass(
     tau : float, time units of the equation, default=17.0
         Delay.
     dt : float, time units of the equation, default=1.0
-        Time between two rows; 1.0 is the value of most publications. It does not affect the
+        Time between two rows; most publications use 1.0. It does not affect the
         accuracy of the solution, which depends on `max_step`.
     washout : int, samples, default=1000
         Number of rows dropped from the start, while the solution approaches the attractor. With 0
@@ -51,12 +51,12 @@ def mackey_glass(
     history : float, non-negative, default=1.2
         Constant value of the solution up to t = 0.
     max_step : float, time units of the equation, default=0.5
-        Largest length of a panel of the integration. At the default the error is below 1e-12 up to
+        Maximum length of an integration panel. At the default the error is below 1e-12 up to
         t = 300; after that it grows by a factor e per Lyapunov time.
     random_state : None, int, Generator or RandomState, default=None
         With None the solution starts exactly from `history`, so two calls return the same series.
-        With a seed `history` is displaced by a draw from U(-0.1, 0.1), so each seed results in
-        another series.
+        With a seed `history` is displaced by a draw from U(-0.1, 0.1), so each seed gives
+        a different series.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
 _WEEK = 7 / 365.25  # years, the time step of the simulated disease
-_MEMORY, _FADING = 0.75, 3.0  # years: time constants of the activity of the disease and its effects
+_MEMORY, _FADING = 0.75, 3.0  # years: time constants of disease activity and of its effects
 _FIRST, _LAST = 4, 20  # least and largest number of visits
 _GAP, _GAP_SPREAD = 0.25, 0.8  # between visits: median in years, standard deviation of the log
 
@@ -46,8 +46,8 @@ def patient_visits(
     X : list of ndarrays of shape (n_visits, 7)
         The 4 to 20 visits of each patient. The columns are the age in years, which increases (the
         median time between visits is a quarter of a year, the range is days to years); complement
-        C3 and C4 in mg/dl; an index of the activity of the disease, a whole number of 0 or more;
-        and rash, arthritis and findings in the blood count, each 0 or 1.
+        C3 and C4 in mg/dl; an index of disease activity, a whole number from 0 on;
+        and rash, arthritis and abnormal blood counts, each 0 or 1.
     y : ndarray of shape (n_patients,)
         1 if damage follows the last visit, else 0.
 
@@ -58,7 +58,7 @@ def patient_visits(
 
     Notes
     -----
-    The activity of the disease is an autoregressive process around each patient's mean, with a time
+    Disease activity is an autoregressive process around each patient's mean, with a time
     constant of 9 months. Its accumulated effect is the integral of its positive part, which fades
     with a time constant of 3 years. These numbers are our choice: the source states only the number
     of patients, the kinds of columns, and that visits are not equally spaced.
@@ -111,7 +111,7 @@ def _history(rng: np.random.Generator) -> tuple[Array, float]:
 
 
 def _findings(activity: Array, rng: np.random.Generator) -> list[Array]:
-    """Return the measurements at visits, given the activity of the disease."""
+    """Return the measurements at visits, given the disease activity."""
     n = len(activity)
     c3 = 105 + 12 * rng.normal() - 15 * activity + 8 * rng.normal(size=n)
     c4 = 20 + 4 * rng.normal() - 4 * activity + 2.5 * rng.normal(size=n)

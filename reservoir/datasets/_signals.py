@@ -142,7 +142,7 @@ def random_phase_sines(
 def sine_square(
     n_samples: int, *, period: int = 12, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Generate alternating sine and square waves; the task is to classify every time step.
+    """Generate a random sequence of sine and square waves, to be classified at every time step.
 
     The input is a sequence of periods, each of which is a sine or a square wave with equal
     probability. The values -1 and 1 occur in both waves, so the classification needs memory [1]_.

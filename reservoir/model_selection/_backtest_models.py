@@ -221,7 +221,7 @@ def runner_for(
     name, inner = type(model).__name__, innermost(model)
     if not hasattr(model, "fit"):
         raise TypeError(
-            f"model={model!r} has no fit. Give an estimator, not a class or a function."
+            f"model={model!r} has no method fit. Pass an estimator, not a class or a function."
         )
     own = hasattr(model, "forecast") and not _takes_inputs(model)
     if own:

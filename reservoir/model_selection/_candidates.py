@@ -30,8 +30,8 @@ def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomSta
     spaces = [candidates] if isinstance(candidates, Mapping) else candidates
     if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
         raise TypeError(
-            "candidates must be a dict of parameters with lists or distributions, or a list of "
-            f"such dicts; got {candidates!r}."
+            "candidates must be a dict that maps parameters to lists or distributions, or a list "
+            f"of such dicts; got {candidates!r}."
         )
     if not spaces:
         raise ValueError("candidates is empty. Give a dict, or a list with at least one dict.")

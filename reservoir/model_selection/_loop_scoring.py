@@ -92,7 +92,7 @@ class _Fixed(RegressorMixin, BaseEstimator):
         return True
 
     def predict(self, X: Any) -> Any:
-        """Return the rows."""
+        """Return the stored rows of predictions, whatever X is."""
         return self.rows
 
 

@@ -105,7 +105,7 @@ class PerStep(  # type: ignore[call-arg]
 
         Returns
         -------
-        X_new : the container of X
+        X_new : same type of container as X
             Sequences of shape (n_samples_i, n_features_out).
         """
         check_is_fitted(self)
@@ -121,7 +121,7 @@ class PerStep(  # type: ignore[call-arg]
 
         Returns
         -------
-        X_original : the container of X
+        X_original : same type of container as X
         """
         check_is_fitted(self)
         return _apply(self.transformer_.inverse_transform, X)

@@ -173,7 +173,7 @@ class _Trimmed:
         X : table or collection of sequences
             Determines where the sequences start.
         rows : array, or collection of arrays
-            Predictions, targets or weights: one entry per row of X, in the container of X.
+            Predictions, targets or weights: one entry per row of X, in the same type of container.
         name : str
             Their name in messages.
 

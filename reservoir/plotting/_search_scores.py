@@ -171,7 +171,7 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
         if isinstance(one[penalty], str) or np.ndim(one[penalty]):
             raise ValueError(
                 f"results has {penalty}={one[penalty]!r}, from which each network selects its own "
-                "penalty; it cannot be drawn on the axis. Search over numbers."
+                "penalty, so it has no position on the axis. Search over numbers."
             )
     return _Tried(
         [{name: value for name, value in one.items() if name != penalty} for one in params],

@@ -1,4 +1,4 @@
-"""Coded inputs: a single column of integer codes, which stand for one-hot rows.
+"""Coded inputs: a single column of integer codes, which represent one-hot rows.
 
 If a network whose weights have `n_features` input columns receives a single column of integers from
 0 to `n_features` - 1, code k represents a 1 in column k and 0 elsewhere. The one-hot array is not
@@ -14,7 +14,7 @@ from reservoir._typing import Array
 
 
 def are_codes(X: Array, n_features: int) -> bool:
-    """Return whether inputs (..., n_columns) are codes, if the weights have n_features columns."""
+    """Whether inputs are one column of integer codes, instead of n_features columns of numbers."""
     return X.shape[-1] == 1 < n_features
 
 

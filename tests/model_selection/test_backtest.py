@@ -511,5 +511,5 @@ def test_errors_name_value_and_bound(call, message):
 
 
 def test_classes_are_no_models():
-    with pytest.raises(TypeError, match="has no fit"):
+    with pytest.raises(TypeError, match="has no method fit"):
         backtest(np.mean, SALES, horizon=6)

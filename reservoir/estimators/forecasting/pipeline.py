@@ -357,10 +357,10 @@ class Layout:
         )
 
     def _columns_of_outputs(self) -> list[int] | None:
-        """Return the columns of the outermost X that contain the outputs one step later.
+        """Return the columns of the user's X whose row t + 1 equals the output of row t.
 
-        None if they are not all found, or if they are the first columns: then something else is
-        wrong with the pairs.
+        None if not all outputs are found in X, or if these columns are already the first ones: then
+        another property of X and y prevents the closed loop.
         """
         pairing = self.network.progress.pairing
         if len(pairing.targets) == 0 or self.inputs_map is None:

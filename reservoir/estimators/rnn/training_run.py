@@ -345,7 +345,7 @@ def _show(done: Training, *, total: int) -> None:
 
 
 def rate_of(estimator: Any) -> float:
-    """Return the approximate change of each weight per update; 0 if the solver sets no bound."""
+    """Return the learning rate if it is about the change of a weight per update, otherwise 0."""
     return estimator.learning_rate_init if estimator.solver in _BY_RATE else 0.0
 
 

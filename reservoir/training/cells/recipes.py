@@ -1,4 +1,4 @@
-"""Recipes for the cells of estimators, which replace names by cells of the estimator's size."""
+"""Recipes: composite cells whose parts are given by name, built at the size of an estimator."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class CreditSteps:
         return out, float(np.sqrt(np.mean(squares))), slope
 
     def _gradient(self, iterate: Iterate) -> tuple[Params, Array]:
-        """Return the gradients of half the squared errors for the weights and pre-activations."""
+        """Return the gradients of half the squared error, by weights and by pre-activations."""
         task, trace, params = self.task, iterate.trace, iterate.params
         dH = np.zeros_like(trace.states[1:])
         rows, C = as_rows(dH), params["coef"][:, : task.cell.width]
