@@ -226,9 +226,9 @@ class SequenceReadout(Described, BaseEstimator):
             As in `ReservoirFeatures.fit`; at least two sequences.
         y : array of shape (n_sequences,), or (n_sequences, n_outputs) for a regressor
             One entry per sequence. If X is a table with an id column or a MultiIndex, y may also
-            have one entry per row of X, constant within each sequence, as scikit-learn's splitters
-            of rows require (`GroupKFold` with the ids as groups keeps sequences whole). Predictions
-            then also have one entry per row.
+            have one entry per row of X, which scikit-learn's row-wise splitters require; it must be
+            constant within each sequence (`GroupKFold` with the ids as groups keeps sequences
+            whole). Predictions then also have one entry per row.
         sample_weight : array of shape (n_sequences,), or one per row like y, optional
             Non-negative weights. A weight of 2 is equivalent to passing the sequence twice.
 
