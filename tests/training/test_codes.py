@@ -320,7 +320,7 @@ def test_errors():
         with pytest.raises(error, match="n_symbols"):
             RNNRegressor(4, n_symbols=value).fit(codes[:, None], y)
     coded = RNNRegressor(4, n_symbols=N_SYMBOLS, max_iter=0, random_state=0)
-    with pytest.raises(ValueError, match="one column, the numbers of symbols; X has 5 columns"):
+    with pytest.raises(ValueError, match="one column of symbol numbers, but X has 5 columns"):
         coded.fit(columns(codes), y)
     for wrong in (N_SYMBOLS, -1, 0.5):
         bad = codes[:, None].astype(float)
