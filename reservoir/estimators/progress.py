@@ -328,7 +328,7 @@ def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
     if gap is not None:
         warnings.warn(
             f"A session continues from the state after its last row, but X begins at {gap.begin} "
-            f"and that row was at {gap.end}. If rows do not follow, call "
+            f"and that row was at {gap.end}. If X does not follow, call "
             f"{code('session.reset()')} first, or pass the rows in between.",
             UserWarning,
             stacklevel=caller_level(),

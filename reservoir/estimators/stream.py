@@ -505,7 +505,7 @@ class Stream:
         sequences: Sequences = estimator._reader.inputs(estimator, X, y)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
-                "A session follows one sequence, and a chunk must be a table with rows of it; this "
+                "A session follows one sequence, so a chunk must be a table of its next rows; this "
                 f"chunk contains {len(sequences)} sequence(s). Pass one sequence at a time, and "
                 "call reset between sequences, or predict them with the estimator."
             )

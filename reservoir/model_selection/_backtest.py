@@ -332,7 +332,7 @@ def _check_dates(plan: Plan, origin: int, table: Any) -> None:
     if not followed.equals(other):
         row = int(np.argmax(np.asarray(followed != other)))
         raise ValueError(
-            f"The forecast at the origin {plan.name(origin)} has the date {show(other[row])} in "
+            f"The forecast from the origin {plan.name(origin)} has the date {show(other[row])} in "
             f"step {row + 1}, but y has {show(followed[row])}. Make the dates of y regular "
             "(asfreq), with NaN where there is no value."
         )

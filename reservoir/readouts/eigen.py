@@ -140,7 +140,7 @@ class PenaltyPath(ABC):
 
 
 def n_contrasts(n_samples: int, n_free: int, ages: tuple[float, float] | None) -> float:
-    """Return the number of contrasts in a restricted likelihood, less those that were forgotten."""
+    """Return the number of error contrasts in a restricted likelihood, discounted by forgetting."""
     return float(n_free) if ages is None else ages[0] - (n_samples - n_free)
 
 

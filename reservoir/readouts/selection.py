@@ -291,7 +291,9 @@ class Runs:
         self.least = max(_LEAST_RUN, n_rows // _GROWTH)
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int], *, continues: bool = False) -> Cuts:
-        """Return the half to which each row belongs; the next call continues from the last row.
+        """Assign each row to one of two halves, each of which scores fits to the other.
+
+        The next call continues from the last row.
 
         Parameters
         ----------

@@ -319,7 +319,7 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
 
 
 class Results:
-    """Results of sequences in the container of X, without a second copy.
+    """Array or list for the results of all sequences, into which each batch is written directly.
 
     Parameters
     ----------

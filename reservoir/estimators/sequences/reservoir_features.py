@@ -273,7 +273,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         ----------
         sequences : Sequences
         engine : {"numba", "numpy"}, optional
-            The engine that runs; by default `engine_of` of these sequences.
+            Engine to use; by default the one that `engine_of` returns for these sequences.
 
         Returns
         -------

@@ -155,8 +155,9 @@ def _proved(steps: list[Step], s: float, rest: Array, powers: Array) -> CycleNor
 def _norms(steps: list[Step], s: float, rest: Array, factor: float) -> list[Array] | None:
     """Return P_0 to P_T in floating point, with P_0 <= factor * P_T; None if not found.
 
-    They are computed backwards from zero, each by a step of the Riccati equation of the bounded
-    real lemma. The norms only grow: if none are found, they exceed what the multipliers allow.
+    P_t defines the quadratic norm before step t. The matrices are computed backwards from zero,
+    each by a step of the Riccati equation of the bounded real lemma with the multipliers `s` and
+    `rest`. They only grow, so that the search ends, with None, once no next matrix exists.
     """
     P = np.zeros((len(rest), len(rest)))
     for sweep in range(max(_SWEEPS, _STEPS // len(steps))):
