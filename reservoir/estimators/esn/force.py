@@ -408,8 +408,8 @@ def _tested(
             "The trained loop does not follow its targets: run freely over the last "
             f"n_test={n_test} rows, it has an error of {error:.3g} standard deviations of the "
             f"targets, above the limit of {_FOLLOWS}. More rows or units, another alpha, a "
-            "forgetting factor of .999 or another random_state often help; a chaotic target needs a "
-            "smaller n_test.",
+            "forgetting factor of .999 or another random_state often help; a chaotic target needs "
+            "a smaller n_test.",
             RuntimeWarning,
             stacklevel=caller_level(),
         )
