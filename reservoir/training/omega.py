@@ -166,7 +166,7 @@ def omega_gradient(
     Parameters
     ----------
     network : Network
-        A network with a simple or leaky cell. If ``omega.exact`` is True, the activation must
+        A network with a simple or leaky cell. If `omega` is exact, the activation must
         provide its curvature.
     params : dict of arrays
     batch : Batch
