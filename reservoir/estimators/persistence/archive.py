@@ -134,7 +134,7 @@ class Archive:
         if any(info.compress_type != zipfile.ZIP_STORED for info in entries):
             raise ValueError("its entries are compressed")
         if sum(max(info.file_size, info.compress_size) for info in entries) > self.size:
-            raise ValueError("its entries are larger in total than the file")
+            raise ValueError("in total, its entries are larger than the file")
         self._infos = {info.filename.removesuffix(".npy"): info for info in entries}
         if len(self._infos) < len(entries):
             raise ValueError("it contains an entry twice")
