@@ -42,35 +42,46 @@ TRACED = """
 import os, sys
 import numpy as np
 import reservoir
-estimator = reservoir.{name}(**{options})
 home = os.path.join(os.path.dirname(reservoir.__file__), "estimators")
-X = np.sin(np.arange(400.0)).reshape({shape})
-y = np.roll(X.reshape(len(X), -1)[:, 0], -1)
-files, methods = set(), set()
-def enter(frame, event, arg):
-    code = frame.f_code
-    if event == "call" and code.co_filename.startswith(home):
-        files.add(os.path.relpath(code.co_filename, home))
-        of_self = code.co_varnames[:1] == ("self",) and frame.f_locals.get("self") is estimator
-        methods.update({{code.co_name}} if of_self else ())
-sys.setprofile(enter)
-estimator.fit(X, y{labels})
-sys.setprofile(None)
-print(*sorted(files), "|", *sorted(methods))
+def trace(name, options, shape, labels):
+    estimator = getattr(reservoir, name)(**options)
+    X = np.sin(np.arange(400.0)).reshape(shape)
+    y = np.roll(X.reshape(len(X), -1)[:, 0], -1)
+    files, methods = set(), set()
+    def enter(frame, event, arg):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(home):
+            files.add(os.path.relpath(code.co_filename, home))
+            of_self = code.co_varnames[:1] == ("self",) and frame.f_locals.get("self") is estimator
+            methods.update({code.co_name} if of_self else ())
+    sys.setprofile(enter)
+    estimator.fit(X, y > 0 if labels else y)
+    sys.setprofile(None)
+    print(name, "|", *sorted(files), "|", *sorted(methods))
 """
 
 
-@pytest.mark.parametrize("cls", MOST_FILES)
-def test_a_fit_enters_few_files_and_no_other_hooks(cls):
-    own = [base for base in cls.__mro__ if base.__module__.startswith("reservoir")]
-    assert len(own) <= MOST_CLASSES, own
+def case(cls):
     short = {"max_iter": 2, "n_networks": 1}
     options = {name: value for name, value in short.items() if hasattr(cls, name)}
-    labels = " > 0" if issubclass(cls, ClassifierMixin) else ""
     shape = (20, 20, 1) if "sequences" in cls.__module__ else (400, 1)
-    source = TRACED.format(name=cls.__name__, options=options, labels=labels, shape=shape)
+    return cls.__name__, options, shape, issubclass(cls, ClassifierMixin)
+
+
+@pytest.fixture(scope="module")
+def traced():
+    """Return files and methods that each fit enters, traced in one process of their own."""
+    source = TRACED + "".join(f"trace{case(cls)}\n" for cls in MOST_FILES)
     run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
-    files, methods = (part.split() for part in run.stdout.split("|"))
+    parts = (line.split("|") for line in run.stdout.splitlines())
+    return {name.strip(): (files.split(), methods.split()) for name, files, methods in parts}
+
+
+@pytest.mark.parametrize("cls", MOST_FILES)
+def test_a_fit_enters_few_files_and_no_other_hooks(cls, traced):
+    own = [base for base in cls.__mro__ if base.__module__.startswith("reservoir")]
+    assert len(own) <= MOST_CLASSES, own
+    files, methods = traced[cls.__name__]
     assert 2 < len(files) <= MOST_FILES[cls], files
     assert "fit" in methods
     overridden = {name for name in methods if sum(name in vars(base) for base in own) > 1}

@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 import reservoir
 
 FILES = sorted(Path(reservoir.__file__).parent.rglob("*.py"))
@@ -13,12 +11,25 @@ FIRST = re.compile(r"(What|Where|Say|Refuse)\b")
 ANYWHERE = re.compile(r"\b(goes on|anew)\b")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-2:]))
-def test_plain_words(path):
+def odd_texts(path):
+    """Yield docstrings that begin with an odd word, and texts with one anywhere."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parts = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef))]
-    parts += [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    docstrings = [ast.get_docstring(node) or "" for node in parts]
-    assert [text for text in docstrings if FIRST.match(text)] == []
-    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    assert [text for text in texts if isinstance(text, str) and ANYWHERE.search(text)] == []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            docstring = ast.get_docstring(node) or ""
+            if FIRST.match(docstring):
+                yield path.name, docstring
+        text = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and ANYWHERE.search(text):
+            yield path.name, text
+
+
+def test_plain_words():
+    assert len(FILES) > 300
+    assert [found for path in FILES for found in odd_texts(path)] == []
+
+
+def test_odd_words_are_found(tmp_path):
+    source = '"""What it is."""\nraise ValueError(f"It goes on at {3}: fit anew.")\n'
+    (path := tmp_path / "odd.py").write_text(source, encoding="utf-8")
+    assert [text for _, text in odd_texts(path)] == ["What it is.", "It goes on at ", ": fit anew."]

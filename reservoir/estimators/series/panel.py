@@ -175,7 +175,6 @@ class Panel:
         """Return the panel of the series in a container, and the values of each series."""
         kind, ids = division.kind, division.ids
         names = _names("y", division)
-
         values = division.values(names)
         if division.by_id:
             whole = SeriesContainer.of(division.whole, spelled=kind == "long")

@@ -11,6 +11,7 @@ from helpers.damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 
+from reservoir.estimators.series import calendar, tables  # noqa: E402
 from reservoir.estimators.series.containers import SeriesContainer  # noqa: E402
 from reservoir.estimators.series.panel import Panel  # noqa: E402
 
@@ -334,3 +335,19 @@ def test_many_series_are_looked_up_and_not_searched_for():
         Compared.times = 0
         call()
         assert Compared.times < 20 * n
+
+
+@pytest.mark.parametrize("freq", ["D", "MS"])
+def test_a_long_table_is_read_by_whole_columns(freq, monkeypatch):
+    """Values once for all series, and the frequency of dates once, of the longest series."""
+    dates = pd.DatetimeIndex(list(pd.date_range("2021", periods=50, freq=freq)))
+    parts = {k: pd.DataFrame({"y": 1.0}, dates[k : k + 30]) for k in range(20)}
+    calls = []
+    for module, name in ((tables, "read_values"), (calendar, "frequency_text")):
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, of=original, name=name: calls.append(name) or of(*given)
+        )
+    read = Panel.read(pd.concat(parts), panel="each")
+    assert sorted(calls) == ["frequency_text", "read_values"]
+    assert [each.n_rows for each in read.panel.calendars] == [30] * 20
