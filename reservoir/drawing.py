@@ -161,8 +161,9 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
 def _cache_key(drawing: Drawing, n_units: int, generator: np.random.Generator) -> Any:
     """Return a tuple that determines W at radius 1; None if W depends on arrays or functions."""
     topology, weights, in_degree = drawing.topology, drawing.weights, drawing.in_degree
-    plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
-    if not plain:
+    named = isinstance(topology, str) and isinstance(weights, str)
+    # True equals 1 as a key, but the generator rejects it
+    if not named or not isinstance(in_degree, Real) or isinstance(in_degree, bool):
         return None
     seed: Any = generator.bit_generator.seed_seq
     fraction = not isinstance(in_degree, Integral)  # 1 connection differs from a density of 1.0

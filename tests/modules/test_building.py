@@ -326,6 +326,12 @@ def test_another_radius_scaling_or_leak_generates_nothing(kept, generated):
     assert len(generated) == 2
 
 
+def test_true_is_not_the_kept_matrix_of_one_connection(kept):
+    small(in_degree=1)
+    with pytest.raises(TypeError, match="in_degree"):
+        small(in_degree=True)
+
+
 @pytest.mark.parametrize(
     "change",
     [
