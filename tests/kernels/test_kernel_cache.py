@@ -4,6 +4,7 @@ Without this, numba raises the error of unpickling at each call until the file i
 machine code with a wrong bit.
 """
 
+import gc
 import importlib.util
 import os
 import pickle
@@ -185,6 +186,8 @@ def module(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("small", tmp_path / "small.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
+    # numba imports the module of code from disk, unless an earlier kernel of it is still in memory
+    monkeypatch.setitem(sys.modules, "small", made)
     monkeypatch.setattr(_compile, "_NAMED", {})
     return made
 
@@ -197,6 +200,8 @@ def test_a_kernel_with_a_damaged_file_is_compiled_again(module, tmp_path):
             (path,) = folder.rglob(f"*{suffix}")
             DAMAGES[damage](path, rng)
             for misses in (1, 0):
+                kernel = None
+                gc.collect()
                 kernel = _compile.kernel(module.double)
                 assert kernel(21) == 42
                 assert sum(kernel.stats.cache_misses.values()) == misses, (damage, suffix)
