@@ -140,6 +140,7 @@ FIELDS = {
         n_iter_: natural
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_?: natural; init_: None | str; washout_?: int64(_)
+        start_results_?: None | dict[str, any]; solver_?: None | str
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
     """,
     "RNNRegressor": "output, loss: str; refit_readout: bool",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, ArrayLike
 
 Advance = Callable[[Array, Array], tuple[Array, Array]]
 _HUGE = 1e30  # bound that keeps diverging loops finite, also in float32
@@ -100,7 +100,7 @@ def run_loops(
 
 
 def score_loops(
-    rows: Array, followed: Sequence[Array], baseline: Baseline, *, leeway: float = 1.0
+    rows: Array, followed: Sequence[Array], baseline: Baseline, *, leeway: ArrayLike = 1.0
 ) -> LoopScore:
     """Return the score of loops, compared with the data that followed.
 
@@ -112,7 +112,7 @@ def score_loops(
         The data that followed for each loop; n_scored may differ and is at most n_steps.
     baseline : Baseline
         Range and scale of the training targets.
-    leeway : float, default=1.0
+    leeway : float or array broadcast to the shape of `rows`, default=1.0
         Distance by which a loop may leave the range of the targets, in multiples of its width.
 
     Returns

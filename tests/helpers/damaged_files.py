@@ -21,7 +21,7 @@ _DTYPES = ("float32", "float64", "int64", "int32", "complex128", "bool", "U8", "
 # fields that hold arrays with no other length than their own, or rows in either precision
 FREE = {"washout_", "input_scaling_scores_", "alpha_scores_", "search_results_", "best_params_"}
 FREE |= {"_model.readout", "_model.online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
-FREE |= {"last_errors_", "_model.recent"}
+FREE |= {"last_errors_", "_model.recent", "start_results_"}
 
 
 def parts_of(path):

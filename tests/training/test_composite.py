@@ -33,6 +33,7 @@ from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import adam
 from reservoir.training.solvers import train_least_squares
 from reservoir.training.trainer import Data, train
+from reservoir.training.variable_projection import train_variable_projection
 
 pytestmark = pytest.mark.both_engines
 
@@ -325,7 +326,11 @@ def test_solvers_that_need_a_fixed_loss_raise_with_dropout():
 
     network = Network(Noisy(3), 1, 1)
     data, params = Data([X[:50]], [Y[:50]]), draw(network, 0)
-    for solve, name in ((train_hessian_free, "hessian_free"), (train_least_squares, "least_squ")):
+    for solve, name in (
+        (train_hessian_free, "hessian_free"),
+        (train_least_squares, "least_squ"),
+        (train_variable_projection, "variable_p"),
+    ):
         with pytest.raises(ValueError, match=f"solver='{name}.*with dropout the loss is random"):
             solve(network, params, data)
 

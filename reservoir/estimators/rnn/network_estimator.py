@@ -17,6 +17,7 @@ from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
     check_online,
     learned_online,
+    online_solver,
     started_online,
 )
 from reservoir.estimators.rnn.start import (
@@ -34,6 +35,7 @@ from reservoir.estimators.rnn.training_run import (
     engine_for_training,
     last_rows,
     rate_of,
+    resolve_solver,
     run_training,
     training_task,
     warn_of_large_inputs,
@@ -65,11 +67,25 @@ class NetworkEstimator(TimeSeriesEstimator):
         The architecture: the cell, inputs, outputs and loss.
     init_ : str or None
         The start of training: `init`, or the start chosen by "auto"; None if it was an estimator.
+    start_results_ : dict of arrays or None
+        The starts that were tried, one per row of ``pandas.DataFrame(start_results_)``: ``init``,
+        the name; ``draw``, the number of the random network; ``input_scaling``, the factor of its
+        input weights; ``error``, its error on rows that the readout was not fitted to, with only
+        the readout fitted; ``halfway_error``, the same after half of the iterations;
+        ``trial_loss``, its loss in a trial of starts; ``lost_loops``, the number of closed loops
+        that left the training range; ``readout_tau``, the tolerance of a smaller readout; and
+        ``kept``, whether training started from it. What does not apply is NaN. Errors are squared,
+        and relative to the variance of y if the output function is the identity. None if the
+        weights do not come from data.
+    solver_ : str or None
+        Name of the solver: `solver`, or the one chosen by "auto". None if the network was not
+        trained.
     loss_curve_ : list of float
         The training loss, including penalties on weights, at the start and after each epoch.
         `partial_fit` appends one entry per call and sequence.
     validation_loss_curve_ : list of float
-        The loss on held-out data, at the start and after each epoch; only with `early_stopping`.
+        The loss on held-out data, at the start and after each epoch; only with `early_stopping`,
+        or if the solver "variable_projection" has held out some rows.
     best_loss_ : float
         The smallest loss, on held-out data if there are any; `params_` are the weights with this
         loss. Only after `fit`.
@@ -155,16 +171,28 @@ class NetworkEstimator(TimeSeriesEstimator):
             with np.errstate(over="ignore", invalid="ignore"), using(model.engine):
                 start = first_weights(self, model, task, (X, y), generator)
                 network, validation = model.network, task.validation
+                solver = resolve_solver(self, network, task.learned, drawn=start.drawn)
                 done = run_training(
-                    self, network, start.params, task.learned, validation, generator
+                    self,
+                    network,
+                    start.params,
+                    task.learned,
+                    validation,
+                    generator,
+                    solver=solver,
                 )
                 start.settle(done)
             check_loss_finite(done)
             model = self._trained(model, data, task, done)
             if not warn_of_trouble(self, network, done, drawn=start.drawn):
-                rate = rate_of(self) if done.n_epochs else 0.0
+                rate = rate_of(self, solver) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
-            fitted = {"init_": start.name, **_results_of(done)}
+            fitted = {
+                "init_": start.name,
+                "start_results_": start.results,
+                "solver_": solver,
+                **_results_of(done),
+            }
             washout = np.array(task.skips, dtype=np.int64)
             self._publish(reader, model, data, washout_=washout, **fitted)
         return self
@@ -207,9 +235,15 @@ class NetworkEstimator(TimeSeriesEstimator):
     ) -> tuple[NetworkModel, dict[str, Any]]:
         """Return a model with the initial weights of online learning, and its fitted attributes."""
         self._check(reader, data)
-        model, name = started_online(self, self._new_model(reader, data), data, given)
+        model, start = started_online(self, self._new_model(reader, data), data, given)
         washout = np.array([model.progress.washout], dtype=np.int64)
-        return model, {"init_": name, "washout_": washout}
+        fitted = {
+            "init_": start.name,
+            "start_results_": start.results,
+            "solver_": online_solver(self),
+            "washout_": washout,
+        }
+        return model, fitted
 
     def _new_reader(self) -> DataReader:
         """Return a reader of X and y for the parameters."""
@@ -250,6 +284,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         self.__dict__.update(model.fitted_attributes)
         self.n_features_in_, self.best_epoch_ = network.n_features, 0
         self.init_: str | None = None
+        self.start_results_: dict[str, Any] | None = None
+        self.solver_: str | None = None
         return self
 
     # ------------------------------------------------------------------ checks
@@ -341,9 +377,12 @@ class NetworkEstimator(TimeSeriesEstimator):
         begun = f"init={self.init!r}"
         if isinstance(self.init, str) and self.init == "auto" and getattr(self, "init_", None):
             begun += f", which is {self.init_!r}"
+        solver = repr(self.solver)
+        if solver == "'auto'" and getattr(self, "solver_", None):
+            solver += f", which is {self.solver_!r},"
         found = {
             "Network": network,
-            "Training": f"{self.n_iter_} {epochs} of {self.solver!r} from {begun}",
+            "Training": f"{self.n_iter_} {epochs} of {solver} from {begun}",
         }
         loss = self.network_.loss
         if hasattr(self, "best_loss_"):

@@ -20,6 +20,7 @@ from reservoir.estimators.rnn.start import (
     name_of_start,
     starting_weights,
 )
+from reservoir.estimators.rnn.start_trials import Start, StartTable
 from reservoir.estimators.rnn.training_run import (
     TRUNCATION,
     rate_of,
@@ -31,6 +32,7 @@ from reservoir.estimators.rnn.training_run import (
 from reservoir.estimators.stream import SessionLearner
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
+from reservoir.training.starts import STARTS
 from reservoir.training.trainer import Data
 
 
@@ -48,13 +50,19 @@ def check_online(estimator: Any, name: str) -> None:
         )
 
 
+def online_solver(estimator: Any) -> str:
+    """Return the name of the optimizer of online learning; "auto" is "adam"."""
+    solver = name_of_solver(estimator.solver)
+    return "adam" if solver == "auto" else solver
+
+
 def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
     """Return an online learner that starts from the present weights."""
     return OnlineLearner(
         model.network,
         model.params,
         method=estimator.online,
-        solver=estimator.solver,
+        solver=online_solver(estimator),
         learning_rate=estimator.learning_rate_init,
         truncation=steps_of_update(estimator) or TRUNCATION,
         window=estimator.online_window,
@@ -67,8 +75,8 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
 
 def started_online(
     estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
-) -> tuple[NetworkModel, str | None]:
-    """Return a model with initial weights, and the name of the start.
+) -> tuple[NetworkModel, Start]:
+    """Return a model with initial weights, and the start that they come from.
 
     `given` is the first chunk, X and y, as the user passed it.
     """
@@ -83,12 +91,17 @@ def started_online(
     init = name_of_start(estimator, model.network.cell)
     first = _first_data(estimator, model, data, init)
     spawned = generator.spawn(1)[0]
-    model.params = starting_weights(
-        estimator, model.network, *given, first, step=step, generator=spawned
+    table = StartTable()
+    kept = table.add(
+        init,
+        *starting_weights(estimator, model.network, *given, first, step=step, generator=spawned),
     )
-    rate = 0.0 if estimator.online == "least_squares" else rate_of(estimator)
+    model.params = kept.params
+    by_rate = estimator.online != "least_squares"
+    rate = rate_of(estimator, online_solver(estimator)) if by_rate else 0.0
     warn_of_large_inputs(model.network, model.params, first, rate=rate)
-    return model, init
+    results = table.results(kept) if init in STARTS else None
+    return model, Start(init, kept.params, drawn=init in INITIALIZERS, results=results)
 
 
 def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: str | None) -> Data:

@@ -36,7 +36,7 @@ from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
 from reservoir.training.losses import check_targets
 from reservoir.training.params import Params
-from reservoir.training.starts import STARTS, start
+from reservoir.training.starts import N_DRAWS, STARTS, StartResult, start
 from reservoir.training.trainer import Data
 
 # Methods that define the steps of a cell, and methods that describe these steps.
@@ -107,11 +107,11 @@ def check_together(estimator: Any) -> None:
             f"solver={estimator.solver!r}, which needs the whole "
             'gradient. Use truncation="auto", or another solver.'
         )
-    if solver == "least_squares":
+    if solver in ("least_squares", "variable_projection"):
         for name in ("alpha", "l1", "gradient_control"):
             if getattr(estimator, name):
                 raise ValueError(
-                    f"{name}={getattr(estimator, name)!r} is not supported: solver='least_squares' "
+                    f"{name}={getattr(estimator, name)!r} is not supported: solver={solver!r} "
                     "has no penalties on weights. Set it to 0, or use solver='lbfgs' or 'adam'."
                 )
     if solver == "hessian_free" and estimator.gradient_control:
@@ -335,32 +335,36 @@ def starting_weights(
     *,
     step: float | None,
     generator: np.random.Generator,
-) -> Params:
-    """Return the initial weights of training.
+    n_draws: int = N_DRAWS,
+) -> tuple[Params, StartResult | None]:
+    """Return the initial weights of training, and how they were found if computed from data.
 
     X and y are the data as the user passed them, for an `init` estimator that is not fitted yet,
     and `data` contains the sequences to learn from. If rows have times, `step` is the gap between
-    rows for which leaks are given.
+    rows for which leaks are given. `n_draws` is the number of reservoirs that a start from data
+    draws.
     """
-    init = resolve_init(estimator, network.cell)
+    init, found = resolve_init(estimator, network.cell), None
     if not isinstance(init, str):
         given = _fitted(init, X, y)
         _check_steps(given, step)
         params = _weights_of(given, network)
     elif init in STARTS:
-        params = start(
+        found = start(
             network,
             data.inputs,
             data.targets,
             scheme=init,
             weights=data.weights,
             target=estimator.target,
+            n_draws=n_draws,
             random_state=generator,
             dtype=data.dtype,
         )
+        params = found.params
     else:
         params = initialize(network.weights(), init, random_state=generator)
-    return {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}
+    return {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}, found
 
 
 def rows_per_step(cell: Cell) -> int:

@@ -17,9 +17,10 @@ from several origins in the data and from its end, where `forecast` begins.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -31,13 +32,13 @@ from reservoir.estimators.progress import NextInputCheck
 from reservoir.estimators.reporting import log
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import check_same, name_of_start, resolve_init, starting_weights
-from reservoir.estimators.rnn.training_run import Task, run_training
+from reservoir.estimators.rnn.training_run import Task, resolve_solver, run_training
 from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params
-from reservoir.training.starts import STARTS
+from reservoir.training.starts import N_DRAWS, STARTS, StartResult
 from reservoir.training.trainer import Data, Training, data_loss, refit_readout
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
@@ -47,7 +48,8 @@ _HELD_OUT = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer are not conclusive
 _PART, _LEAST = 8, 10  # epochs of a trial: an eighth of `max_iter`, at least ten if it allows
 _ORIGINS = 7  # within the data, and one more at its end
-_STEPS = 500  # of a loop; 3/4 of a short series, so that a trend does not exceed the leeway
+_STEPS = 1000  # of a loop, or twice the length of a shorter series
+_DRIVEN_STEPS = 500  # of a loop with exogenous columns, or a quarter of a shorter series
 _SCORED = 100  # steps of a loop that are compared with the true values
 _ENOUGH = 8  # steps of a loop, at least
 _LEEWAY = 1.0  # widths of the training range by which a loop may leave it
@@ -55,6 +57,68 @@ _DRAWS = 3  # further networks that are drawn if loops of the first one are lost
 _TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, if all draws lose loops
 _DEARER = 1.25  # largest error of stable loops, relative to the error of the lost ones
 _BLOCK_STEPS = 2048
+
+
+#: Columns of the table of starts, and their dtypes.
+_COLUMNS: dict[str, Any] = {
+    "init": str,
+    "draw": np.int64,
+    "input_scaling": np.float64,
+    "error": np.float64,
+    "halfway_error": np.float64,
+    "trial_loss": np.float64,
+    "lost_loops": np.float64,
+    "readout_tau": np.float64,
+    "kept": np.bool_,
+}
+
+
+class Candidate(NamedTuple):
+    """Initial weights, and their row in the table of starts."""
+
+    params: Params
+    row: dict[str, Any]
+
+
+class StartTable:
+    """The starts that were tried, one row each, as in the attribute `start_results_`."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._n_drawn = 0
+
+    def add(self, init: str | None, params: Params, found: StartResult | None) -> Candidate:
+        """Add a start and all candidates that it was chosen from; return the start."""
+        if found is None:
+            row = self._row(init, self._n_drawn)
+            self._n_drawn += 1
+            return Candidate(params, row)
+        for (i, j), error in np.ndenumerate(found.errors):
+            row = self._row(init, self._n_drawn + i)
+            row |= {"input_scaling": found.input_scalings[j], "error": error}
+            row["halfway_error"] = found.halfway[i, j]
+            if (i, j) == (found.draw, found.scaling):
+                chosen = row
+        self._n_drawn += len(found.errors)
+        return Candidate(params, chosen)
+
+    def add_variant(self, start: Candidate, params: Params, readout_tau: float) -> Candidate:
+        """Add a start with a smaller readout, and return it."""
+        self.rows.append({**start.row, "readout_tau": readout_tau, "lost_loops": np.nan})
+        return Candidate(params, self.rows[-1])
+
+    def results(self, kept: Candidate) -> dict[str, Array]:
+        """Return the table by columns."""
+        for row in self.rows:
+            row["kept"] = row is kept.row
+        return {
+            name: np.array([row[name] for row in self.rows], dtype=dtype)
+            for name, dtype in _COLUMNS.items()
+        }
+
+    def _row(self, init: str | None, draw: int) -> dict[str, Any]:
+        self.rows.append({**dict.fromkeys(_COLUMNS, np.nan), "init": init, "draw": draw})
+        return self.rows[-1]
 
 
 class Start:
@@ -67,10 +131,21 @@ class Start:
     params : dict of arrays
     drawn : bool
         Whether the weights are random.
+    results : dict of arrays or None
+        The starts that were tried, by columns; None if the weights do not come from data.
     """
 
-    def __init__(self, name: str | None, params: Params, *, drawn: bool, trial: Any = None) -> None:
-        self.name, self.params, self.drawn, self._trial = name, params, drawn, trial
+    def __init__(
+        self,
+        name: str | None,
+        params: Params,
+        *,
+        drawn: bool,
+        results: dict[str, Array] | None = None,
+        trial: Trial | None = None,
+    ) -> None:
+        self.name, self.params, self.drawn = name, params, drawn
+        self.results, self._trial = results, trial
 
     def settle(self, done: Training) -> None:
         """Return to these weights if training has lost closed loops that were stable with them."""
@@ -100,22 +175,56 @@ def first_weights(
         before: NetworkModel = estimator._model
         check_same(network, before.network)
         params = {name: array.astype(learned.dtype) for name, array in before.params.items()}
-        return Start(estimator.init_, params, drawn=False)
+        return Start(estimator.init_, params, drawn=False, results=estimator.start_results_)
+    began, table = time.perf_counter(), StartTable()
     trial = trial_of(estimator, model, task)
-    name = name_of_start(estimator, network.cell)
+    name, kept = name_of_start(estimator, network.cell), None
     if wants_trial(estimator, network, learned):
-        found = best_start(estimator, network, learned, generator)
-        if found is not None:
-            return Start(*found, drawn=False, trial=trial)
-    step = None if model.clock is None else model.clock.step
+        kept = best_start(estimator, network, learned, generator, table)
+    compared = kept is not None  # and trained for some epochs
+    if kept is None:
+        step = None if model.clock is None else model.clock.step
 
-    def draw() -> Params:
-        spawned = generator.spawn(1)[0]
-        return starting_weights(estimator, network, *given, learned, step=step, generator=spawned)
+        def draw(n_draws: int = 1) -> Candidate:
+            return table.add(
+                name,
+                *starting_weights(
+                    estimator,
+                    network,
+                    *given,
+                    learned,
+                    step=step,
+                    generator=generator.spawn(1)[0],
+                    n_draws=n_draws,
+                ),
+            )
 
-    params = draw()
-    params = params if trial is None else trial.safest(params, draw, learned)
-    return Start(name, params, drawn=name in INITIALIZERS, trial=trial)
+        kept = draw(N_DRAWS)
+        if trial is not None:
+            kept = trial.safest(kept, draw, learned, table)
+    name = kept.row["init"]
+    results = table.results(kept) if compared or name in STARTS else None
+    if estimator.verbose and results is not None:
+        log(f"{_describe(kept, table)} {time.perf_counter() - began:.2g} s.")
+    drawn = name in INITIALIZERS and not compared
+    return Start(name, kept.params, drawn=drawn, results=results, trial=trial)
+
+
+def _describe(kept: Candidate, table: StartTable) -> str:
+    """Return a sentence on the starts that were tried, and on the one that is kept."""
+    row, n_draws = kept.row, 1 + max(row["draw"] for row in table.rows)
+    drawn = f"{n_draws} network{'s' * (n_draws > 1)} drawn, {len(table.rows)} starts tried."
+    text = f"Start {row['init']!r}: {drawn} Kept: network {row['draw'] + 1}"
+    for name, words in (
+        ("input_scaling", "input weights times {:g}"),
+        ("error", "held-out error {:.3g} with the readout fitted"),
+        ("halfway_error", "{:.3g} after half of the iterations"),
+        ("readout_tau", "a smaller readout (tau={:g})"),
+        ("lost_loops", "{:g} closed loops lost"),
+    ):
+        if np.isfinite(row[name]):
+            text += f", {words.format(row[name])}"
+    return f"{text}."
 
 
 def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
@@ -127,9 +236,13 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
 
 
 def best_start(
-    estimator: Any, network: Network, data: Data, generator: np.random.Generator
-) -> tuple[str, Params] | None:
-    """Return the name of the best start, and its weights after some epochs.
+    estimator: Any,
+    network: Network,
+    data: Data,
+    generator: np.random.Generator,
+    table: StartTable,
+) -> Candidate | None:
+    """Return the best start, with its weights after some epochs; all are added to the table.
 
     None if too few sequences with a positive weight remain to learn from, or to compare with.
     """
@@ -141,12 +254,17 @@ def best_start(
     short.max_iter = min(estimator.max_iter, max(_LEAST, estimator.max_iter // _PART))
     short.n_iter_no_change = short.max_iter + 1  # no early stopping: a plateau may end later
     short.verbose = False
-    trained, losses = {}, {}
+    trained: dict[str, Candidate] = {}
+    losses = {}
     for name, spawned in zip(CANDIDATES, generator.spawn(len(CANDIDATES)), strict=True):
         short.init = name
-        params = starting_weights(short, network, None, None, kept, step=None, generator=spawned)
-        done = run_training(short, network, params, kept, held_out, spawned)
-        trained[name], losses[name] = done.params, _losses(network, done.params, held_out)
+        params, found = starting_weights(
+            short, network, None, None, kept, step=None, generator=spawned
+        )
+        solver = resolve_solver(short, network, kept, drawn=name in INITIALIZERS)
+        done = run_training(short, network, params, kept, held_out, spawned, solver=solver)
+        trained[name] = table.add(name, done.params, found)
+        losses[name] = _losses(network, done.params, held_out)
         if estimator.verbose:
             log(
                 f"Trial of init={name!r}: loss {done.criterion[done.best_epoch]:.6g} of held-out "
@@ -154,11 +272,13 @@ def best_start(
             )
     given = held_out.weights
     weights = np.ones(len(held_out)) if given is None else np.ravel(list(given))
+    for name, each in losses.items():
+        trained[name].row["trial_loss"] = float(weights @ each / weights.sum())
     better = [name for name in CANDIDATES if _is_better(losses[name], losses[BASE], weights)]
     best = min(better, key=lambda name: weights @ losses[name], default=BASE)
     if estimator.verbose:
         log(f"Training continues from init={best!r}")
-    return best, trained[best]
+    return trained[best]
 
 
 def _losses(network: Network, params: Params, data: Data) -> Array:
@@ -265,13 +385,14 @@ class Trial:
         q = network.n_outputs
         self.driven = network.n_features > q
         self.baseline = Baseline.of(data.targets)
+        self.slope = _slope(data.targets)
         self.n_steps, self.origins = self._find_origins()
         self.n_scored = min(self.n_steps, _SCORED)
 
     def _find_origins(self) -> tuple[int, list[tuple[int, int]]]:
         """Return the number of steps of loops, and their origins: (sequence, row)."""
         lengths = np.array([len(X) for X in self.data.inputs])
-        known = min(_STEPS if self.driven else _SCORED, int(lengths.max()) // 4)
+        known = min(_DRIVEN_STEPS if self.driven else _SCORED, int(lengths.max()) // 4)
         first = np.minimum(100, lengths // 10)
         rooms = np.maximum(lengths - known - first + 1, 0)
         if known < _ENOUGH:
@@ -284,10 +405,8 @@ class Trial:
             origins.append((i, int(first[i] + pick - (ends[i] - rooms[i]))))
         if self.driven:
             return known, origins
-        return min(_STEPS, 3 * int(lengths.max()) // 4), [
-            *origins,
-            (len(lengths) - 1, int(lengths[-1])),
-        ]
+        end = (len(lengths) - 1, int(lengths[-1]))
+        return min(_STEPS, 2 * int(lengths.max())), [*origins, end]
 
     def score(self, params: Params) -> LoopScore:
         """Run the loops, and return their score."""
@@ -297,7 +416,10 @@ class Trial:
                 rows = self._run(params, states)
             targets = self.data.targets
             followed = [targets[i][t : t + self.n_scored] for i, t in self.origins]
-            return score_loops(rows, followed, self.baseline, leeway=_LEEWAY)
+            # a trend may continue
+            drift = np.abs(self.slope) * np.arange(1, self.n_steps + 1)[:, None, None]
+            leeway = _LEEWAY + drift / self.baseline.width
+            return score_loops(rows, followed, self.baseline, leeway=leeway)
 
     def _teacher_forced_state(self, params: Params) -> Array:
         """Return the state before each origin, reached by a teacher-forced run."""
@@ -337,12 +459,14 @@ class Trial:
         X = self.data.inputs[i]
         return X[t] if t < len(X) else np.asarray(self.data.targets[i][-1])
 
-    def safest(self, params: Params, draw: Callable[[], Params], data: Data) -> Params:
-        """Return a start with stable loops: these weights, other draws, or a smaller readout.
+    def safest(
+        self, start: Candidate, draw: Callable[[], Candidate], data: Data, table: StartTable
+    ) -> Candidate:
+        """Return a start with stable loops: the given one, another draw, or a smaller readout.
 
-        The given weights are returned if none of their loops is lost.
+        The given start is returned if none of its loops is lost.
         """
-        best, starts = (self.score(params), params), [params]
+        best, starts = (self._tried(start), start), [start]
         while best[0].n_lost and len(starts) <= _DRAWS:
             starts.append(draw())
             best = self._better(best, starts[-1])
@@ -352,16 +476,21 @@ class Trial:
             # the series itself may leave its range (a trend): a readout that prevents this is less
             # accurate, and not taken
             limit = _DEARER * best[0].error
-            for start in starts:
-                smaller = refit_readout(self.network, start, data, tau=tau)
-                best = self._better(best, smaller, limit)
+            for one in starts:
+                params = refit_readout(self.network, one.params, data, tau=tau)
+                best = self._better(best, table.add_variant(one, params, tau), limit)
         return best[1]
 
     def _better(
-        self, best: tuple[LoopScore, Params], params: Params, limit: float = np.inf
-    ) -> tuple[LoopScore, Params]:
-        score = self.score(params)
-        return (score, params) if score < best[0] and score.error <= limit else best
+        self, best: tuple[LoopScore, Candidate], start: Candidate, limit: float = np.inf
+    ) -> tuple[LoopScore, Candidate]:
+        score = self._tried(start)
+        return (score, start) if score < best[0] and score.error <= limit else best
+
+    def _tried(self, start: Candidate) -> LoopScore:
+        score = self.score(start.params)
+        start.row["lost_loops"] = score.n_lost
+        return score
 
     def settle(self, done: Training, start: Params) -> None:
         """Return to the start if training has destabilised loops that were about as accurate."""
@@ -373,3 +502,12 @@ class Trial:
         before = self.score(start)
         if before < trained and before.error <= _DEARER * trained.error:
             done.params, done.best_epoch = start, 0
+
+
+def _slope(targets: Sequence[Array]) -> Array:
+    """Return the linear trend of the targets per step, which all sequences share, (n_outputs,)."""
+    products, squares = np.zeros(targets[0].shape[1]), 0.0
+    for Y in targets:
+        t = np.arange(len(Y)) - (len(Y) - 1) / 2
+        products, squares = products + t @ Y, squares + float(t @ t)
+    return products / max(squares, 1.0)

@@ -10,7 +10,8 @@ can also be fitted by a regression (Bay 2017, chapter 5). `ls_fit` iterates::
     H* shrunk and clipped to the range of f
     (W_in^, W^, b^) = ridge([x(t), h(t-1)], f^-1(H*))
     P <- P + l (P^ - P),  l = .7, .35, ..., then the readout;
-         kept if the simulated error falls and the initial state is forgotten (echo gap <= error)
+         kept if the simulated error falls and the initial state is forgotten (echo gap <=
+         error / 10)
 
 Once an iteration lowers the error by less than 15 %, `ls_fit` continues with the steps of
 `credit_fit`, which back-propagate information that the target states lack: the effect of a state on

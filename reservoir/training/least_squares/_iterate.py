@@ -22,7 +22,11 @@ _GAP_STEPS = 100  # minimal number of inputs after which initial states should b
 _GAP_STATES = 7  # number of random initial states, which are compared with zeros
 _GAP_PLACES = 3  # number of segments of the longest sequence
 _TOO_LARGE = 1e100  # a run diverges if the sum of its squared states is not smaller
+# Largest gap, relative to the error: networks with larger ones may end in another attractor on
+# later rows, even if the error is small on those that they are fitted to.
+_GAP_SHARE = 0.1
 _GAP_FLOOR = 1e-10  # smaller gaps are accepted for any error
+_FOLDS = 5  # parts of the rows, or of the sequences, each of which is held out once
 
 
 class LeastSquaresResult(NamedTuple):
@@ -99,20 +103,65 @@ def with_readout(
     return measure(task, fitted, trace)
 
 
-def readout_gram(task: Task, trace: Trace, prior: Params | None = None) -> GramAccumulator:
+def held_out_error(task: Task, params: Params, tau: float) -> float:
+    """Return the mean squared error of scores in rows that the readout was not fitted to.
+
+    The rows are cut into five blocks of time, or, if there are at least five sequences, these are
+    dealt into five groups. Each part is predicted by a readout fitted to the others, with the ridge
+    penalty chosen for all rows. The result is in units of `Task.scale`, and infinite if the run
+    diverges.
+    """
+    trace = simulate(task, params)
+    if trace is None:
+        return np.inf
+    parts = [readout_gram(task, trace, places=places) for places in _folds(task)]
+    alpha = choose_ridge(_merged(parts), tau)[2]
+    squares = total = 0.0
+    for part in parts:
+        rest = _merged([other for other in parts if other is not part])
+        solution = rest.solve(alpha)
+        squares += float(part.squared_errors(solution.coef[None], solution.intercept[None]).sum())
+        total += part.weight
+    return squares / (total * task.network.n_outputs)
+
+
+def _merged(parts: list[GramAccumulator]) -> GramAccumulator:
+    """Return the sums over the rows of all parts."""
+    sums = GramAccumulator(parts[0].n_features, parts[0].n_outputs)
+    for part in parts:
+        sums.merge(part)
+    return sums
+
+
+def _folds(task: Task) -> list[Array]:
+    """Return the indices of the targets of each part of the rows."""
+    weights = task.weights(task.fit)
+    places = task.fit if weights is None else task.fit[weights > 0]
+    n_sequences = task.batch.inputs.shape[1]
+    n_folds = min(_FOLDS, len(places))
+    if n_sequences < n_folds:
+        return np.array_split(places, n_folds)
+    group = task.steps(places) % n_sequences % n_folds
+    return [places[group == k] for k in range(n_folds) if (group == k).any()]
+
+
+def readout_gram(
+    task: Task, trace: Trace, prior: Params | None = None, places: Array | None = None
+) -> GramAccumulator:
     """Return the summed products of the readout's features and its target scores.
 
-    With `prior`, the targets are the residuals of the prior readout.
+    With `prior`, the targets are the residuals of the prior readout. The rows are those of
+    `Task.fit`, or those of the targets with the indices `places`.
     """
 
-    def target_scores(places: Array, features: tuple[Array, ...]) -> Array:
+    def target_scores(block: Array, features: tuple[Array, ...]) -> Array:
         if prior is None:
-            return task.latent[places]
-        return task.latent[places] - scores(prior, features) / task.scale
+            return task.latent[block]
+        return task.latent[block] - scores(prior, features) / task.scale
 
     parts = (
-        (features, target_scores(places, features), task.weights(places))
-        for places, features in _feature_blocks(task, trace)
+        (features, target_scores(block, features), task.weights(block))
+        for block, features in _feature_blocks(task, trace, task.fit if places is None else places)
     )
     return sum_rows(parts, task.network.shapes()["coef"][1], task.network.n_outputs)
 
@@ -123,7 +172,7 @@ def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
         return None
     squares, total = np.zeros(task.network.n_outputs), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for places, features in _feature_blocks(task, trace, scored=True):
+        for places, features in _feature_blocks(task, trace, task.scored):
             z = scores(params, features)
             residual = apply_output(z, task.network.output) - task.batch.targets[places]
             residual *= residual
@@ -147,10 +196,9 @@ def scores(params: Params, features: tuple[Array, ...]) -> Array:
 
 
 def _feature_blocks(
-    task: Task, trace: Trace, scored: bool = False
+    task: Task, trace: Trace, places: Array
 ) -> Iterator[tuple[Array, tuple[Array, ...]]]:
     """Yield blocks of indices into the targets, with the readout's features in these rows."""
-    places = task.scored if scored else task.fit
     for where, take in blocks(task.steps(places)):
         yield places[where], readout_features(task, trace, take)
 
@@ -240,4 +288,4 @@ def better(task: Task, candidate: Iterate, current: Iterate) -> bool:
     """Return whether a candidate has a smaller error and forgets its initial state."""
     if not candidate.error < current.error or candidate.mse > current.mse:
         return False
-    return echo_gap(task, candidate) <= max(candidate.error, _GAP_FLOOR)
+    return echo_gap(task, candidate) <= max(_GAP_SHARE * candidate.error, _GAP_FLOOR)

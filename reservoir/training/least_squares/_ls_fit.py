@@ -63,33 +63,58 @@ def layer_step(
     return None
 
 
-def mixed_fit(
-    task: Task, params: Params, *, n_iter: int, tau: float, delta: float, credit: bool
-) -> LeastSquaresResult:
-    """Take layer-wise steps while each lowers the error by 15 %, then, with `credit`, credit steps.
+class MixedFit:
+    """Layer-wise steps while each lowers the error by 15 %, then, with `credit`, credit steps.
 
-    Weights and rows must already be validated. Without `credit`, all steps are layer-wise.
+    Weights and rows must already be validated. Without `credit`, all steps are layer-wise. `run`
+    can be called repeatedly, and continues where it stopped.
     """
-    layer = fitted_layer(task.cell)
-    iterate = begin(task, params if layer is None else task.cell.open_gates(params), tau)
-    errors = [iterate.mse]
-    credit_steps = CreditSteps(task, tau)
-    for _ in range(n_iter):
+
+    def __init__(
+        self, task: Task, params: Params, *, tau: float, delta: float = 0.3, credit: bool = True
+    ) -> None:
+        self.task, self.given, self.tau, self.delta = task, params, tau, delta
+        self.iterate = begin(task, with_open_gates(task.cell, params), tau)
+        self.errors = [self.iterate.mse]
+        self._layer = fitted_layer(task.cell)  # None once layer-wise steps gain little
+        self._credit_steps = CreditSteps(task, tau) if credit else None
+        self._converged = False
+
+    def run(self, n_iter: int) -> MixedFit:
+        """Take at most `n_iter` steps, as long as they lower the error."""
+        for _ in range(n_iter):
+            if self._converged:
+                break
+            self._converged = not self._step()
+        return self
+
+    def _step(self) -> bool:
+        """Take a step, and return whether another one is worth trying."""
+        iterate, new, by_layer = self.iterate, None, self._layer is not None
         # a layer-wise step, which is the last one if it gains little
-        by_layer = layer is not None
-        new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
-        if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
-            layer = None
-        # otherwise a credit step
-        if new is None and credit:
-            new, by_layer = credit_steps.step(iterate), False
+        if self._layer is not None:
+            new = layer_step(self.task, self._layer, iterate, tau=self.tau, delta=self.delta)
+        if self._credit_steps is not None:
+            if new is None or new.error > (1 - _WORTH) * iterate.error:
+                self._layer = None
+            # otherwise a credit step
+            if new is None:
+                new, by_layer = self._credit_steps.step(iterate), False
         if new is None:
-            break
-        before, iterate = iterate.error, new
-        errors.append(new.mse)
-        if iterate.error > (1 - _TOL) * before and not (by_layer and credit):
-            break
-    return conclude(task, params, iterate, errors, tau)
+            return False
+        self.iterate = new
+        self.errors.append(new.mse)
+        gained = new.error <= (1 - _TOL) * iterate.error
+        return gained or (by_layer and self._credit_steps is not None)
+
+    def result(self) -> LeastSquaresResult:
+        """Return the weights reached, or the given ones if their error is smaller."""
+        return conclude(self.task, self.given, self.iterate, self.errors, self.tau)
+
+
+def with_open_gates(cell: Cell, params: Params) -> Params:
+    """Return the weights that layer-wise steps start from: those of a cell with open gates."""
+    return params if fitted_layer(cell) is None else cell.open_gates(params)
 
 
 def ls_fit(
@@ -239,4 +264,4 @@ def ls_fit(
         assert layer is not None
         opened = task.cell.open_gates(weights)
         return bay_fit(task, layer, opened, n_iter, _LITERAL_STEP)
-    return mixed_fit(task, weights, n_iter=n_iter, tau=tau, delta=delta, credit=credit)
+    return MixedFit(task, weights, tau=tau, delta=delta, credit=credit).run(n_iter).result()

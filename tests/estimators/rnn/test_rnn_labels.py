@@ -126,9 +126,9 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
     """As long as others can be held out; and as many are held out as asked for."""
     seen = []
 
-    def watched(estimator, network, params, data, validation, generator):
+    def watched(estimator, network, params, data, validation, generator, **options):
         seen.append((np.stack(list(data.targets)), np.stack(list(validation.targets))))
-        return run(estimator, network, params, data, validation, generator)
+        return run(estimator, network, params, data, validation, generator, **options)
 
     run = training_run.run_training
     monkeypatch.setattr(network_estimator, "run_training", watched)

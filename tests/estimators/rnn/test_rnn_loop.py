@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn.start_trials import Trial
+from reservoir.estimators.rnn.start_trials import StartTable, Trial
 from reservoir.loops.loop_score import LoopScore
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
@@ -50,7 +50,7 @@ def test_trained_networks_stay_in_the_training_range(seed):
     """They went to 62 and to 10: the start of 12 is lost, and training lost that of 10."""
     rnn = RNNRegressor(64, random_state=seed).fit(X, Y)
     assert stays(rnn, SERIES[:2000])
-    assert rnn.loss_curve_[rnn.best_epoch_] == rnn.best_loss_
+    assert rnn.validation_loss_curve_[rnn.best_epoch_] == rnn.best_loss_
     same(rnn.params_, clone(rnn).fit(X, Y).params_)
 
 
@@ -80,7 +80,7 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
     network = Network(CELLS[cell](20), inputs[0].shape[1], 1)
     starts = np.zeros((n_sequences, network.cell.state_size))
     data = Data(inputs, targets, starts=starts)
-    return network, data, start(network, inputs, targets, random_state=seed)
+    return network, data, start(network, inputs, targets, random_state=seed).params
 
 
 @pytest.mark.fast_cases(2)
@@ -119,17 +119,28 @@ def test_lost_loops_are_counted_and_errors_measured():
 
 def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     network, data, params = problem()
-    trial = Trial(network, data)
+    trial, table = Trial(network, data), StartTable()
     away = {**params, "coef": 3 * params["coef"]}
 
     def never():
         raise AssertionError
 
-    assert trial.safest(params, never, data) is params
-    assert trial.safest(away, lambda: params, data) is params
-    readout = trial.safest(away, lambda: away, data)  # no draw will do: its readout is solved for
-    np.testing.assert_array_equal(readout["W"], params["W"])
-    assert trial.score(readout).n_lost == 0
+    def safest(first, draw):
+        return trial.safest(table.add("esn", first, None), draw, data, table)
+
+    assert safest(params, never).params is params
+    assert safest(away, lambda: table.add("esn", params, None)).params is params
+    # no draw will do: its readout is solved for
+    table = StartTable()
+    kept = safest(away, lambda: table.add("esn", away, None))
+    np.testing.assert_array_equal(kept.params["W"], params["W"])
+    assert trial.score(kept.params).n_lost == 0
+    columns = table.results(kept)
+    assert columns["kept"].sum() == 1
+    assert columns["lost_loops"][columns["kept"]] == 0
+    assert (columns["lost_loops"][:4] > 4).all()  # four draws, each tried in closed loop
+    assert np.isnan(columns["readout_tau"][:4]).all()
+    assert np.isfinite(columns["readout_tau"][columns["kept"]]).all()
 
 
 @pytest.mark.fast_cases(3)

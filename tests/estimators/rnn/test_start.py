@@ -1,6 +1,7 @@
 """The start of training: names, other networks, previous weights; files."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
-from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor
+from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import adding, gestures, mackey_glass
 from reservoir.scaling import spectral_radius
 from reservoir.training.initializers import INITIALIZERS
@@ -87,6 +88,86 @@ def test_mackey_glass_from_least_squares_alone():
     assert np.mean(errors**2) / z.var() < 1e-6
 
 
+# -------------------------------------------------------------------------- what was tried
+
+
+def tried(rnn):
+    """Return the rows of the table of starts."""
+    columns = rnn.start_results_
+    assert len({len(column) for column in columns.values()}) == 1
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+@pytest.mark.parametrize("init", STARTS)
+def test_the_starts_that_were_tried_are_an_attribute(init, tmp_path):
+    X, y = series()
+    rnn = make(init=init).fit(X, y)
+    rows = tried(rnn)
+    assert [(row["draw"], row["input_scaling"]) for row in rows] == [
+        (draw, scaling) for draw in (0, 1) for scaling in (1.0, 0.3, 0.1)
+    ]
+    (kept,) = (row for row in rows if row["kept"])
+    assert {row["init"] for row in rows} == {init}
+    halfway = [row["halfway_error"] for row in rows if np.isfinite(row["halfway_error"])]
+    if init == "esn":
+        assert kept["error"] == min(row["error"] for row in rows)
+        assert not halfway
+    else:
+        assert kept["halfway_error"] == min(halfway)
+        assert len(halfway) == 2
+    # the input weights are those of the reservoir, times the factor
+    save(rnn, tmp_path / "rnn")
+    again = load(tmp_path / "rnn").start_results_
+    for name, column in rnn.start_results_.items():
+        np.testing.assert_array_equal(again[name], column)
+
+
+def test_other_starts_have_tried_nothing():
+    X, y = series()
+    for init in (*INITIALIZERS, ESNRegressor(12, leak_rate=1.0, include_input=False)):
+        assert make(init=init).fit(X, y).start_results_ is None
+    assert make(init="least_squares").partial_fit(X, y).start_results_["kept"].sum() == 1
+    assert make(init="glorot").partial_fit(X, y).start_results_ is None
+    warm = make(warm_start=True).fit(X, y)
+    before = warm.start_results_
+    assert warm.fit(X, y).start_results_ is before
+    assert ESNRegressor(12).fit(X, y).to_rnn().start_results_ is None
+
+
+def test_a_further_draw_is_a_single_one():
+    """A free run that leaves its range is drawn again: one network, not two."""
+    z = (mackey_glass(601, random_state=0) - 0.9) / 2
+    draws = []
+    for seed in range(8):
+        rnn = RNNRegressor(32, max_iter=0, output="tanh", random_state=seed).fit(z[:-1], z[1:])
+        rows = tried(rnn)
+        draws.append(1 + max(row["draw"] for row in rows))
+        if draws[-1] == 2:
+            continue
+        later = [row for row in rows if row["draw"] > 1]
+        assert np.isnan([row["halfway_error"] for row in later]).all()
+        (first,) = (row for row in rows if row["draw"] < 2 and row["lost_loops"] > 0)
+        (kept,) = (row for row in rows if row["kept"])
+        assert kept["lost_loops"] < first["lost_loops"]
+    assert max(draws) > 2
+
+
+def test_a_line_says_what_was_tried(caplog):
+    X, y = series()
+    caplog.set_level("INFO", "reservoir")
+    make(verbose=1).fit(X, y)
+    (line,) = (text for text in caplog.messages if text.startswith("Start"))
+    assert re.match(
+        r"Start 'least_squares': 2 networks drawn, 6 starts tried\. Kept: network [12], input "
+        r"weights times (1|0\.3|0\.1), held-out error \S+ with the readout fitted, \S+ after half "
+        r"of the iterations\. \S+ s\.$",
+        line,
+    )
+    caplog.clear()
+    make(verbose=1, init="glorot", max_iter=1).fit(X, y)
+    assert not any(text.startswith("Start") for text in caplog.messages)
+
+
 # -------------------------------------------------------------------------- other networks
 
 
@@ -133,7 +214,7 @@ class TestFromESN:
         X, y = z[:399], z[1:400, 0]
         expected = np.mean((esn.predict(X, initial_state="zeros") - y)[39:] ** 2)
         for rnn in (esn.to_rnn(), clone(esn.to_rnn()), pickle.loads(pickle.dumps(esn.to_rnn()))):
-            rnn.set_params(max_iter=3).fit(X, y)
+            rnn.set_params(max_iter=3, solver="adam").fit(X, y)
             assert rnn.loss_curve_[0] == pytest.approx(expected, rel=1e-2)
             assert rnn.best_loss_ <= rnn.loss_curve_[0]
 
@@ -286,7 +367,8 @@ def test_what_is_no_network():
 @pytest.mark.parametrize("cell", CELLS)
 def test_warm_start_continues(cell):
     X, y = series()
-    rnn = make(cell=cell, init="glorot", max_iter=3, warm_start=True).fit(X, y)
+    settings = {"init": "glorot", "solver": "adam", "max_iter": 3, "warm_start": True}
+    rnn = make(cell=cell, **settings).fit(X, y)
     first, weights = rnn.best_loss_, rnn.params_
     kept = {name: array.copy() for name, array in weights.items()}
     rnn.fit(X, y)

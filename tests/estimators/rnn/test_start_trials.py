@@ -58,7 +58,8 @@ TIES = np.array([-1.0, 1.0, -1.0, 1.0, 0.5])
 def test_random_weights_give_way_to_what_is_clearly_ahead(least_squares, esn, chosen, monkeypatch):
     losses, tried, n_epochs = iter([least_squares, esn, HELD]), [], []
 
-    def pretended(estimator, network, params, data, validation, generator):
+    def pretended(estimator, network, params, data, validation, generator, *, solver):
+        assert solver == "adam"
         n_epochs.append((estimator.max_iter, estimator.n_iter_no_change))
         if len(tried) < 3:
             tried.append({name: array + 1 for name, array in params.items()})
@@ -135,7 +136,7 @@ def test_training_continues_from_the_best_weights_of_the_trial():
 def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch):
     seen = []
 
-    def watched(estimator, network, params, data, validation, generator):
+    def watched(estimator, network, params, data, validation, generator, **options):
         assert not estimator.verbose
         assert estimator.max_iter == 10
         rows = [np.concatenate([np.ravel(X) for X in part.inputs]) for part in (data, validation)]
@@ -143,7 +144,7 @@ def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch)
         labels = np.argmax([*data.targets, *validation.targets], axis=1)
         seen.append((estimator.init, len(data), len(validation), np.bincount(labels).tolist()))
         assert np.argmax(validation.targets, axis=1).sum() == 5  # a quarter of each class
-        return run(estimator, network, params, data, validation, generator)
+        return run(estimator, network, params, data, validation, generator, **options)
 
     run = start_trials.run_training
     monkeypatch.setattr(start_trials, "run_training", watched)

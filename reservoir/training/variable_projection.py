@@ -1,0 +1,504 @@
+r"""Training by variable projection: L-BFGS on the recurrent weights, with the readout solved for.
+
+For squared errors and an identity output, the best readout for given recurrent weights w is a ridge
+regression, C(w). What remains to be minimised is a function of w only::
+
+    E(w) = min_C  1/n ||Y - H(w) C' - c||^2 + m/n ||C||^2
+
+Its gradient is the partial derivative of the right-hand side with respect to w, taken at C(w),
+since the derivative with respect to C is zero there (Golub and Pereyra 1973). L-BFGS on all weights
+has to follow the valley that C(w) forms in small steps; on E it can take long ones.
+
+Let R = [x(t), h(t-1)] be the regressors of the recurrent layer, and D the gradients with respect to
+its pre-activations. The variables of L-BFGS are u with ``dW = S^-1/2 u Q^-1/2``, where Q and S are
+the second moments of R and D plus a multiple of the identity, so that all variables have about the
+same scale.
+
+Without a penalty, such a search fits the noise of the data. A fifth of the data is therefore held
+out: whole sequences, or segments of a few long ones. The weights with the smallest error on these
+rows are kept, and then the readout is fitted to all rows, the held-out ones included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from reservoir._typing import Array
+from reservoir._validation import as_generator
+from reservoir.readouts import GramAccumulator
+from reservoir.training._data import Data
+from reservoir.training._evaluation import Report, Training, data_loss, refit_readout
+from reservoir.training._objective import check_no_dropout
+from reservoir.training.bptt import Batch, Network, forward, through_readout
+from reservoir.training.cells import Layer, Trace
+from reservoir.training.codes import columns_of
+from reservoir.training.least_squares._regression import choose_ridge
+from reservoir.training.losses import loss_and_slope
+from reservoir.training.params import Params, flatten, unflatten
+
+__all__ = ["train_variable_projection"]
+
+_SEGMENTS = 10  # sequences at least: a few long ones are cut into so many segments
+_EVERY = 5  # every fifth sequence or segment is held out
+FEWEST_TARGETS = 25  # with fewer targets, no rows are held out
+_LEAD = 0.1, 100  # rows before a segment that wash out its initial state: a share, and the maximum
+_MEMORY = 20  # pairs of vectors that L-BFGS keeps
+_PENALTY, _SLOPE_PENALTY = 0.03, 1.0  # multiples of the identity, in units of the mean moments
+_RESTARTS = 4  # of L-BFGS, from the weights reached, with other variables and another ridge penalty
+_SHORTER = 0.1  # factor of the first step if no step could be taken
+
+
+def train_variable_projection(
+    network: Network,
+    params: Params,
+    data: Data,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    validation: Data | None = None,
+    hold_out: bool = True,
+    n_iter_no_change: int = 20,
+    tol: float = 1e-4,
+    tau: float = 0.05,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train on all data at once by L-BFGS, with the readout solved for at every evaluation.
+
+    Parameters
+    ----------
+    network : Network
+        A network with squared errors as the loss and the output "identity".
+    params : dict of arrays
+        Initial weights. Not changed.
+    data : Data
+        The training sequences.
+    max_iter : int, default=200
+        Maximal number of iterations.
+    batch_size : int, default=32
+        Number of sequences that are run in parallel; it affects only memory.
+    validation : Data, optional
+        Validation data. If given, their loss determines the best weights and when to stop, nothing
+        of `data` is held out, and the readout is not fitted to them.
+    hold_out : bool, default=True
+        Whether to hold out a fifth of `data` for this purpose if there are no validation data and
+        at least 25 targets. Fewer than ten long sequences are cut into ten segments, each of which
+        is preceded by up to 100 rows without targets. Finally the readout is fitted to all rows.
+    n_iter_no_change, tol, report
+        As in `reservoir.training.trainer.train`.
+    tau : float, default=0.05
+        As in `reservoir.training.least_squares.ls_fit`.
+    random_state : int, Generator or None
+        Source of the random choice of held-out sequences; segments are held out at fixed places.
+
+    Returns
+    -------
+    Training
+        The first loss is that of the initial weights; the losses after the iterations are those of
+        the rows that are not held out. The validation losses are those of the held-out rows; for
+        these, the readout is solved for at the start, too. The weights are the initial ones unless
+        the loss over all rows has fallen.
+
+    Raises
+    ------
+    ValueError
+        If the loss or the output of `network` is not supported, or if the cell has dropout.
+
+    References
+    ----------
+    G. H. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares
+    problems whose variables separate", SIAM Journal on Numerical Analysis 10, 1973.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.starts import start
+    >>> from reservoir.training.trainer import Data
+    >>> from reservoir.training.variable_projection import train_variable_projection
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1] ** 2])
+    >>> params = start(network, data.inputs, data.targets, n_iter=3, random_state=0).params
+    >>> done = train_variable_projection(network, params, data, max_iter=50)
+    >>> done.losses[-1] < 0.2 * done.losses[0]
+    True
+    """
+    if network.loss != "mse" or network.output != "identity":
+        raise ValueError(
+            "solver='variable_projection' needs loss='mse' and output='identity'; got "
+            f"loss={network.loss!r}, output={network.output!r}. Use solver='lbfgs' or 'adam'."
+        )
+    check_no_dropout(network, "variable_projection")
+    before = data_loss(network, params, data, batch_size)
+    if max_iter == 0 or not np.isfinite(before):
+        return Training(_copied(params), [before])
+    # what is learned from, and what decides
+    learned, judged = data, validation
+    if validation is None and hold_out:
+        learned, judged = _parted(network, data, random_state)
+    done = Training(_copied(params), [before])
+    if validation is not None:
+        done.validation_losses = [data_loss(network, params, validation, batch_size)]
+    search = _Search(network, learned, judged, batch_size, tau, tol, report)
+    search.run(done, params, max_iter, n_iter_no_change)
+    # the readout learns from the rows that were held out, too
+    found = done.params
+    if validation is None and judged is not None:
+        found = refit_readout(network, found, data, batch_size=batch_size, tau=tau)
+    # a run that leaves the segments may end in another attractor: compare over whole sequences
+    if not (done.best_epoch and data_loss(network, found, data, batch_size) < before):
+        found, done.best_epoch = params, 0
+    done.params = _copied(found)
+    return done
+
+
+def _copied(params: Params) -> Params:
+    return {name: array.copy() for name, array in params.items()}
+
+
+# ---------------------------------------------------------------------- held-out rows
+
+
+def _parted(network: Network, data: Data, random_state: Any) -> tuple[Data, Data | None]:
+    """Return the data to learn from, and the held-out data; None if there are too few targets."""
+    if n_targets(data) < FEWEST_TARGETS:
+        return data, None
+    held: Array
+    if len(data) >= _SEGMENTS or data.last or not network.cell.causal:
+        held = np.arange(len(data)) % _EVERY == _EVERY - 1
+        held = as_generator(random_state).permutation(held)
+    else:
+        data = _segments(network, data)
+        held = np.arange(len(data)) % _EVERY == _EVERY - 1
+    parts = data.picked(np.flatnonzero(~held)), data.picked(np.flatnonzero(held))
+    enough = held.any() and min(map(n_targets, parts)) >= FEWEST_TARGETS // _EVERY
+    return parts if enough else (data, None)
+
+
+def n_targets(data: Data) -> int:
+    """Return the number of targets with a positive weight."""
+    if data.weights is not None:
+        return sum(int(np.count_nonzero(np.asarray(weight) > 0)) for weight in data.weights)
+    return len(data) if data.last else sum(len(X) for X in data.inputs)
+
+
+def _segments(network: Network, data: Data) -> Data:
+    """Cut sequences into segments that start from zeros, some rows before their first target."""
+    n_cuts = -(-_SEGMENTS // len(data))
+    inputs, targets, weights, starts = [], [], [], []
+    for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
+        row = np.ones(len(X)) if data.weights is None else np.asarray(data.weights[i], float)
+        counted = np.flatnonzero(row > 0)
+        if len(counted) < n_cuts:
+            continue
+        lead = min(int(_LEAD[0] * len(X)), _LEAD[1])
+        cuts = np.linspace(counted[0], len(X), n_cuts + 1).round().astype(int)
+        zeros = np.zeros((1, network.cell.state_size), network.cell.held_in(data.dtype))
+        for first, stop in pairwise(cuts.tolist()):
+            begin = max(0, first - lead)
+            part = row[begin:stop].copy()
+            part[: first - begin] = 0
+            inputs.append(X[begin:stop])
+            targets.append(Y[begin:stop])
+            weights.append(part)
+            given = data.starts if begin == 0 else None
+            state = network.cell.before(X[begin][None], zeros)[0] if given is None else given[i]
+            starts.append(state)
+    if not inputs:
+        return data
+    return Data(inputs, targets, weights, np.stack(starts), dtype=data.dtype)
+
+
+# ---------------------------------------------------------------------- the search
+
+
+class _Point(NamedTuple):
+    """Weights with the readout solved for, their loss, and the gradient of the objective."""
+
+    vector: Array
+    params: Params
+    loss: float
+    value: float
+    gradient: Array
+
+
+@dataclass(eq=False)
+class _Search:
+    """A search over the recurrent weights; weights are float64 while it runs."""
+
+    network: Network
+    data: Data
+    judged: Data | None
+    batch_size: int
+    tau: float
+    tol: float
+    report: Report | None
+
+    def __post_init__(self) -> None:
+        self.batches = [self.data.batch(i) for i in self.data.by_length(self.batch_size)]
+        self.weight = sum(batch.total_weight for batch, _ in self.batches)
+        self.penalty = 0.0  # of the readout
+
+    def run(self, done: Training, params: Params, max_iter: int, patience: int) -> None:
+        """Add the iterations to a training, with the weights of the least loss that decides."""
+        dtype = params["coef"].dtype
+        if self.report is not None:
+            self.report(done)
+        now = {name: array.astype(np.float64) for name, array in params.items()}
+        unchanged, shorter = 0, 1.0
+
+        def after(point: _Point) -> bool:
+            """Record an iterate; return whether to stop."""
+            nonlocal now, unchanged
+            now = point.params
+            improved = self._record(done, point, dtype)
+            unchanged = 0 if improved else unchanged + 1
+            return unchanged >= patience or done.n_epochs >= max_iter
+
+        for _ in range(_RESTARTS):
+            now, self.penalty = self._solved(now, self._runs(now), None)
+            variables = self._variables(now)
+            origin = self._point(variables, np.zeros(variables.size))
+            if origin is None:
+                break
+            if self.judged is not None and not done.validation_losses:
+                done.validation_losses = [self._judge(origin.params)]
+            if not origin.value > 0 or not origin.gradient.any():
+                break
+            n_before = done.n_epochs
+            self._minimise(variables, origin, shorter, max_iter - n_before, after)
+            if unchanged >= patience or done.n_epochs >= max_iter:
+                break
+            shorter = 1.0 if done.n_epochs > n_before else _SHORTER * shorter
+
+    def _minimise(
+        self,
+        variables: _Variables,
+        origin: _Point,
+        shorter: float,
+        max_iter: int,
+        after: Callable[[_Point], bool],
+    ) -> None:
+        """Run L-BFGS from a point until it ends, or until `after` returns True for an iterate."""
+        # the first step of L-BFGS has length 1: with this unit it ends at most where the tangent at
+        # the origin is zero, and the objective is not negative
+        norm = float(np.linalg.norm(origin.gradient))
+        unit = shorter * min(1.0, origin.value / norm)
+        last: _Point = origin
+
+        def objective(scaled: Array) -> tuple[float, Array]:
+            nonlocal last
+            point = self._point(variables, unit * scaled)
+            if point is None:
+                return np.inf, np.zeros(len(scaled))
+            last = point
+            return point.value / origin.value, point.gradient * (unit / origin.value)
+
+        def callback(scaled: Array) -> None:
+            at = unit * scaled
+            point = last if np.array_equal(last.vector, at) else self._point(variables, at)
+            if point is not None and after(point):
+                raise StopIteration
+
+        options = {
+            "maxiter": max_iter,
+            "maxfun": 2 * max_iter + 20,
+            "ftol": 0.0,
+            "gtol": 0.0,
+            "maxcor": _MEMORY,
+        }
+        start = np.zeros(variables.size)
+        minimize(objective, start, (), "L-BFGS-B", True, callback=callback, options=options)
+
+    def _record(self, done: Training, point: _Point, dtype: Any) -> bool:
+        """Record an iterate; return whether its loss has fallen by more than `tol`."""
+        least = min(done.criterion)
+        done.losses.append(point.loss)
+        if self.judged is not None:
+            done.validation_losses.append(self._judge(point.params))
+        value = done.criterion[-1]
+        if value < least:
+            done.params = {name: array.astype(dtype) for name, array in point.params.items()}
+            done.best_epoch = done.n_epochs
+        if self.report is not None:
+            self.report(done)
+        return value < least - self.tol * abs(least)
+
+    def _judge(self, params: Params) -> float:
+        """Return the loss on the rows that decide."""
+        assert self.judged is not None
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss = data_loss(self.network, params, self.judged, self.batch_size)
+        return loss if np.isfinite(loss) else np.inf
+
+    # ------------------------------------------------------------------ the objective
+
+    def _point(self, variables: _Variables, vector: Array) -> _Point | None:
+        """Return the weights at a vector of variables; None if states or loss overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            params = variables.weights(vector)
+            runs = self._runs(params)
+            if not all(np.isfinite(run.features).all() for run in runs):
+                return None
+            params, _ = self._solved(params, runs, self.penalty)
+            loss, grads, _ = self._gradient(params, runs)
+            gradient = variables.gradient(grads)
+            squares = float(np.vdot(params["coef"], params["coef"]))
+        value = loss + self.penalty * squares / (self.weight * self.network.n_outputs)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return None
+        return _Point(vector.copy(), params, loss, value, gradient)
+
+    def _runs(self, params: Params) -> list[_Run]:
+        """Return the network's runs over all batches."""
+        return [
+            _Run(batch, *forward(self.network, params, batch, state)[:2])
+            for batch, state in self.batches
+        ]
+
+    def _solved(
+        self, params: Params, runs: list[_Run], penalty: float | None
+    ) -> tuple[Params, float]:
+        """Return the weights with the readout solved for, and its penalty (chosen if None)."""
+        gram = GramAccumulator(runs[0].features.shape[1], self.network.n_outputs)
+        for run in runs:
+            if len(run.batch.targets):
+                targets = run.batch.targets.astype(np.float64, copy=False)
+                gram.update(run.features, targets, run.batch.weights)
+        if penalty is None:
+            coef, intercept, penalty = choose_ridge(gram, self.tau)
+        else:
+            solution = gram.solve(penalty)
+            coef, intercept = solution.coef, solution.intercept
+        return {**params, "coef": coef, "intercept": intercept}, penalty
+
+    def _gradient(self, params: Params, runs: list[_Run]) -> tuple[float, Params, list[Array]]:
+        """Return the loss, and its gradients by weights and, per run, by pre-activations."""
+        loss, slopes = 0.0, []
+        total = {name: np.zeros_like(array) for name, array in params.items()}
+        for batch, trace, features in runs:
+            share = batch.total_weight / self.weight
+            d = np.zeros((len(features), self.network.n_outputs))
+            if len(batch.targets):
+                scores = features @ params["coef"].T + params["intercept"]
+                part, d = loss_and_slope(scores, batch.targets, "identity", "mse", batch.weights)
+                loss += share * part
+            _, dH = through_readout(self.network, params, batch, features, share * d)
+            slopes.append(trace.place_of_slopes(dH))
+            grads, _, _ = self.network.cell.backward(params, trace, dH)
+            for name, grad in grads.items():
+                total[name] += grad
+        return loss, total, slopes
+
+    def _variables(self, params: Params) -> _Variables:
+        """Return the variables of the search from these weights on."""
+        names = [name for name in params if name not in ("coef", "intercept")]
+        layer, network = self.network.cell.layer(), self.network
+        if layer is None or layer.second_bias is not None:
+            return _Variables(params, names)
+        runs = self._runs(params)
+        slopes, regressors, before = self._gradient(params, runs)[2], [], []
+        for run, D in zip(runs, slopes, strict=True):
+            ran = np.arange(len(run.batch.inputs))[:, None] < run.batch.lengths
+            X = columns_of(network.cell.channels(run.batch.inputs)[ran], network.n_channels)
+            H = run.trace.states[:-1][ran]
+            regressors.append(np.hstack([X, H[:, : network.cell.width]]))
+            before.append(D[ran])
+        return _Scaled(params, names, layer, np.vstack(regressors), np.vstack(before))
+
+
+class _Run(NamedTuple):
+    """A run over a batch."""
+
+    batch: Batch
+    trace: Trace
+    features: Array
+
+
+class _Variables:
+    """Changes of the recurrent weights, as one vector."""
+
+    def __init__(self, params: Params, names: list[str]) -> None:
+        self.base, self.like = params, {name: params[name] for name in names}
+        self.size = sum(array.size for array in self.like.values())
+
+    def weights(self, vector: Array) -> Params:
+        """Return the weights after a change."""
+        parts = self._changes(unflatten(vector, self.like))
+        moved = {name: np.ascontiguousarray(self.base[name] + parts[name]) for name in self.like}
+        return {**self.base, **moved}
+
+    def gradient(self, grads: Params) -> Array:
+        """Return the gradient by the vector, given the gradient by the weights."""
+        return flatten({name: self._slopes(grads)[name] for name in self.like})[0]
+
+    def _changes(self, parts: Params) -> Params:
+        return parts
+
+    def _slopes(self, grads: Params) -> Params:
+        return grads
+
+
+class _Scaled(_Variables):
+    """Changes in units of the second moments of regressors and, per gate, of slopes.
+
+    Parameters
+    ----------
+    params : dict of arrays
+    names : list of str
+        Names of the weights that vary.
+    layer : Layer
+    regressors : array of shape (n_rows, n_channels + width)
+        The inputs and states that the recurrent layer receives.
+    slopes : array of shape (n_rows, n_gates * n_units)
+        Gradients with respect to the pre-activations.
+    """
+
+    def __init__(
+        self, params: Params, names: list[str], layer: Layer, regressors: Array, slopes: Array
+    ) -> None:
+        super().__init__(params, names)
+        self.layer, self.mean = layer, regressors.mean(axis=0)
+        centred = regressors - self.mean
+        moments = centred.T @ centred / len(centred)
+        scale = float(np.trace(moments)) / len(moments) or 1.0
+        self.right = _inverse_root(moments + _PENALTY * scale * np.eye(len(moments)))
+        self.n = params[layer.recurrent].shape[1]
+        self.left = []
+        for first in range(0, slopes.shape[1], self.n):
+            gate = slopes[:, first : first + self.n]
+            moments = gate.T @ gate
+            moments /= float(np.trace(moments)) / self.n or 1.0
+            self.left.append(_inverse_root(moments + _SLOPE_PENALTY * np.eye(self.n)))
+
+    def _changes(self, parts: Params) -> Params:
+        W_in, W, bias = self.layer.inputs, self.layer.recurrent, self.layer.bias
+        p = parts[W_in].shape[1]
+        change = self._per_gate(np.hstack([parts[W_in], parts[W]])) @ self.right
+        shift = self._per_gate(parts[bias][:, None])[:, 0] - change @ self.mean
+        return {**parts, W_in: change[:, :p], W: change[:, p:], bias: shift}
+
+    def _slopes(self, grads: Params) -> Params:
+        W_in, W, bias = self.layer.inputs, self.layer.recurrent, self.layer.bias
+        p = grads[W_in].shape[1]
+        centred = np.hstack([grads[W_in], grads[W]]) - np.outer(grads[bias], self.mean)
+        both = self._per_gate(centred) @ self.right
+        shift = self._per_gate(grads[bias][:, None])[:, 0]
+        return {**grads, W_in: both[:, :p], W: both[:, p:], bias: shift}
+
+    def _per_gate(self, rows: Array) -> Array:
+        return np.vstack([A @ rows[k * self.n : (k + 1) * self.n] for k, A in enumerate(self.left)])
+
+
+def _inverse_root(matrix: Array) -> Array:
+    """Return the symmetric inverse square root of a positive definite matrix."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors / np.sqrt(values)) @ vectors.T

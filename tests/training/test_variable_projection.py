@@ -1,0 +1,307 @@
+"""Variable projection: its gradient, the rows that it holds out, and what it gains."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, load, save
+from reservoir.datasets import lorenz, mackey_glass, narma, weather_and_load
+from reservoir.training.bptt import Network, forward
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell, StackedCell
+from reservoir.training.gradient_control import GradientControl
+from reservoir.training.starts import start
+from reservoir.training.trainer import Data, data_loss
+from reservoir.training.variable_projection import (
+    _parted,
+    _Scaled,
+    _Search,
+    n_targets,
+    train_variable_projection,
+)
+
+pytestmark = pytest.mark.both_engines
+
+CELLS = {
+    "simple": SimpleCell(6),
+    "leaky": SimpleCell(6, "tanh", 0.3),
+    "gru": GRUCell(5),
+    "lstm": LSTMCell(5),
+    "stacked": StackedCell((SimpleCell(4), SimpleCell(3))),
+}
+
+
+def problem(lengths=(60, 45), seed=0, n_outputs=2, weighted=True):
+    """Return sequences with weights, some of them 0."""
+    rng = np.random.default_rng(seed)
+    inputs = [rng.normal(size=(m, 2)) for m in lengths]
+    targets = [np.tanh(X[:, :1] + rng.normal(size=(len(X), n_outputs))) for X in inputs]
+    weights = [rng.choice([0.0, 0.5, 1.0], m) for m in lengths] if weighted else None
+    return Data(inputs, targets, weights)
+
+
+def drawn(network, seed=0):
+    rng = np.random.default_rng(seed)
+    return {name: 0.4 * rng.normal(size=shape) for name, shape in network.shapes().items()}
+
+
+# ---------------------------------------------------------------------------- the objective
+
+
+@pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
+@pytest.mark.parametrize("include_input", [False, True])
+def test_the_gradient_is_that_of_the_error_with_the_readout_solved_for(cell, include_input):
+    network, data = Network(cell, 2, 2, include_input=include_input), problem()
+    search = _Search(network, data, None, 1, 0.05, 1e-4, None)
+    now, search.penalty = search._solved(drawn(network), search._runs(drawn(network)), None)
+    variables = search._variables(now)
+    assert isinstance(variables, _Scaled) == (not isinstance(cell, (GRUCell, StackedCell)))
+    rng = np.random.default_rng(1)
+    for direction in rng.normal(size=(3, variables.size)):
+        direction /= np.linalg.norm(direction)
+        at = 0.1 * rng.normal(size=variables.size)
+        point = search._point(variables, at)
+        step = 1e-5 * direction
+        difference = (
+            search._point(variables, at + step).value - search._point(variables, at - step).value
+        )
+        assert difference / 2e-5 == pytest.approx(point.gradient @ direction, rel=1e-4, abs=1e-8)
+    # the readout is the ridge regression with this penalty, and the value its objective
+    features, targets, weights = [], [], []
+    for i in range(len(data)):
+        batch, state = data.batch(np.array([i]))
+        features.append(forward(network, point.params, batch, state)[1])
+        targets.append(batch.targets)
+        weights.append(batch.weights)
+    H, Y, w = np.vstack(features), np.vstack(targets), np.concatenate(weights)
+    ridge = Ridge(search.penalty).fit(H, Y, sample_weight=w)
+    np.testing.assert_allclose(point.params["coef"], ridge.coef_, rtol=1e-6, atol=1e-9)
+    squares = w @ (ridge.predict(H) - Y) ** 2
+    whole = squares.sum() + search.penalty * (ridge.coef_**2).sum()
+    assert point.value == pytest.approx(whole / w.sum() / 2, rel=1e-9)
+
+
+# ---------------------------------------------------------------------------- held-out rows
+
+
+@pytest.mark.parametrize("lengths", [(300,), (200, 150), (90, 80, 70, 60)], ids=str)
+def test_a_few_sequences_are_cut_and_no_target_is_lost(lengths):
+    network, data = Network(SimpleCell(4), 2, 2), problem(lengths)
+    learned, judged = _parted(network, data, 0)
+    assert len(learned) + len(judged) >= 10
+    assert n_targets(learned) + n_targets(judged) == n_targets(data)
+    assert 0.1 < n_targets(judged) / n_targets(data) < 0.3
+    marked = [np.zeros(len(X)) for X in data.inputs]
+    for part in (learned, judged):
+        for X, Y, w in zip(part.inputs, part.targets, part.weights, strict=True):
+            assert (w > 0).any()
+            (i,) = (i for i, given in enumerate(data.inputs) if (given == X[0]).all(axis=1).any())
+            first = int(np.flatnonzero((data.inputs[i] == X[0]).all(axis=1))[0])
+            rows = slice(first, first + len(X))
+            np.testing.assert_array_equal(X, data.inputs[i][rows])
+            np.testing.assert_array_equal(Y, data.targets[i][rows])
+            marked[i][rows] += w
+            if first:  # rows that wash out the initial state have no target
+                lead = min(100, len(data.inputs[i]) // 10)
+                assert (w[:lead] == 0).all()
+    for given, found in zip(data.weights, marked, strict=True):
+        np.testing.assert_allclose(found, given)
+
+
+def test_whole_sequences_are_held_out_if_there_are_ten():
+    network, data = Network(SimpleCell(4), 2, 2), problem((30,) * 12)
+    learned, judged = _parted(network, data, 0)
+    assert (len(learned), len(judged)) == (10, 2)
+    whole = {X.tobytes() for X in data.inputs}
+    assert {X.tobytes() for part in (learned, judged) for X in part.inputs} == whole
+    _, other = _parted(network, data, 1)
+    assert {X.tobytes() for X in other.inputs} != {X.tobytes() for X in judged.inputs}
+
+
+def test_with_few_targets_nothing_is_held_out():
+    network, data = Network(SimpleCell(4), 2, 2), problem((24,), weighted=False)
+    assert _parted(network, data, 0) == (data, None)
+    done = train_variable_projection(network, drawn(network), data, max_iter=5)
+    assert not done.validation_losses
+    assert done.losses[done.best_epoch] == min(done.losses)
+
+
+def test_validation_data_decide_and_are_not_learned_from():
+    network, data = Network(SimpleCell(6), 2, 2), problem((200,))
+    params, validation = drawn(network), problem((100,), seed=1)
+    done = train_variable_projection(network, params, data, max_iter=8, validation=validation)
+    assert done.validation_losses[0] == data_loss(network, params, validation)
+    assert done.validation_losses[done.best_epoch] == min(done.validation_losses)
+    assert data_loss(network, done.params, validation) == pytest.approx(
+        min(done.validation_losses), rel=1e-6
+    )
+
+
+# ---------------------------------------------------------------------------- the result
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("lengths", [(300,), (40,) * 12, (26,)], ids=["one", "twelve", "short"])
+def test_the_loss_never_rises_and_nothing_given_is_changed(lengths, dtype):
+    network, data = Network(SimpleCell(6), 2, 2), problem(lengths, weighted=False)
+    data = Data([X.astype(dtype) for X in data.inputs], data.targets)
+    params = {name: array.astype(dtype) for name, array in drawn(network).items()}
+    given = {name: array.copy() for name, array in params.items()}
+    seen = []
+    done = train_variable_projection(
+        network, params, data, max_iter=6, report=lambda done: seen.append(done.n_epochs)
+    )
+    assert seen == list(range(done.n_epochs + 1))
+    assert done.losses[0] == data_loss(network, params, data)
+    assert data_loss(network, done.params, data) <= done.losses[0] * (1 + 1e-6)
+    for name, array in params.items():
+        np.testing.assert_array_equal(array, given[name])
+        assert done.params[name].dtype == np.dtype(dtype)
+    assert train_variable_projection(network, params, data, max_iter=0).losses == done.losses[:1]
+
+
+def series(name, seed):
+    """Return standardised inputs and targets, of which the first 1000 rows are learned from."""
+    if name == "narma":
+        X, y = narma(1500, random_state=seed)
+    elif name == "lorenz":
+        flow = lorenz(1500, random_state=seed)
+        X, y = flow[:, :1], flow[:, 2]
+    elif name == "mackey-glass":
+        z = mackey_glass(1584, random_state=seed)
+        X, y = z[:-84], z[84:, 0]
+    else:
+        _, z, _ = weather_and_load(1501, random_state=seed)
+        X, y = z[:-1, None], z[1:]
+    X, y = np.reshape(X, (1500, -1)), np.ravel(y)
+    return (X - X[:1000].mean(axis=0)) / X[:1000].std(axis=0), (y - y[:1000].mean()) / y.std()
+
+
+def nrmse(rnn, X, y):
+    rnn.fit(X[:1000], y[:1000])
+    return np.sqrt(np.mean((rnn.predict(X[1000:]) - y[1000:]) ** 2)) / y[1000:].std()
+
+
+@pytest.mark.parametrize(
+    "name, most, seeds",
+    [
+        ("narma", 0.6, range(1)),
+        pytest.param("narma", 0.5, range(1, 8), marks=pytest.mark.slow),
+        pytest.param("mackey-glass", 0.5, range(8), marks=pytest.mark.slow),
+        pytest.param("lorenz", 0.4, range(8), marks=pytest.mark.slow),
+        pytest.param("load", 1.02, range(8), marks=pytest.mark.slow),
+    ],
+)
+def test_training_gains_from_the_start(name, most, seeds):
+    """Fifty epochs of Adam change these starts by less than 1 %."""
+    ratios = []
+    for seed in seeds:
+        X, y = series(name, seed)
+        begun = nrmse(RNNRegressor(32, max_iter=0, random_state=seed), X, y)
+        rnn = RNNRegressor(32, random_state=seed)
+        ratios.append(nrmse(rnn, X, y) / begun)
+        assert rnn.solver_ == "variable_projection"
+    assert np.median(ratios) < most
+
+
+def test_noise_is_not_fitted():
+    """A search to the end fits the noise; held-out rows stop it before."""
+    ratios = []
+    for seed in range(5):
+        noise = np.random.default_rng(seed).normal(size=1001)
+        z = np.sin(0.3 * np.arange(1001)) + 0.5 * noise
+        X, Y = z[:-1, None], z[1:, None]
+        network, data = Network(SimpleCell(32), 1, 1), Data([X[:400]], [Y[:400]])
+        params = start(network, data.inputs, data.targets, random_state=seed).params
+        held = train_variable_projection(network, params, data, max_iter=100)
+        end = train_variable_projection(
+            network, params, data, max_iter=100, hold_out=False, n_iter_no_change=100
+        )
+        test = Data([X], [Y], [(np.arange(1000) >= 400) * 1.0])
+        losses = [data_loss(network, found, test) for found in (params, held.params, end.params)]
+        ratios.append([losses[1] / losses[0], losses[2] / losses[0]])
+    ratios = np.median(ratios, axis=0)
+    assert ratios[0] < 1.02
+    assert ratios[1] > 1.15
+
+
+# ---------------------------------------------------------------------------- the estimators
+
+
+def small(cls=RNNRegressor, **params):
+    return cls(**{"n_units": 6, "max_iter": 2, "random_state": 0, **params})
+
+
+ROWS = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+VALUES = ROWS[:, 0] * ROWS[:, 1]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"batch_size": 16},
+        {"truncation": 20},
+        {"truncation": None},
+        {"learning_rate_init": 0.01},
+        {"learning_rate": "cosine"},
+        {"clip_norm": None},
+        {"alpha": 1e-3},
+        {"l1": 1e-3},
+        {"gradient_control": 0.1},
+        {"gradient_control": GradientControl(weight=0.1)},
+        {"output": "tanh"},
+        {"loss": "mae"},
+        {"init": "orthogonal"},
+        {"cell": "scrn"},
+    ],
+    ids=str,
+)
+def test_auto_is_adam_where_steps_are_needed(params):
+    assert small(**params).fit(ROWS, VALUES).solver_ == "adam"
+
+
+def test_auto_is_variable_projection_elsewhere(tmp_path):
+    esn = ESNRegressor(6, leak_rate=1.0, include_input=False, random_state=0)
+    for params in (
+        {},
+        {"init": "esn"},
+        {"init": esn},
+        {"cell": "gru"},
+        {"early_stopping": True},
+        {"tol": 1e-3, "n_iter_no_change": 3},
+        {"dtype": "float32", "include_input": True},
+    ):
+        rnn = small(**params).fit(ROWS, VALUES)
+        assert rnn.solver_ == "variable_projection"
+        assert len(rnn.validation_loss_curve_) == len(rnn.loss_curve_) == rnn.n_iter_ + 1
+        assert rnn.best_loss_ == rnn.validation_loss_curve_[rnn.best_epoch_]
+    save(rnn, tmp_path / "rnn")
+    assert load(tmp_path / "rnn").solver_ == "variable_projection"
+    assert "'auto', which is 'variable_projection'" in rnn._description()["Training"]
+    # too few targets, one target per sequence, labels, rows one by one
+    assert small().fit(ROWS[:24], VALUES[:24]).solver_ == "adam"
+    pieces = [ROWS[i : i + 6] for i in range(0, 60, 2)]
+    last = small(target="last").fit(pieces, np.arange(30.0) / 30)
+    assert last.solver_ == "adam"
+    assert small(RNNClassifier).fit(ROWS, VALUES > 0).solver_ == "adam"
+    assert small().partial_fit(ROWS, VALUES).solver_ == "adam"
+    # a fit, then rows one by one
+    rnn = small().fit(ROWS, VALUES).partial_fit(ROWS, VALUES)
+    assert rnn.solver_ == "variable_projection"
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        (
+            {"output": "tanh"},
+            "needs loss='mse' and output='identity'; got loss='mse', output='tanh'",
+        ),
+        ({"alpha": 0.1}, "alpha=0.1 is not supported: solver='variable_projection'"),
+        ({"truncation": 10}, "truncation=10 cannot be combined with solver='variable_projection'"),
+    ],
+)
+def test_what_it_does_not_support(params, message):
+    with pytest.raises(ValueError, match=message):
+        small(solver="variable_projection", **params).fit(ROWS, 0.5 * VALUES)
+    with pytest.raises(ValueError, match="needs all data at once"):
+        small(solver="variable_projection").partial_fit(ROWS, VALUES)
