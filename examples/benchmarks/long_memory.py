@@ -162,7 +162,7 @@ def begin(method: Method, network: Network, data: Data, seed: int) -> Any:
             scheme="esn",
             target="last",
             random_state=seed,
-        )
+        ).params
     if method.radius is not None:
         drawn: dict[str, Any] = {"scheme": "spectral", "spectral_radius": method.radius}
         return initialize(network.weights(), **drawn, dtype=DTYPE, random_state=seed)

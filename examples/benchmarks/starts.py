@@ -169,7 +169,7 @@ def begin(task: Task, init: str, seed: int) -> tuple[Any, float]:
             weights=task.fit.weights,
             target="last" if task.fit.last else "step",
             random_state=seed,
-        )
+        ).params
     else:
         params = initialize(task.network.shapes(), init, random_state=seed)
     return params, time.process_time() - tick
