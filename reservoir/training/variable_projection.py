@@ -37,8 +37,10 @@ from reservoir.training._evaluation import Report, Training, data_loss, refit_re
 from reservoir.training._objective import check_no_dropout
 from reservoir.training.bptt import Batch, Network, forward, through_readout
 from reservoir.training.cells import Layer, Trace
+from reservoir.training.cells.cell_parts import as_rows
 from reservoir.training.codes import columns_of
 from reservoir.training.least_squares._regression import choose_ridge
+from reservoir.training.least_squares._task import blocks
 from reservoir.training.losses import loss_and_slope
 from reservoir.training.params import Params, flatten, unflatten
 
@@ -88,14 +90,16 @@ def train_variable_projection(
         of `data` is held out, and the readout is not fitted to them.
     hold_out : bool, default=True
         Whether to hold out a fifth of `data` for this purpose if there are no validation data and
-        at least 25 targets. Fewer than ten long sequences are cut into ten segments, each of which
-        is preceded by up to 100 rows without targets. Finally the readout is fitted to all rows.
+        at least 25 targets. Finally the readout is fitted to all rows. In any case, fewer than ten
+        sequences are cut into ten segments, each of which is preceded by up to 100 rows without
+        targets.
     n_iter_no_change, tol, report
         As in `reservoir.training.trainer.train`.
     tau : float, default=0.05
         As in `reservoir.training.least_squares.ls_fit`.
     random_state : int, Generator or None
-        Source of the random choice of held-out sequences; segments are held out at fixed places.
+        Source of the random choice of held-out sequences, if there are more than 20, or one target
+        per sequence; otherwise, every fifth is held out.
 
     Returns
     -------
@@ -141,9 +145,9 @@ def train_variable_projection(
     if max_iter == 0 or not np.isfinite(before):
         return Training(_copied(params), [before])
     # what is learned from, and what decides
-    learned, judged = data, validation
+    learned, judged = _segments(network, data), validation
     if validation is None and hold_out:
-        learned, judged = _parted(network, data, random_state)
+        learned, judged = _parted(learned, random_state)
     done = Training(_copied(params), [before])
     if validation is not None:
         done.validation_losses = [data_loss(network, params, validation, batch_size)]
@@ -167,20 +171,15 @@ def _copied(params: Params) -> Params:
 # ---------------------------------------------------------------------- held-out rows
 
 
-def _parted(network: Network, data: Data, random_state: Any) -> tuple[Data, Data | None]:
+def _parted(data: Data, random_state: Any) -> tuple[Data, Data | None]:
     """Return the data to learn from, and the held-out data; None if there are too few targets."""
-    if n_targets(data) < FEWEST_TARGETS:
-        return data, None
-    held: Array
-    if len(data) >= _SEGMENTS or data.last or not network.cell.causal:
-        held = np.arange(len(data)) % _EVERY == _EVERY - 1
+    held: Array = np.arange(len(data)) % _EVERY == _EVERY - 1
+    if len(data) > 2 * _SEGMENTS or data.last:  # sequences, whose order is not that of time
         held = as_generator(random_state).permutation(held)
-    else:
-        data = _segments(network, data)
-        held = np.arange(len(data)) % _EVERY == _EVERY - 1
     parts = data.picked(np.flatnonzero(~held)), data.picked(np.flatnonzero(held))
-    enough = held.any() and min(map(n_targets, parts)) >= FEWEST_TARGETS // _EVERY
-    return parts if enough else (data, None)
+    few = n_targets(data) < FEWEST_TARGETS or not held.any()
+    few = few or min(map(n_targets, parts)) < FEWEST_TARGETS // _EVERY
+    return (data, None) if few else parts
 
 
 def n_targets(data: Data) -> int:
@@ -191,7 +190,14 @@ def n_targets(data: Data) -> int:
 
 
 def _segments(network: Network, data: Data) -> Data:
-    """Cut sequences into segments that start from zeros, some rows before their first target."""
+    """Cut a few sequences into segments that start from zeros, some rows before their targets.
+
+    Weights that work only in one long run, from its first state, have a large error there.
+    """
+    if len(data) >= _SEGMENTS or data.last or not network.cell.causal:
+        return data
+    if n_targets(data) < FEWEST_TARGETS:
+        return data
     n_cuts = -(-_SEGMENTS // len(data))
     inputs, targets, weights, starts = [], [], [], []
     for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
@@ -405,14 +411,18 @@ class _Search:
         if layer is None or layer.second_bias is not None:
             return _Variables(params, names)
         runs = self._runs(params)
-        slopes, regressors, before = self._gradient(params, runs)[2], [], []
-        for run, D in zip(runs, slopes, strict=True):
-            ran = np.arange(len(run.batch.inputs))[:, None] < run.batch.lengths
-            X = columns_of(network.cell.channels(run.batch.inputs)[ran], network.n_channels)
-            H = run.trace.states[:-1][ran]
-            regressors.append(np.hstack([X, H[:, : network.cell.width]]))
-            before.append(D[ran])
-        return _Scaled(params, names, layer, np.vstack(regressors), np.vstack(before))
+        width, n_channels = network.cell.width, network.n_channels
+        regressors = GramAccumulator(n_channels + width, 1)
+        moments = 0.0
+        for run, D in zip(runs, self._gradient(params, runs)[2], strict=True):
+            ran = np.flatnonzero(np.arange(len(run.batch.inputs))[:, None] < run.batch.lengths)
+            X, H = as_rows(network.cell.channels(run.batch.inputs)), as_rows(run.trace.states[:-1])
+            for _, take in blocks(ran):
+                rows = np.hstack([columns_of(X[take], n_channels), H[take, :width]])
+                regressors.update(rows, np.zeros((len(rows), 1)), overwrite_h=True)
+            slopes = as_rows(D)[ran].reshape(len(ran), -1, network.cell.n_units)
+            moments = moments + np.einsum("tgi,tgj->gij", slopes, slopes)
+        return _Scaled(params, names, layer, regressors, np.asarray(moments))
 
 
 class _Run(NamedTuple):
@@ -456,28 +466,29 @@ class _Scaled(_Variables):
     names : list of str
         Names of the weights that vary.
     layer : Layer
-    regressors : array of shape (n_rows, n_channels + width)
-        The inputs and states that the recurrent layer receives.
-    slopes : array of shape (n_rows, n_gates * n_units)
-        Gradients with respect to the pre-activations.
+    regressors : GramAccumulator
+        Sums over the inputs and states that the recurrent layer receives.
+    moments : array of shape (n_gates, n_units, n_units)
+        Second moments of the gradients with respect to the pre-activations.
     """
 
     def __init__(
-        self, params: Params, names: list[str], layer: Layer, regressors: Array, slopes: Array
+        self,
+        params: Params,
+        names: list[str],
+        layer: Layer,
+        regressors: GramAccumulator,
+        moments: Array,
     ) -> None:
         super().__init__(params, names)
-        self.layer, self.mean = layer, regressors.mean(axis=0)
-        centred = regressors - self.mean
-        moments = centred.T @ centred / len(centred)
-        scale = float(np.trace(moments)) / len(moments) or 1.0
-        self.right = _inverse_root(moments + _PENALTY * scale * np.eye(len(moments)))
-        self.n = params[layer.recurrent].shape[1]
+        self.layer, self.mean, self.n = layer, regressors.mean_h, moments.shape[-1]
+        second = regressors.gram / regressors.weight
+        scale = float(np.trace(second)) / len(second) or 1.0
+        self.right = _inverse_root(second + _PENALTY * scale * np.eye(len(second)))
         self.left = []
-        for first in range(0, slopes.shape[1], self.n):
-            gate = slopes[:, first : first + self.n]
-            moments = gate.T @ gate
-            moments /= float(np.trace(moments)) / self.n or 1.0
-            self.left.append(_inverse_root(moments + _SLOPE_PENALTY * np.eye(self.n)))
+        for gate in moments:
+            scaled = gate / (float(np.trace(gate)) / self.n or 1.0)
+            self.left.append(_inverse_root(scaled + _SLOPE_PENALTY * np.eye(self.n)))
 
     def _changes(self, parts: Params) -> Params:
         W_in, W, bias = self.layer.inputs, self.layer.recurrent, self.layer.bias

@@ -15,6 +15,7 @@ from reservoir.training.variable_projection import (
     _parted,
     _Scaled,
     _Search,
+    _segments,
     n_targets,
     train_variable_projection,
 )
@@ -86,7 +87,7 @@ def test_the_gradient_is_that_of_the_error_with_the_readout_solved_for(cell, inc
 @pytest.mark.parametrize("lengths", [(300,), (200, 150), (90, 80, 70, 60)], ids=str)
 def test_a_few_sequences_are_cut_and_no_target_is_lost(lengths):
     network, data = Network(SimpleCell(4), 2, 2), problem(lengths)
-    learned, judged = _parted(network, data, 0)
+    learned, judged = _parted(_segments(network, data), 0)
     assert len(learned) + len(judged) >= 10
     assert n_targets(learned) + n_targets(judged) == n_targets(data)
     assert 0.1 < n_targets(judged) / n_targets(data) < 0.3
@@ -108,18 +109,19 @@ def test_a_few_sequences_are_cut_and_no_target_is_lost(lengths):
 
 
 def test_whole_sequences_are_held_out_if_there_are_ten():
-    network, data = Network(SimpleCell(4), 2, 2), problem((30,) * 12)
-    learned, judged = _parted(network, data, 0)
-    assert (len(learned), len(judged)) == (10, 2)
+    network, data = Network(SimpleCell(4), 2, 2), problem((30,) * 25)
+    assert _segments(network, data) is data
+    learned, judged = _parted(data, 0)
+    assert (len(learned), len(judged)) == (20, 5)
     whole = {X.tobytes() for X in data.inputs}
     assert {X.tobytes() for part in (learned, judged) for X in part.inputs} == whole
-    _, other = _parted(network, data, 1)
+    _, other = _parted(data, 1)
     assert {X.tobytes() for X in other.inputs} != {X.tobytes() for X in judged.inputs}
 
 
 def test_with_few_targets_nothing_is_held_out():
     network, data = Network(SimpleCell(4), 2, 2), problem((24,), weighted=False)
-    assert _parted(network, data, 0) == (data, None)
+    assert _parted(_segments(network, data), 0) == (data, None)
     done = train_variable_projection(network, drawn(network), data, max_iter=5)
     assert not done.validation_losses
     assert done.losses[done.best_epoch] == min(done.losses)
