@@ -203,10 +203,11 @@ def _segments(network: Network, data: Data) -> Data:
     for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
         row = np.ones(len(X)) if data.weights is None else np.asarray(data.weights[i], float)
         counted = np.flatnonzero(row > 0)
-        if len(counted) < n_cuts:
+        if not len(counted):
             continue
         lead = min(int(_LEAD[0] * len(X)), _LEAD[1])
-        cuts = np.linspace(counted[0], len(X), n_cuts + 1).round().astype(int)
+        n_parts = min(n_cuts, len(counted))
+        cuts = np.linspace(counted[0], len(X), n_parts + 1).round().astype(int)
         zeros = np.zeros((1, network.cell.state_size), network.cell.held_in(data.dtype))
         for first, stop in pairwise(cuts.tolist()):
             begin = max(0, first - lead)

@@ -309,6 +309,7 @@ def test_saved_and_loaded(tmp_path):
     assert clone(rnn).get_params()["time_step"] == 5.0
 
 
+@pytest.mark.filterwarnings("ignore:initial_state=.steady:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 @pytest.mark.parametrize("init", ["esn", "least_squares"])
 def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):
@@ -318,7 +319,7 @@ def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):
     u = rng.normal(size=(120, 2))
     y = u[:, 0] + np.r_[0, u[:-1, 1]]
     made = {**FAST, "init": init, "online": online, "dtype": "float32", "time_step": 1.0}
-    made |= {"solver": "adam", "random_state": 4}  # a network with a steady state
+    made["solver"] = "adam"
     found = []
     for later in (2.0**10, 2.0**28):
         X = table(times + later, u)
