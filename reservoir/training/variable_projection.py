@@ -14,8 +14,8 @@ its pre-activations. The variables of L-BFGS are u with ``dW = S^-1/2 u Q^-1/2``
 the second moments of R and D plus a multiple of the identity, so that all variables have about the
 same scale.
 
-Without a penalty, such a search fits the noise of the data. A fifth of the data is therefore held
-out: whole sequences, or segments of a few long ones. The weights with the smallest error on these
+The recurrent weights are not penalised, and the search would fit the noise of the data. A fifth of
+the data is therefore held out: whole sequences, or segments of a few long ones. The weights with the smallest error on these
 rows are kept, and then the readout is fitted to all rows, the held-out ones included.
 """
 
