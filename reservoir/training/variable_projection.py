@@ -15,8 +15,9 @@ the second moments of R and D plus a multiple of the identity, so that all varia
 same scale.
 
 The recurrent weights are not penalised, and the search would fit the noise of the data. A fifth of
-the data is therefore held out: whole sequences, or segments of a few long ones. The weights with the smallest error on these
-rows are kept, and then the readout is fitted to all rows, the held-out ones included.
+the data is therefore held out: whole sequences, or segments of a few long ones. The weights with
+the smallest error on these rows are kept, and then the readout is fitted to all rows, the held-out
+ones included.
 """
 
 from __future__ import annotations
