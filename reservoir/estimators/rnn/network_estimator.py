@@ -81,14 +81,16 @@ class NetworkEstimator(TimeSeriesEstimator):
         Name of the solver: `solver`, or the one chosen by "auto". None if the network was not
         trained.
     loss_curve_ : list of float
-        The training loss, including penalties on weights, at the start and after each epoch.
-        `partial_fit` appends one entry per call and sequence.
+        The training loss, including penalties on weights, at the start and after each epoch; for
+        the solver "variable_projection" the loss of the rows that are not held out, each time with
+        the best readout. `partial_fit` appends one entry per call and sequence.
     validation_loss_curve_ : list of float
         The loss on held-out data, at the start and after each epoch; only with `early_stopping`,
         or if the solver "variable_projection" has held out some rows.
     best_loss_ : float
-        The smallest loss, on held-out data if there are any; `params_` are the weights with this
-        loss. Only after `fit`.
+        The smallest loss, on held-out data if there are any. `params_` are the weights with this
+        loss; if the solver "variable_projection" has held out some rows, their readout was then
+        fitted to all rows. Only after `fit`.
     best_epoch_ : int
         The epoch of the smallest loss; 0 means the initial weights. Only after `fit`.
     n_iter_ : int
@@ -184,7 +186,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                 start.settle(done)
             check_loss_finite(done)
             model = self._trained(model, data, task, done)
-            if not warn_of_trouble(self, network, done, drawn=start.drawn):
+            if not warn_of_trouble(self, network, done, solver=solver, drawn=start.drawn):
                 rate = rate_of(self, solver) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
             fitted = {
@@ -386,7 +388,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         }
         loss = self.network_.loss
         if hasattr(self, "best_loss_"):
-            which = "of held-out rows" if self.early_stopping else "of training"
+            held_out = hasattr(self, "validation_loss_curve_")
+            which = "of held-out rows" if held_out else "of training"
             at = f"epoch {self.best_epoch_}" if self.best_epoch_ else "the start"
             found["Loss"] = f"{self.best_loss_:.3g} ({loss}, {which}), at {at}"
         elif self.loss_curve_:

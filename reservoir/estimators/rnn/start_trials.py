@@ -214,7 +214,7 @@ def _describe(kept: Candidate, table: StartTable) -> str:
     """Return a sentence on the starts that were tried, and on the one that is kept."""
     row, n_draws = kept.row, 1 + max(row["draw"] for row in table.rows)
     drawn = f"{n_draws} network{'s' * (n_draws > 1)} drawn, {len(table.rows)} starts tried."
-    text = f"Start {row['init']!r}: {drawn} Kept: network {row['draw'] + 1}"
+    text = f"Start {row['init']!r}: {drawn} Kept: draw {row['draw']}"
     for name, words in (
         ("input_scaling", "input weights times {:g}"),
         ("error", "held-out error {:.3g} with the readout fitted"),
@@ -341,13 +341,16 @@ def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
         return None
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
         return None
-    inputs, targets = _followed(task.sequences.arrays, task.targets, task.known)
+    learned, known = task.learned, task.known
+    if known is not None:
+        known = [known[i][: len(X)] for i, X in zip(task.kept, learned.inputs, strict=True)]
+    inputs, targets = _followed(learned.inputs, learned.targets, known)
     pairing = NextInputCheck(network.n_outputs, feedback=False)
     for X, Y in zip(inputs, targets, strict=True):
         pairing.add(X, Y)
     if pairing.problem is not None:
         return None
-    trial = Trial(network, Data(inputs, targets, starts=np.stack(task.starts)))
+    trial = Trial(network, Data(inputs, targets, starts=learned.starts))
     return trial if trial.origins else None
 
 
@@ -500,7 +503,8 @@ class Trial:
         if not trained.n_lost:
             return
         before = self.score(start)
-        if before < trained and before.error <= _DEARER * trained.error:
+        fewer = before.n_lost < trained.n_lost
+        if fewer and before.error <= _DEARER * trained.error:
             done.params, done.best_epoch = start, 0
 
 

@@ -73,6 +73,8 @@ class Task(NamedTuple):
     ----------
     learned : Data
     validation : Data or None
+    kept : list of int
+        Indices of the sequences in `learned`.
     sequences : Sequences
         All sequences, including held-out ones.
     targets : list of arrays
@@ -89,6 +91,7 @@ class Task(NamedTuple):
 
     learned: Data
     validation: Data | None
+    kept: list[int]
     sequences: Sequences
     targets: list[Array]
     known: list[Array] | None
@@ -105,10 +108,10 @@ def training_task(
     weights, targets = weights_of_known(data.weights, known), filled(data.targets, known)
     skips = washout_lengths(estimator, sequences.lengths)
     starts = model.initial_states(estimator.initial_state, sequences)
-    learned, validation = _split(
+    learned, validation, kept = _split(
         estimator, sequences, targets, weights, skips, starts, model.dtype, generator
     )
-    return Task(learned, validation, sequences, targets, known, weights, skips, starts)
+    return Task(learned, validation, kept, sequences, targets, known, weights, skips, starts)
 
 
 def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
@@ -137,8 +140,11 @@ def _split(
     starts: list[Array],
     dtype: str,
     generator: np.random.Generator,
-) -> tuple[Data, Data | None]:
-    """Return the data to learn from, and the held-out data for early stopping, if any."""
+) -> tuple[Data, Data | None, list[int]]:
+    """Return the data to learn from, the held-out data for early stopping, and the indices.
+
+    The indices are those of the sequences to learn from.
+    """
     last = estimator.target == "last"
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
@@ -146,7 +152,7 @@ def _split(
     whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
-        return whole, None
+        return whole, None, list(range(len(inputs)))
     # hold out some of several sequences, or the end of a single one
     if len(inputs) > 1:
         labels = None
@@ -156,7 +162,7 @@ def _split(
         kept, held_out = _draw_held_out(len(inputs), share, generator, labels)
         require_targets([rows[i] for i in kept])
         require_targets([rows[i] for i in held_out], "validate on")
-        return whole.picked(kept), whole.picked(held_out)
+        return whole.picked(kept), whole.picked(held_out), kept.tolist()
     if last:
         raise ValueError(
             "early_stopping with target='last' needs at least two sequences, but X contains one."
@@ -167,7 +173,7 @@ def _split(
     require_targets([head])
     require_targets([tail], "validate on")
     begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last, whole.dtype)
-    return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype)
+    return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype), [0]
 
 
 def _weights_of_rows(
@@ -334,10 +340,13 @@ def check_loss_finite(done: Training) -> None:
         )
 
 
-def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: bool) -> bool:
+def warn_of_trouble(
+    estimator: Any, network: Network, done: Training, *, solver: str, drawn: bool
+) -> bool:
     """Warn if training failed, and return whether a warning was given.
 
-    `drawn` states whether the initial weights were random.
+    `solver` is the name of the solver that was used, and `drawn` states whether the initial weights
+    were random.
     """
     loss = done.criterion[done.best_epoch]
     # in the order of severity, since at most one warning is given
@@ -352,10 +361,8 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
         text = (
             f"Training did not improve on its start in {done.n_epochs} epochs: the initial loss is "
             f"{done.criterion[0]:.3g}, and the smallest later loss is "
-            f"{done.criterion[best]:.3g}, in epoch "
-            f"{best}. The initial weights are kept. Lower learning_rate_init="
-            f"{estimator.learning_rate_init:g}, "
-            'or use solver="lbfgs".'
+            f"{done.criterion[best]:.3g}, in epoch {best}. The initial weights are kept. "
+            f"{_remedy_for(estimator, solver)}"
         )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
@@ -367,6 +374,14 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
         return False
     warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
     return True
+
+
+def _remedy_for(estimator: Any, solver: str) -> str:
+    """Return the advice for a run that did not improve on random initial weights."""
+    if solver not in _WHOLE:
+        rate = f"{estimator.learning_rate_init:g}"
+        return f'Lower learning_rate_init={rate}, or use solver="lbfgs".'
+    return 'Use a start from data, such as init="least_squares", or solver="adam".'
 
 
 def _show(done: Training, *, total: int) -> None:

@@ -179,6 +179,31 @@ def test_a_trend_may_continue(seed):
 # ---------------------------------------------------------------------------- who is tried
 
 
+@pytest.mark.parametrize("skipped", [False, True])
+def test_loops_do_not_run_over_held_out_rows(monkeypatch, skipped):
+    trials = []
+    tried = Trial.safest
+
+    def recorded(self, *args):
+        trials.append(self)
+        return tried(self, *args)
+
+    monkeypatch.setattr(Trial, "safest", recorded)
+    options = {"max_iter": 0, "early_stopping": True, "validation_fraction": 0.5}
+    y = Y[:400].copy()
+    if skipped:
+        options["missing_targets"] = "skip"
+        y[[50, 300]] = np.nan
+    RNNRegressor(8, random_state=0, **options).fit(X[:400], y)
+    pieces = list(np.split(X[:400], 4)), list(np.split(y, 4))
+    RNNRegressor(8, random_state=0, **options).fit(*pieces)
+    one, several = trials
+    assert [len(rows) for rows in one.data.inputs] == [200]
+    np.testing.assert_array_equal(one.data.targets[0][:199], X[1:200])
+    assert max(t for _, t in one.origins) == 200
+    assert len(several.data.inputs) == 2
+
+
 def test_nothing_changes_where_there_is_no_loop(monkeypatch):
     def fail(*args, **options):
         raise AssertionError
