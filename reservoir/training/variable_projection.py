@@ -206,7 +206,7 @@ def _segments(network: Network, data: Data) -> Data:
     if n_targets(data) < FEWEST_TARGETS:
         return data
     n_cuts = -(-_SEGMENTS // len(data))
-    inputs, targets, weights, starts = [], [], [], []
+    inputs, targets, weights, initial_states = [], [], [], []
     for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
         row = np.ones(len(X)) if data.weights is None else np.asarray(data.weights[i], float)
         counted = np.flatnonzero(row > 0)
@@ -225,10 +225,10 @@ def _segments(network: Network, data: Data) -> Data:
             weights.append(part)
             given = data.starts if begin == 0 else None
             state = network.cell.before(X[begin][None], zeros)[0] if given is None else given[i]
-            starts.append(state)
+            initial_states.append(state)
     if not inputs:
         return data
-    return Data(inputs, targets, weights, np.stack(starts), dtype=data.dtype)
+    return Data(inputs, targets, weights, np.stack(initial_states), dtype=data.dtype)
 
 
 # ---------------------------------------------------------------------- the search

@@ -208,7 +208,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         targets = None if self.target == "last" else data.targets  # type: ignore[attr-defined]
         one.progress.finish(data.sequences, targets, washout=task.skips[0])
         last = Sequences(data.arrays[-1:], "table")
-        one.state = one.run(last, task.starts[-1:])[1][0]
+        one.state = one.run(last, task.initial_states[-1:])[1][0]
         one.recent = last_rows(self, one, task)
         return one
 

@@ -142,15 +142,15 @@ class Start:
         *,
         drawn: bool,
         results: dict[str, Array] | None = None,
-        trial: Trial | None = None,
+        loop_test: ClosedLoopTest | None = None,
     ) -> None:
         self.name, self.params, self.drawn = name, params, drawn
-        self.results, self._trial = results, trial
+        self.results, self._loop_test = results, loop_test
 
     def settle(self, done: Training) -> None:
         """Return to these weights if training has lost closed loops that were stable with them."""
-        if self._trial is not None:
-            self._trial.settle(done, self.params)
+        if self._loop_test is not None:
+            self._loop_test.settle(done, self.params)
 
 
 def first_weights(
@@ -177,7 +177,7 @@ def first_weights(
         params = {name: array.astype(learned.dtype) for name, array in before.params.items()}
         return Start(estimator.init_, params, drawn=False, results=estimator.start_results_)
     began, table = time.perf_counter(), StartTable()
-    trial = trial_of(estimator, model, task)
+    loop_test = loop_test_of(estimator, model, task)
     name, kept = name_of_start(estimator, network.cell), None
     if wants_trial(estimator, network, learned):
         kept = best_start(estimator, network, learned, generator, table)
@@ -200,14 +200,14 @@ def first_weights(
             )
 
         kept = draw(N_DRAWS)
-        if trial is not None:
-            kept = trial.safest(kept, draw, learned, table)
+        if loop_test is not None:
+            kept = loop_test.safest(kept, draw, learned, table)
     name = kept.row["init"]
     results = table.results(kept) if compared or name in STARTS else None
     if estimator.verbose and results is not None:
         log(f"{_describe(kept, table)} {time.perf_counter() - began:.2g} s.")
     drawn = name in INITIALIZERS and not compared
-    return Start(name, kept.params, drawn=drawn, results=results, trial=trial)
+    return Start(name, kept.params, drawn=drawn, results=results, loop_test=loop_test)
 
 
 def _describe(kept: Candidate, table: StartTable) -> str:
@@ -330,8 +330,8 @@ def _counted(data: Data) -> Array:
 # ---------------------------------------------------------------------- closed loops
 
 
-def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
-    """Return the trial of an estimator's closed loops; None if none is needed."""
+def loop_test_of(estimator: Any, model: NetworkModel, task: Task) -> ClosedLoopTest | None:
+    """Return the test of an estimator's closed loops; None if none is needed."""
     network = model.network
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
@@ -350,8 +350,8 @@ def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
         pairing.add(X, Y)
     if pairing.problem is not None:
         return None
-    trial = Trial(network, Data(inputs, targets, starts=learned.starts))
-    return trial if trial.origins else None
+    loop_test = ClosedLoopTest(network, Data(inputs, targets, starts=learned.starts))
+    return loop_test if loop_test.origins else None
 
 
 def _followed(
@@ -372,7 +372,7 @@ def _followed(
     return rows, values
 
 
-class Trial:
+class ClosedLoopTest:
     """Closed loops from fixed origins, by which different weights of a network are compared.
 
     Parameters
@@ -430,9 +430,9 @@ class Trial:
         at, row, state = -1, 0, np.empty(0)
         for i, t in self.origins:
             if i != at:
-                starts = self.data.starts
+                initial = self.data.starts
                 size = self.network.cell.state_size
-                state = np.zeros((1, size)) if starts is None else starts[i][None]
+                state = np.zeros((1, size)) if initial is None else initial[i][None]
                 at, row = i, 0
             X = self.data.inputs[i]
             state = state.astype(X.dtype, copy=False)

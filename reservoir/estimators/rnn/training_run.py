@@ -85,7 +85,7 @@ class Task(NamedTuple):
         Weights of rows, 0 where a target is missing.
     skips : list of int
         Washout of each sequence.
-    starts : list of arrays
+    initial_states : list of arrays
         The state before each sequence.
     """
 
@@ -97,7 +97,7 @@ class Task(NamedTuple):
     known: list[Array] | None
     weights: list[Array] | None
     skips: list[int]
-    starts: list[Array]
+    initial_states: list[Array]
 
 
 def training_task(
@@ -107,11 +107,13 @@ def training_task(
     sequences, known = data.sequences, known_rows(data.targets)
     weights, targets = weights_of_known(data.weights, known), filled(data.targets, known)
     skips = washout_lengths(estimator, sequences.lengths)
-    starts = model.initial_states(estimator.initial_state, sequences)
+    initial_states = model.initial_states(estimator.initial_state, sequences)
     learned, validation, kept = _split(
-        estimator, sequences, targets, weights, skips, starts, model.dtype, generator
+        estimator, sequences, targets, weights, skips, initial_states, model.dtype, generator
     )
-    return Task(learned, validation, kept, sequences, targets, known, weights, skips, starts)
+    return Task(
+        learned, validation, kept, sequences, targets, known, weights, skips, initial_states
+    )
 
 
 def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
@@ -137,7 +139,7 @@ def _split(
     targets: list[Array],
     weights: list[Array] | None,
     skips: list[int],
-    starts: list[Array],
+    initial_states: list[Array],
     dtype: str,
     generator: np.random.Generator,
 ) -> tuple[Data, Data | None, list[int]]:
@@ -149,7 +151,7 @@ def _split(
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
     plain = weights is None and not any(skips)
-    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
+    whole = Data(inputs, targets, None if plain else rows, np.stack(initial_states), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
         return whole, None, list(range(len(inputs)))
@@ -325,9 +327,9 @@ def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
     rows, values = task.sequences.arrays[-1], task.targets[-1].astype(model.dtype)
     if task.weights is not None:
         values[task.weights[-1] == 0] = np.nan
-    first, start = max(len(rows) - estimator.online_window, 0), task.starts[-1]
+    first, start = max(len(rows) - estimator.online_window, 0), task.initial_states[-1]
     if first:
-        start = model.run(Sequences((rows[:first],), "table"), task.starts[-1:])[1][0]
+        start = model.run(Sequences((rows[:first],), "table"), task.initial_states[-1:])[1][0]
     return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
