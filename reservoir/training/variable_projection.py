@@ -148,17 +148,17 @@ def train_variable_projection(
     if max_iter == 0 or not np.isfinite(before):
         return Training(_copied(params), [before])
     # training and validation rows
-    learned, judged = _segments(network, data), validation
+    learned, held_out = _segments(network, data), validation
     if validation is None and hold_out:
-        learned, judged = _parted(learned, random_state)
+        learned, held_out = _parted(learned, random_state)
     done = Training(params, [before])
     if validation is not None:
         done.validation_losses = [data_loss(network, params, validation, batch_size)]
-    search = _Search(network, learned, judged, batch_size, tau, tol, report)
+    search = _Search(network, learned, held_out, batch_size, tau, tol, report)
     search.run(done, params, max_iter, n_iter_no_change)
     # the readout learns from the rows that were held out, too
     found = done.params
-    if validation is None and judged is not None and done.params is not params:
+    if validation is None and held_out is not None and done.params is not params:
         found = refit_readout(network, found, data, batch_size=batch_size, tau=tau)
     # a run over a whole sequence may reach another attractor than runs over its segments
     if validation is None and not data_loss(network, found, data, batch_size) < before:
@@ -206,7 +206,7 @@ def _segments(network: Network, data: Data) -> Data:
     if n_targets(data) < FEWEST_TARGETS:
         return data
     n_cuts = -(-_SEGMENTS // len(data))
-    inputs, targets, weights, starts = [], [], [], []
+    inputs, targets, weights, initial_states = [], [], [], []
     for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
         row = np.ones(len(X)) if data.weights is None else np.asarray(data.weights[i], float)
         counted = np.flatnonzero(row > 0)
@@ -225,10 +225,10 @@ def _segments(network: Network, data: Data) -> Data:
             weights.append(part)
             given = data.starts if begin == 0 else None
             state = network.cell.before(X[begin][None], zeros)[0] if given is None else given[i]
-            starts.append(state)
+            initial_states.append(state)
     if not inputs:
         return data
-    return Data(inputs, targets, weights, np.stack(starts), dtype=data.dtype)
+    return Data(inputs, targets, weights, np.stack(initial_states), dtype=data.dtype)
 
 
 # ---------------------------------------------------------------------- the search
@@ -250,7 +250,7 @@ class _Search:
 
     network: Network
     data: Data
-    judged: Data | None
+    validation: Data | None
     batch_size: int
     tau: float
     tol: float
@@ -262,7 +262,7 @@ class _Search:
         self.penalty = 0.0  # of the readout
 
     def run(self, done: Training, params: Params, max_iter: int, patience: int) -> None:
-        """Add the iterations to a training, with the weights of the least loss that decides."""
+        """Add the iterations to a training, and keep the weights with the smallest `criterion`."""
         dtype = params["coef"].dtype
         now = {name: array.astype(np.float64) for name, array in params.items()}
         unchanged, shorter = 0, 1.0
@@ -295,8 +295,8 @@ class _Search:
         """Record the initial weights as epoch 0; keep the solved readout if it is better."""
         given = done.losses[0]
         done.losses = [origin.loss]
-        if self.judged is not None:
-            given, solved = self._judge(done.params), self._judge(origin.params)
+        if self.validation is not None:
+            given, solved = self._validation_loss(done.params), self._validation_loss(origin.params)
             # the given readout may have been fitted to rows that are held out here
             done.validation_losses = [min([*done.validation_losses, solved])]
         if done.criterion[0] < given:
@@ -347,8 +347,8 @@ class _Search:
         """Record an iterate; return whether its loss has fallen by more than `tol`."""
         least = min(done.criterion)
         done.losses.append(point.loss)
-        if self.judged is not None:
-            done.validation_losses.append(self._judge(point.params))
+        if self.validation is not None:
+            done.validation_losses.append(self._validation_loss(point.params))
         value = done.criterion[-1]
         if value < least:
             done.params = _in_dtype(point.params, dtype)
@@ -357,11 +357,11 @@ class _Search:
             self.report(done)
         return value < least - self.tol * abs(least)
 
-    def _judge(self, params: Params) -> float:
-        """Return the loss on the rows that decide."""
-        assert self.judged is not None
+    def _validation_loss(self, params: Params) -> float:
+        """Return the loss on the validation data; infinite if it overflows."""
+        assert self.validation is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            loss = data_loss(self.network, params, self.judged, self.batch_size)
+            loss = data_loss(self.network, params, self.validation, self.batch_size)
         return loss if np.isfinite(loss) else np.inf
 
     # ------------------------------------------------------------------ the objective

@@ -46,12 +46,12 @@ _WHOLE: dict[str, Callable[..., Training]] = {
     "hessian_free": train_hessian_free,
 }
 _STARTING_RUNS = 20  # cost of a least-squares start, about, in runs over the data
-_FLAT = 3.0  # sums beyond which the slope of tanh is below .01
-_MOST = 0.5  # largest share of saturated sums; outliers saturate fewer
-_LONGEST = 0.5  # largest change by one update of the sum of a bounded unit
+_FLAT = 3.0  # pre-activations beyond which the slope of tanh is below .01
+_MOST = 0.5  # largest share of saturated pre-activations; outliers saturate fewer
+_LONGEST = 0.5  # largest change of the pre-activation of a bounded unit by one update
 _INSPECTED = 1000  # rows in total, at most
 _FEWEST_ROWS = 10  # rows: fewer are not conclusive
-# Parameters that "variable_projection" does not use: if one is set, "auto" is another solver.
+# Settings of gradient steps and penalties: if one is not at its default, "auto" is "adam".
 _BY_STEPS = (
     "batch_size",
     "truncation",
@@ -85,7 +85,7 @@ class Task(NamedTuple):
         Weights of rows, 0 where a target is missing.
     skips : list of int
         Washout of each sequence.
-    starts : list of arrays
+    initial_states : list of arrays
         The state before each sequence.
     """
 
@@ -97,7 +97,7 @@ class Task(NamedTuple):
     known: list[Array] | None
     weights: list[Array] | None
     skips: list[int]
-    starts: list[Array]
+    initial_states: list[Array]
 
 
 def training_task(
@@ -107,11 +107,13 @@ def training_task(
     sequences, known = data.sequences, known_rows(data.targets)
     weights, targets = weights_of_known(data.weights, known), filled(data.targets, known)
     skips = washout_lengths(estimator, sequences.lengths)
-    starts = model.initial_states(estimator.initial_state, sequences)
+    initial_states = model.initial_states(estimator.initial_state, sequences)
     learned, validation, kept = _split(
-        estimator, sequences, targets, weights, skips, starts, model.dtype, generator
+        estimator, sequences, targets, weights, skips, initial_states, model.dtype, generator
     )
-    return Task(learned, validation, kept, sequences, targets, known, weights, skips, starts)
+    return Task(
+        learned, validation, kept, sequences, targets, known, weights, skips, initial_states
+    )
 
 
 def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
@@ -137,7 +139,7 @@ def _split(
     targets: list[Array],
     weights: list[Array] | None,
     skips: list[int],
-    starts: list[Array],
+    initial_states: list[Array],
     dtype: str,
     generator: np.random.Generator,
 ) -> tuple[Data, Data | None, list[int]]:
@@ -149,7 +151,7 @@ def _split(
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
     plain = weights is None and not any(skips)
-    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
+    whole = Data(inputs, targets, None if plain else rows, np.stack(initial_states), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
         return whole, None, list(range(len(inputs)))
@@ -221,8 +223,8 @@ def require_targets(rows: list[Array], what: str = "fit") -> None:
 def resolve_solver(estimator: Any, network: Network, data: Data, *, drawn: bool) -> str:
     """Return the name of the solver; `drawn` states whether the initial weights are random.
 
-    "auto" is "variable_projection" where it was better in benchmarks, unless a parameter that only
-    other solvers use is set.
+    "auto" is "variable_projection" where it was better in benchmarks, unless a setting of gradient
+    steps or penalties differs from its default.
     """
     if not (isinstance(estimator.solver, str) and estimator.solver == "auto"):
         return name_of_solver(estimator.solver)
@@ -325,9 +327,9 @@ def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
     rows, values = task.sequences.arrays[-1], task.targets[-1].astype(model.dtype)
     if task.weights is not None:
         values[task.weights[-1] == 0] = np.nan
-    first, start = max(len(rows) - estimator.online_window, 0), task.starts[-1]
+    first, start = max(len(rows) - estimator.online_window, 0), task.initial_states[-1]
     if first:
-        start = model.run(Sequences((rows[:first],), "table"), task.starts[-1:])[1][0]
+        start = model.run(Sequences((rows[:first],), "table"), task.initial_states[-1:])[1][0]
     return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
@@ -352,8 +354,8 @@ def warn_of_trouble(
     # in the order of severity, since at most one warning is given
     if done.trouble:
         text = (
-            f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
-            f"kept, whose loss is {loss:.3g}. Lower learning_rate_init="
+            f"Training diverged: {done.trouble}. Kept the weights of epoch {done.best_epoch} "
+            f"(loss {loss:.3g}). Lower learning_rate_init="
             f"{estimator.learning_rate_init:g}, or clip_norm."
         )
     elif done.n_epochs and done.best_epoch == 0 and drawn and loss:
@@ -422,16 +424,15 @@ def warn_of_large_inputs(
         move = rate * float(np.median(np.linalg.norm(rows, axis=1)))
     if share > _MOST:
         text = (
-            f"X is too large for this network: its columns alone drive {share:.0%} of the summed "
-            f"inputs of units beyond {_FLAT:g}, where tanh and gates are saturated and hardly "
-            "learn. "
-            f"{_REMEDY}."
+            f"X is too large for this network: its columns alone drive {share:.0%} of the "
+            f"pre-activations beyond {_FLAT:g}, where tanh and gates are saturated and hardly "
+            f"learn. {_REMEDY}."
         )
     elif move > _LONGEST:
         text = (
-            f"X is too large for learning_rate_init={rate:g}: one update changes the summed inputs "
-            f"of units by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower "
-            "the learning rate."
+            f"X is too large for learning_rate_init={rate:g}: one update changes pre-activations "
+            f"by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower the "
+            "learning rate."
         )
     else:
         return False
@@ -440,9 +441,9 @@ def warn_of_large_inputs(
 
 
 def _saturated_share(network: Network, params: Params, rows: Array) -> float:
-    """Return the share of sums ``W_in u + bias`` that saturate units."""
-    sums = [rows @ W_in.T + bias for W_in, bias in _input_weights(network, params)]
-    return float(np.mean(np.abs(np.hstack(sums)) > _FLAT)) if sums else 0.0
+    """Return the share of pre-activations ``W_in u + bias`` that saturate units."""
+    found = [rows @ W_in.T + bias for W_in, bias in _input_weights(network, params)]
+    return float(np.mean(np.abs(np.hstack(found)) > _FLAT)) if found else 0.0
 
 
 def _some_rows(cell: Cell, data: Data) -> Array:

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import adding, gestures, mackey_glass, narma
-from reservoir.estimators.rnn.start_trials import Trial
+from reservoir.estimators.rnn.start_trials import ClosedLoopTest
 from reservoir.loops.loop_score import LoopScore
 from reservoir.scaling import spectral_radius
 from reservoir.training.initializers import INITIALIZERS
@@ -140,7 +140,7 @@ def test_a_further_draw_is_a_single_one(monkeypatch):
     """A start whose free runs leave their range is drawn again: one network, not two."""
     z = np.sin(0.3 * np.arange(301))[:, None]
     scores = iter([LoopScore(2, 0.5), LoopScore(1, 0.4), LoopScore(0, 0.3)])
-    monkeypatch.setattr(Trial, "score", lambda trial, params: next(scores))
+    monkeypatch.setattr(ClosedLoopTest, "score", lambda loop_test, params: next(scores))
     rows = tried(RNNRegressor(12, max_iter=0, random_state=0).fit(z[:-1], z[1:]))
     assert [row["draw"] for row in rows] == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
     assert np.isfinite([row["halfway_error"] for row in rows]).sum() == 2  # of the first two
