@@ -18,9 +18,10 @@ from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.series_data import SeriesData
 
 Array = np.ndarray
-Method = Callable[[Array], Array]
-LAWS = ("independent", "clustered", "ending")
+Method = Callable[[Array, int], Array]
+LAWS = ("independent", "clustered", "ending", "weekly")
 HORIZON = 12
+WEEK = 7
 N_FUTURES = 50
 COVERAGES = [0.8, 0.95]
 SMOOTHING = 0.1  # of Croston's method, usual in the literature
@@ -32,7 +33,8 @@ def demand(law: str, number: int) -> tuple[Array, Array]:
 
     "independent": demands occur independently, and sizes are negative binomial plus 1; "clustered":
     a Markov chain of rows with and without a demand, and rounded lognormal sizes; "ending": demands
-    that become rarer on a straight line to 2 %, and Poisson sizes plus 1.
+    that become rarer on a straight line to 2 %, and Poisson sizes plus 1; "weekly": as
+    "independent", with a probability for each of four days of the week, and none on the others.
 
     Returns
     -------
@@ -56,6 +58,8 @@ def _occurrences(law: str, rng: np.random.Generator, shape: Any, n_rows: int) ->
     draws[:, :n_rows] = draws[0, :n_rows]
     if law == "ending":
         return draws < np.linspace(rng.uniform(0.3, 0.6), 0.02, shape[1])
+    if law == "weekly":
+        return draws < np.append(rng.uniform(0.3, 0.6, 4), np.zeros(3))[np.arange(shape[1]) % WEEK]
     often = rng.uniform(0.05, 0.35)
     if law == "independent":
         return draws < often
@@ -68,7 +72,7 @@ def _occurrences(law: str, rng: np.random.Generator, shape: Any, n_rows: int) ->
 
 
 def _sizes(law: str, rng: np.random.Generator, shape: Any) -> Array:
-    if law == "independent":
+    if law in ("independent", "weekly"):
         return 1 + rng.negative_binomial(rng.integers(1, 4), rng.uniform(0.2, 0.8), shape)
     if law == "ending":
         return 1 + rng.poisson(rng.uniform(0.5, 5), shape)
@@ -79,16 +83,16 @@ def _sizes(law: str, rng: np.random.Generator, shape: Any) -> Array:
 # --- methods --------------------------------------------------------------------------------------
 
 
-def ours(past: Array) -> Array:
+def ours(past: Array, season: int) -> Array:
     """Forecast by `ESNForecaster`, with intervals, (12, 5)."""
-    model = ESNForecaster(random_state=0).fit(past)
+    model = ESNForecaster(season=season, random_state=0).fit(past)
     return np.asarray(model.forecast(HORIZON, coverage=COVERAGES))
 
 
-def ours_without(past: Array) -> Array:
+def ours_without(past: Array, season: int) -> Array:
     """Forecast as `ours`, as if the series were not intermittent."""
     with _no_intermittent_columns():
-        return ours(past)
+        return ours(past, season)
 
 
 @contextmanager
@@ -98,7 +102,7 @@ def _no_intermittent_columns() -> Iterator[None]:
         yield
 
 
-def model_alone(past: Array) -> Array:
+def model_alone(past: Array, _: int = 1) -> Array:
     """Forecast by the model of intermittent demand of `ESNForecaster`."""
     levels = past[:, None]
     history = History(levels, np.ones(levels.shape, bool), np.zeros((len(past), 0)), ())
@@ -106,7 +110,7 @@ def model_alone(past: Array) -> Array:
     return fitted.forecast(history, np.array([len(past)]), HORIZON)[0]
 
 
-def croston(past: Array) -> Array:
+def croston(past: Array, _: int = 1) -> Array:
     """Forecast by the ratio of smoothed sizes to smoothed intervals (Croston 1972)."""
     rows = np.flatnonzero(past)
     intervals = np.diff(np.concatenate([[-1], rows]))
@@ -122,9 +126,9 @@ METHODS: dict[str, Method] = {
     WITHOUT: ours_without,
     "its intermittent demand alone (TSB)": model_alone,
     "Croston": croston,
-    "Syntetos and Boylan (SBA)": lambda past: (1 - SMOOTHING / 2) * croston(past),
-    "mean of the past": lambda past: np.full((HORIZON, 1), past.mean()),
-    "zero": lambda past: np.zeros((HORIZON, 1)),
+    "Syntetos and Boylan (SBA)": lambda past, _: (1 - SMOOTHING / 2) * croston(past),
+    "mean of the past": lambda past, _: np.full((HORIZON, 1), past.mean()),
+    "zero": lambda past, _: np.zeros((HORIZON, 1)),
 }
 
 
@@ -141,7 +145,7 @@ def measures(law: str, number: int) -> dict[str, Array]:
     found = {}
     with threadpool_limits(1):
         for name, method in METHODS.items():
-            said = method(past)
+            said = method(past, WEEK if law == "weekly" else 1)
             point = said[:, 0]
             of_mean, of_past = (
                 np.sqrt(np.mean((futures.mean(axis=1) - each.mean()) ** 2))

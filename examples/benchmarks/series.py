@@ -18,9 +18,10 @@ methods whose name holds one of the texts; statsforecast's and LightGBM's are th
 `--yearly`: 52 years of fertility in countries and 20 of investments of firms, horizon 6.
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
 fifteen series and of 200 generated ones, with its standard error over series.
-`--intermittent`: fifty generated series, most of whose values are 0, of each of three laws; from
+`--intermittent`: fifty generated series, most of whose values are 0, of each of four laws; from
 `--first N` on, other ones. "Mean demand" is the root mean squared error of the mean of 12 rows over
-that of the mean of the past, a geometric mean over series; 50 futures continue each series.
+that of the mean of the past, a geometric mean over series; 50 futures continue each series. "The
+same without" is `ESNForecaster` as if the series were not intermittent.
 `--co2`: 52 weeks of CO2, from five origins. `--seconds`: the time that 500 rows take.
 `--steps`: the time that forecasts of 1 to 168 steps from 10,000 rows take, with and without gaps.
 """
