@@ -172,7 +172,7 @@ PARTS = {
     "Panel": """
         kind: str; ids, levels: tuple[label, ...]; containers: tuple[SeriesContainer, ...]
         calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: label; id_place: int
-        exog?: None | SeriesContainer
+        exog?: None | SeriesContainer; categories?: tuple[None | tuple[label, ...], ...]
     """,
     "Calendar": """
         kind, dtype: str; n_rows: natural; first, last: number; step: str | number; plain: bool
@@ -193,6 +193,7 @@ PARTS = {
         members: list[Member]; scale: Scale; scale_of_exog: None | Scale
         limits: float64(2, n_outputs); washout: natural; levels: float64(n_rows, n_outputs)
         known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
+        possible?: None | float64(2, n_outputs, any)
     """,
     "Member": """
         source: FeatureSource; coef: float64(n_outputs, source.width); intercept: float64(n_outputs)
@@ -204,7 +205,7 @@ PARTS = {
     "SeriesData": """
         values: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
         known: float64(least(n_rows), _); seasons: tuple[positive, ...]
-        positive: bool_(n_outputs); first: int
+        positive: bool_(n_outputs); first: int; possible?: None | float64(2, n_outputs, any)
     """,
     "History": """
         levels: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ def run_ensemble(
     *,
     exog: Array,
     clip: Clip,
+    counted: Any = True,
 ) -> EnsembleRun:
     """Run networks in closed loop with the median of their outputs, from several starts at once.
 
@@ -56,6 +57,9 @@ def run_ensemble(
         Exogenous inputs of each step.
     clip : (low, high)
         Bounds of the levels.
+    counted : bool or array of bool of shape (n_outputs,), default=True
+        Whether `n_free` depends on an output. False for outputs that cannot exceed their bounds,
+        such as probabilities.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def run_ensemble(
                 increments[m] = features @ transposed[m] + member.intercept
             predicted = rows + np.nan_to_num(np.median(increments, axis=0))
             rows = np.clip(predicted, low, high)
-            clipped = (np.abs(predicted - rows) > leeway).any(axis=1)
+            clipped = (counted & (np.abs(predicted - rows) > leeway)).any(axis=1)
             n_free[clipped & (n_free > k)] = k
             levels[k] = rows
     return EnsembleRun(levels, now, n_free)

@@ -44,13 +44,15 @@ class Ensemble:
 
     def forecast(self, data: SeriesData, origins: Array, n_steps: int) -> Array:
         """Forecast from several origins, (n_origins, n_steps, n_outputs)."""
-        return self._average(self._forecasts(data, origins, n_steps, self.bounds))
+        average = self._average(self._forecasts(data, origins, n_steps, self.bounds))
+        return self.bounds.clip(average)  # weights whose sum is rounded may exceed the bounds
 
     def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
         """Forecast from the end of the series, and count the steps before the first clipped one.
 
         A step counts as clipped if models with more than half of the weight exceed the bounds. A
-        lower bound of 0, for values that were never negative, does not count.
+        lower bound of 0, for values that were never negative, does not count, nor do the least and
+        greatest possible value.
 
         Returns
         -------
@@ -60,13 +62,17 @@ class Ensemble:
         """
         end, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
         clipped = self._forecasts(data, end, n_steps, self.bounds)[:, 0]
-        forecast, floor = self._average(clipped), np.where(low == 0, -np.inf, low)
-        if self._first(data, (clipped >= high) | (clipped <= floor), n_steps) == n_steps:
+        forecast = self.bounds.clip(self._average(clipped))
+        floor, ceiling = np.where(low == 0, -np.inf, low), high
+        if data.possible is not None:
+            floor = np.where(low <= data.possible[0], -np.inf, floor)
+            ceiling = np.where(high >= data.possible[1], np.inf, high)
+        if self._first(data, (clipped >= ceiling) | (clipped <= floor), n_steps) == n_steps:
             return forecast, n_steps
         # forecasts that only touch the bounds are not clipped: run again without bounds
         free = self._forecasts(data, end, n_steps, Bounds(low - np.inf, high + np.inf))[:, 0]
         leeway = _ROUNDING * (high - low)
-        beyond = (free > high + leeway) | (free < floor - leeway)
+        beyond = (free > ceiling + leeway) | (free < floor - leeway)
         return forecast, self._first(data, beyond, n_steps)
 
     def _first(self, data: SeriesData, beyond: Array, n_steps: int) -> int:
@@ -147,7 +153,7 @@ def learn(
     seed : int
         Seed of the models' random weights.
     """
-    bounds = Bounds.of(data.values, data.positive, widths)
+    bounds = Bounds.of(data.values, data.positive, widths, data.possible)
     candidates = candidates_for(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(candidates, data, steps, bounds, seed)

@@ -19,6 +19,16 @@ def first_cut(n_rows: int) -> int:
     return max(int(_FIRST * n_rows), _LEAST_FIRST)
 
 
+def possible_values(is_bool: Array) -> Array | None:
+    """Return the least and greatest possible value of each column; None if there is no bound.
+
+    `is_bool` states for each column whether its values are bool.
+    """
+    if not is_bool.any():
+        return None
+    return np.where(is_bool, [[0.0], [1.0]], [[-np.inf], [np.inf]])
+
+
 @saved
 @dataclass(frozen=True, eq=False)
 class SeriesData:
@@ -38,6 +48,9 @@ class SeriesData:
         Whether the logarithms of a column can be taken.
     first : int, default=0
         Number of the first row; the phase of a season is counted from row number 0.
+    possible : array of shape (2, n_outputs), optional
+        Least and greatest possible value of each column, infinite if there is no such bound: 0 and
+        1 for columns of bool. None if no column has such bounds.
     """
 
     values: Array
@@ -46,6 +59,7 @@ class SeriesData:
     seasons: tuple[float, ...]
     positive: Array
     first: int = 0
+    possible: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,11 +118,14 @@ class Bounds:
     high: Array
 
     @classmethod
-    def of(cls, values: Array, positive: Array, widths: float) -> Bounds:
+    def of(
+        cls, values: Array, positive: Array, widths: float, possible: Array | None = None
+    ) -> Bounds:
         """Return the range of values, extended on either side by `widths` times its width.
 
         The lower bound of columns without negative values is at least 0. In positive columns it is
-        at least ``least * (least / most) ** widths``, with the least and the greatest value.
+        at least ``least * (least / most) ** widths``, with the least and the greatest value. No
+        bound is beyond the `possible` values, (2, n_outputs).
         """
         least, most = values.min(axis=0), values.max(axis=0)
         low, high = least - widths * (most - least), most + widths * (most - least)
@@ -116,7 +133,10 @@ class Bounds:
         with np.errstate(over="ignore", under="ignore"):
             ratio = np.where(positive, least / np.where(positive, most, 1.0), 1.0)
             floor = np.where(positive, least * ratio**widths, low)
-        return cls(np.maximum(low, floor), high)
+        low = np.maximum(low, floor)
+        if possible is not None:
+            low, high = np.clip(low, *possible), np.clip(high, *possible)
+        return cls(low, high)
 
     def clip(self, rows: Array) -> Array:
         """Return rows clipped to the bounds."""

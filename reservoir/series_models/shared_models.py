@@ -62,7 +62,7 @@ def learn_shared(
     candidates = candidates_for(
         replace(longest, positive=positive), n_networks, intermittent=intermittent
     )
-    bounds = [Bounds.of(data.values, data.positive, widths) for data in series]
+    bounds = [Bounds.of(data.values, data.positive, widths, data.possible) for data in series]
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
     jobs = [(candidate, series, steps, bounds, seed) for candidate in candidates]
     results = run_jobs(roll_shared, jobs, n_jobs)

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_choice, dense, resolve_washout
+from reservoir._validation import (
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    dense,
+    resolve_washout,
+)
 from reservoir.building import build_reservoir
 from reservoir.training.bptt import Network
 from reservoir.training.codes import mean_and_spread
@@ -40,7 +47,8 @@ class StartResult:
     input_scalings : tuple of floats
         The factors of the input weights that were tried.
     errors : array of shape (n_draws, n_scalings)
-        Held-out error of each reservoir with each factor, with only the readout fitted.
+        Held-out error of each reservoir with each factor, with only the readout fitted; NaN if
+        there is only one candidate.
     halfway : array of shape (n_draws, n_scalings)
         The same errors after half of the iterations; NaN for the factors that were not chosen, and
         if only one reservoir was fitted.
@@ -72,6 +80,7 @@ def start(
     *,
     scheme: str = "least_squares",
     weights: Sequence[Array] | None = None,
+    initial_states: Array | None = None,
     target: str = "step",
     n_iter: int = _N_ITER,
     n_draws: int = N_DRAWS,
@@ -83,18 +92,20 @@ def start(
     """Compute initial weights for training from data.
 
     The recurrent layer is drawn as a reservoir with spectral radius .9, ten connections per unit,
-    and input weights that act on each feature as if it had mean 0 and variance 1 / n_features. The
-    weights and biases of gates are 0. The scheme "esn" fits the readout by ridge regression;
-    "least_squares" then also fits the recurrent layer (`reservoir.training.least_squares.ls_fit`).
+    and input weights that act on each feature as if it had mean 0 and variance 1 / n_features.
+    Gates are opened by their biases, and their weights are 0. The scheme "esn" fits the readout by
+    ridge regression; "least_squares" then also fits the recurrent layer
+    (`reservoir.training.least_squares.ls_fit`).
 
     How strong the inputs should be depends on the task, and some draws are better than others. The
     input weights of each reservoir are therefore also tried at .3 and .1 times their size, and two
     reservoirs are drawn. These six candidates are compared by the errors of readouts in rows that
     the readouts were not fitted to: five blocks of time, or five groups of sequences. "esn" takes
-    the best one. "least_squares" fits two of them for half of the iterations, compares them again,
-    and fits the better one further: the best one, and one from the other reservoir. Since readouts
-    alone are better with nearly linear units, but least squares gains more from strongly driven
-    ones, the latter has full input weights, unless its error is more than four times as large.
+    the best one. "least_squares" fits the best candidate of each reservoir for half of the
+    iterations, compares the two again, and fits the better one further. For the reservoir without
+    the smallest error, it takes the largest input weights instead, unless their error is more than
+    four times the smallest: a readout alone is better with nearly linear units, but least squares
+    gains more from strongly driven ones.
 
     Parameters
     ----------
@@ -108,15 +119,17 @@ def start(
     weights : sequence of arrays of shape (n_steps_i,), optional
         Weights of the rows; 0 excludes a row. By default, if there is only one sequence, its first
         rows are excluded as a washout, since the state still depends on the initial zeros: a tenth
-        of the rows, and at most 100.
+        of the rows, and at most 100. For "last", one weight per sequence.
+    initial_states : array of shape (n_sequences, state_size), optional
+        The state before each sequence; by default zeros.
     target : {"step", "last"}, default="step"
         Whether each step has a target, or only the last step.
     n_iter : int, default=20
-        Maximal number of iterations of "least_squares".
+        Maximal number of iterations of "least_squares", at least 0.
     n_draws : int, default=2
-        Number of reservoirs that are drawn.
+        Number of reservoirs that are drawn, at least 1.
     input_scalings : sequence of floats, default=(1.0, 0.3, 0.1)
-        Factors of the input weights that are tried.
+        Factors of the input weights that are tried, at least one, each above 0.
     tau : float, optional
         Relative distance from the best cross-validation score within which a larger ridge penalty
         is preferred; larger values keep the readout small. By default .05 for squared and absolute
@@ -124,7 +137,7 @@ def start(
     random_state : int, Generator, RandomState or None
         Source of the random reservoir.
     dtype : dtype, optional
-        The dtype of the weights; by default that of the inputs.
+        The dtype of the weights; by default that of the inputs, or float64 for whole numbers.
 
     Returns
     -------
@@ -134,7 +147,8 @@ def start(
     Raises
     ------
     ValueError
-        If the cell does not declare a layer, or if the states of all candidates diverge.
+        If a parameter is out of its range, if the cell does not declare a layer, or if the states
+        of all candidates diverge.
 
     Examples
     --------
@@ -151,14 +165,18 @@ def start(
     True
     """
     check_choice("scheme", scheme, STARTS)
+    check_count("n_iter", n_iter, minimum=0)
+    check_count("n_draws", n_draws)
+    scalings = _read_scalings(input_scalings)
     generator = as_generator(random_state)
     if weights is None and target == "step" and len(inputs) == 1:
         skip = resolve_washout("auto", [len(inputs[0])])[0]
         weights = [(np.arange(len(inputs[0])) >= skip) * 1.0]
     if tau is None:
         tau = 0.05 if network.loss in ("mse", "mae") else 0.2
-    scalings = tuple(input_scalings)
-    dtype = inputs[0].dtype if dtype is None else dtype
+    check_number("tau", tau, low=0.0)
+    if dtype is None:
+        dtype = inputs[0].dtype if inputs[0].dtype.kind == "f" else np.float64
     draws = [_drawn(network, inputs, scalings, generator, dtype) for _ in range(n_draws)]
     task, _ = make_task(
         draws[0][0],
@@ -170,6 +188,7 @@ def start(
         target=target,
         sample_weight=None if weights is None else list(weights),
         random_state=generator,
+        start=initial_states,
     )
     return _best_fit(task, draws, scalings, n_iter if scheme == "least_squares" else 0, tau)
 
@@ -191,7 +210,7 @@ def _best_fit(
     fits = {}
     if n_iter > 1 and len(draws) > 1 and np.isfinite(errors.min(axis=1)).all():
         for i in range(len(draws)):
-            j = best[1] if i == best[0] else _rival(errors[i], errors[best])
+            j = best[1] if i == best[0] else _rival(errors[i], errors[best], scalings)
             fits[i, j] = MixedFit(task, draws[i][j], tau=tau).run(n_iter // 2)
             halfway[i, j] = held_out_error(task, fits[i, j].iterate.params, tau)
         best, n_iter = _index_of_least(halfway), n_iter - n_iter // 2
@@ -199,9 +218,19 @@ def _best_fit(
     return StartResult(fit.run(n_iter).result().params, scalings, errors, halfway, *best)
 
 
-def _rival(errors: Array, least: float) -> int:
+def _read_scalings(input_scalings: Sequence[float]) -> tuple[float, ...]:
+    scalings = tuple(input_scalings)
+    if not scalings:
+        raise ValueError("input_scalings is empty. Give at least one factor, such as (1.0,).")
+    for i, scaling in enumerate(scalings):
+        check_number(f"input_scalings[{i}]", scaling, low=0.0, low_open=True)
+    return tuple(map(float, scalings))
+
+
+def _rival(errors: Array, least: float, scalings: tuple[float, ...]) -> int:
     """Return the index of the input scaling of a reservoir that did not have the least error."""
-    return 0 if errors[0] <= _HEDGE * least else int(errors.argmin())
+    largest = int(np.argmax(scalings))
+    return largest if errors[largest] <= _HEDGE * least else int(errors.argmin())
 
 
 def _index_of_least(errors: Array) -> tuple[int, int]:

@@ -1,13 +1,14 @@
 r"""Training by variable projection: L-BFGS on the recurrent weights, with the readout solved for.
 
-For squared errors and an identity output, the best readout for given recurrent weights w is a ridge
-regression, C(w). What remains to be minimised is a function of w only::
+For squared errors and an identity output, the best readout C for given recurrent weights w is a
+ridge regression from the n rows of features H(w) to the targets Y, with a penalty m. What remains
+to be minimised is a function of w only::
 
-    E(w) = min_C  1/n ||Y - H(w) C' - c||^2 + m/n ||C||^2
+    E(w) = min over C, c of  1/n ||Y - H(w) C' - c||^2 + m/n ||C||^2
 
-Its gradient is the partial derivative of the right-hand side with respect to w, taken at C(w),
-since the derivative with respect to C is zero there (Golub and Pereyra 1973). L-BFGS on all weights
-has to follow the valley that C(w) forms in small steps; on E it can take long ones.
+Its gradient is the partial derivative of the right-hand side with respect to w, taken at the
+best C, since the derivative with respect to C is zero there (Golub and Pereyra 1973). L-BFGS on all
+weights has to follow the valley of the best C in small steps; on E it can take long ones.
 
 Let R = [x(t), h(t-1)] be the regressors of the recurrent layer, and D the gradients with respect to
 its pre-activations. The variables of L-BFGS are u with ``dW = S^-1/2 u Q^-1/2``, where Q and S are
@@ -90,10 +91,11 @@ def train_variable_projection(
         Validation data. If given, their loss determines the best weights and when to stop, nothing
         of `data` is held out, and the readout is not fitted to them.
     hold_out : bool, default=True
-        Whether to hold out a fifth of `data` for this purpose if there are no validation data and
-        at least 25 targets. Finally the readout is fitted to all rows. In any case, fewer than ten
-        sequences are cut into ten segments, each of which is preceded by up to 100 rows without
-        targets.
+        Whether to hold out a fifth of `data` as validation data, if there are no others and at
+        least 25 targets. The readout is fitted to all rows in the end. With or without this, fewer
+        than ten sequences are cut into at least ten segments in total, each of which is preceded by
+        up to 100 rows without targets; but not if only the last step has a target, if there are
+        fewer than 25 targets, or if the cell is not causal.
     n_iter_no_change, tol, report
         As in `reservoir.training.trainer.train`.
     tau : float, default=0.05
@@ -105,10 +107,11 @@ def train_variable_projection(
     Returns
     -------
     Training
-        The first loss is that of the initial weights; the losses after the iterations are those of
-        the rows that are not held out. The validation losses are those of the held-out rows; for
-        these, the readout is solved for at the start, too. The weights are the initial ones unless
-        the loss over all rows has fallen.
+        The losses are those of the rows that are not held out, with the readout solved for, also
+        for the initial weights, which are epoch 0. The validation losses are those of the held-out
+        rows, or of `validation`, in which case the first one is that of the given readout if it is
+        smaller. Without `validation`, the weights are the initial ones unless the loss over all
+        rows has fallen.
 
     Raises
     ------
@@ -122,18 +125,17 @@ def train_variable_projection(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from reservoir.datasets import narma
     >>> from reservoir.training.bptt import Network
     >>> from reservoir.training.cells import SimpleCell
     >>> from reservoir.training.starts import start
     >>> from reservoir.training.trainer import Data
     >>> from reservoir.training.variable_projection import train_variable_projection
-    >>> network = Network(SimpleCell(8), 1, 1)
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
-    >>> data = Data([X[1:]], [X[:-1] ** 2])
-    >>> params = start(network, data.inputs, data.targets, n_iter=3, random_state=0).params
+    >>> X, y = narma(1000, random_state=0)
+    >>> network, data = Network(SimpleCell(30), 1, 1), Data([X], [y[:, None]])
+    >>> params = start(network, data.inputs, data.targets, random_state=0).params
     >>> done = train_variable_projection(network, params, data, max_iter=50)
-    >>> done.losses[-1] < 0.2 * done.losses[0]
+    >>> min(done.validation_losses) < 0.8 * done.validation_losses[0]
     True
     """
     if network.loss != "mse" or network.output != "identity":
@@ -145,21 +147,21 @@ def train_variable_projection(
     before = data_loss(network, params, data, batch_size)
     if max_iter == 0 or not np.isfinite(before):
         return Training(_copied(params), [before])
-    # what is learned from, and what decides
-    learned, judged = _segments(network, data), validation
+    # training and validation rows
+    learned, held_out = _segments(network, data), validation
     if validation is None and hold_out:
-        learned, judged = _parted(learned, random_state)
-    done = Training(_copied(params), [before])
+        learned, held_out = _parted(learned, random_state)
+    done = Training(params, [before])
     if validation is not None:
         done.validation_losses = [data_loss(network, params, validation, batch_size)]
-    search = _Search(network, learned, judged, batch_size, tau, tol, report)
+    search = _Search(network, learned, held_out, batch_size, tau, tol, report)
     search.run(done, params, max_iter, n_iter_no_change)
     # the readout learns from the rows that were held out, too
     found = done.params
-    if validation is None and judged is not None:
+    if validation is None and held_out is not None and done.params is not params:
         found = refit_readout(network, found, data, batch_size=batch_size, tau=tau)
-    # a run that leaves the segments may end in another attractor: compare over whole sequences
-    if not (done.best_epoch and data_loss(network, found, data, batch_size) < before):
+    # a run over a whole sequence may reach another attractor than runs over its segments
+    if validation is None and not data_loss(network, found, data, batch_size) < before:
         found, done.best_epoch = params, 0
     done.params = _copied(found)
     return done
@@ -167,6 +169,10 @@ def train_variable_projection(
 
 def _copied(params: Params) -> Params:
     return {name: array.copy() for name, array in params.items()}
+
+
+def _in_dtype(params: Params, dtype: Any) -> Params:
+    return {name: array.astype(dtype) for name, array in params.items()}
 
 
 # ---------------------------------------------------------------------- held-out rows
@@ -200,7 +206,7 @@ def _segments(network: Network, data: Data) -> Data:
     if n_targets(data) < FEWEST_TARGETS:
         return data
     n_cuts = -(-_SEGMENTS // len(data))
-    inputs, targets, weights, starts = [], [], [], []
+    inputs, targets, weights, initial_states = [], [], [], []
     for i, (X, Y) in enumerate(zip(data.inputs, data.targets, strict=True)):
         row = np.ones(len(X)) if data.weights is None else np.asarray(data.weights[i], float)
         counted = np.flatnonzero(row > 0)
@@ -219,10 +225,10 @@ def _segments(network: Network, data: Data) -> Data:
             weights.append(part)
             given = data.starts if begin == 0 else None
             state = network.cell.before(X[begin][None], zeros)[0] if given is None else given[i]
-            starts.append(state)
+            initial_states.append(state)
     if not inputs:
         return data
-    return Data(inputs, targets, weights, np.stack(starts), dtype=data.dtype)
+    return Data(inputs, targets, weights, np.stack(initial_states), dtype=data.dtype)
 
 
 # ---------------------------------------------------------------------- the search
@@ -244,7 +250,7 @@ class _Search:
 
     network: Network
     data: Data
-    judged: Data | None
+    validation: Data | None
     batch_size: int
     tau: float
     tol: float
@@ -256,10 +262,8 @@ class _Search:
         self.penalty = 0.0  # of the readout
 
     def run(self, done: Training, params: Params, max_iter: int, patience: int) -> None:
-        """Add the iterations to a training, with the weights of the least loss that decides."""
+        """Add the iterations to a training, and keep the weights with the smallest `criterion`."""
         dtype = params["coef"].dtype
-        if self.report is not None:
-            self.report(done)
         now = {name: array.astype(np.float64) for name, array in params.items()}
         unchanged, shorter = 0, 1.0
 
@@ -271,14 +275,14 @@ class _Search:
             unchanged = 0 if improved else unchanged + 1
             return unchanged >= patience or done.n_epochs >= max_iter
 
-        for _ in range(_RESTARTS):
+        for attempt in range(_RESTARTS):
             now, self.penalty = self._solved(now, self._runs(now), None)
             variables = self._variables(now)
             origin = self._point(variables, np.zeros(variables.size))
             if origin is None:
                 break
-            if self.judged is not None and not done.validation_losses:
-                done.validation_losses = [self._judge(origin.params)]
+            if attempt == 0:
+                self._begin(done, origin, dtype)
             if not origin.value > 0 or not origin.gradient.any():
                 break
             n_before = done.n_epochs
@@ -286,6 +290,19 @@ class _Search:
             if unchanged >= patience or done.n_epochs >= max_iter:
                 break
             shorter = 1.0 if done.n_epochs > n_before else _SHORTER * shorter
+
+    def _begin(self, done: Training, origin: _Point, dtype: Any) -> None:
+        """Record the initial weights as epoch 0; keep the solved readout if it is better."""
+        given = done.losses[0]
+        done.losses = [origin.loss]
+        if self.validation is not None:
+            given, solved = self._validation_loss(done.params), self._validation_loss(origin.params)
+            # the given readout may have been fitted to rows that are held out here
+            done.validation_losses = [min([*done.validation_losses, solved])]
+        if done.criterion[0] < given:
+            done.params = _in_dtype(origin.params, dtype)
+        if self.report is not None:
+            self.report(done)
 
     def _minimise(
         self,
@@ -296,8 +313,8 @@ class _Search:
         after: Callable[[_Point], bool],
     ) -> None:
         """Run L-BFGS from a point until it ends, or until `after` returns True for an iterate."""
-        # the first step of L-BFGS has length 1: with this unit it ends at most where the tangent at
-        # the origin is zero, and the objective is not negative
+        # The first L-BFGS step has length 1. In this unit it ends no further than where the linear
+        # model of the objective, which is never negative, reaches 0.
         norm = float(np.linalg.norm(origin.gradient))
         unit = shorter * min(1.0, origin.value / norm)
         last: _Point = origin
@@ -330,21 +347,21 @@ class _Search:
         """Record an iterate; return whether its loss has fallen by more than `tol`."""
         least = min(done.criterion)
         done.losses.append(point.loss)
-        if self.judged is not None:
-            done.validation_losses.append(self._judge(point.params))
+        if self.validation is not None:
+            done.validation_losses.append(self._validation_loss(point.params))
         value = done.criterion[-1]
         if value < least:
-            done.params = {name: array.astype(dtype) for name, array in point.params.items()}
+            done.params = _in_dtype(point.params, dtype)
             done.best_epoch = done.n_epochs
         if self.report is not None:
             self.report(done)
         return value < least - self.tol * abs(least)
 
-    def _judge(self, params: Params) -> float:
-        """Return the loss on the rows that decide."""
-        assert self.judged is not None
+    def _validation_loss(self, params: Params) -> float:
+        """Return the loss on the validation data; infinite if it overflows."""
+        assert self.validation is not None
         with np.errstate(over="ignore", invalid="ignore"):
-            loss = data_loss(self.network, params, self.judged, self.batch_size)
+            loss = data_loss(self.network, params, self.validation, self.batch_size)
         return loss if np.isfinite(loss) else np.inf
 
     # ------------------------------------------------------------------ the objective

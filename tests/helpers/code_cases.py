@@ -783,23 +783,40 @@ CASES = [
         VALUES,
         "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
         "y = SALES\n"
-        "exog = pd.DataFrame({'a': 0.5, 'day': pd.Categorical(['x', 'y'] * 12)}, MONTHS)",
+        "day = pd.Categorical(['x', 'y'] * 12, ordered=True)\n"
+        "exog = pd.DataFrame({'a': 0.5, 'day': day}, MONTHS)",
         "reading().fit(y, exog=exog)",
         "exog.iloc[1].tolist() == [0.5, 0, 1] and exog.index.equals(MONTHS)",
     ),
     Case(
         VALUES,
-        "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
+        "replaced(holder, as_category(label))",
         "y = SALES; exog = pd.Series(['x', 'y'] * 12, MONTHS)",
         "reading().fit(y, exog=exog)",
-        "list(exog) == ['x', 'y']",
+        "list(exog.cat.categories) == ['x', 'y']",
     ),
     Case(
         VALUES,
-        "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
+        "replaced(holder, as_category(label))",
         "y = [SALES] * 2; exog = [pd.DataFrame({'day': ['x', 'y'] * 12}, MONTHS)] * 2",
         "reading(panel='each').fit(y, exog=exog)",
-        "list(exog[1]) == ['day_x', 'day_y']",
+        "list(exog[1]['day'].cat.categories) == ['x', 'y']",
+    ),
+    Case(
+        "estimators/series/known_inputs.py",
+        "replaced(name, as_category(label, polars=is_polars(column)))",
+        "exog = pd.DataFrame({'day': pd.Categorical(['x', 'y'] * 15)})\n"
+        "model = series().fit(SALES, exog=exog[:24]); exog = exog[:6].astype(object)",
+        "model.forecast(6, exog=exog)",
+        "list(exog['day'].cat.categories) == ['x', 'y']",
+    ),
+    Case(
+        VALUES,
+        "replaced(name, made)",
+        "pl = pytest.importorskip('polars')\n"
+        "y = SALES; exog = pl.DataFrame({'day': ['x', 'y'] * 12})",
+        "reading().fit(y, exog=exog)",
+        "exog['day'].dtype == pl.Categorical",
     ),
     Case(
         VALUES,
@@ -820,7 +837,7 @@ CASES = [
         "replaced(holder, made)",
         "y = SALES; exog = np.array([[0.5, 'x'], [1.5, 'y']] * 12, dtype=object)",
         "reading().fit(y, exog=exog)",
-        "exog[1].tolist() == [1.5, 0, 1]",
+        "exog.iloc[1].tolist() == [1.5, 'y']",
     ),
     Case(
         VALUES,

@@ -7,6 +7,7 @@ import pytest
 
 from reservoir import (
     ESNClassifier,
+    ESNForecaster,
     ESNRegressor,
     NVARRegressor,
     ReservoirTransformer,
@@ -102,3 +103,32 @@ def test_other_files_raise(tmp_path):
         write_archive(tmp_path / "cut.npz", json.dumps({**header, "fitted": fitted}), content)
         with pytest.raises(ValueError, match=r"was not written by reservoir\.save, or is damaged"):
             load(tmp_path / "cut.npz")
+
+
+def without_fields(value, names):
+    """Return JSON of a file without the fields of parts that have these names."""
+    if isinstance(value, list):
+        return [without_fields(each, names) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"part"}:
+        cls, *fields = value["part"]
+        pairs = zip(fields[::2], fields[1::2], strict=True)
+        value = {"part": [cls, *(part for pair in pairs if pair[0] not in names for part in pair)]}
+    return {key: without_fields(each, names) for key, each in value.items()}
+
+
+@pytest.mark.parametrize("search", ["series", [{"n_units": 10}]])
+def test_forecasters_without_later_fields_are_read(search, tmp_path):
+    model = ESNForecaster(search=search, n_networks=1, random_state=0).fit(SERIES, SERIES**2)
+    save(model, tmp_path / "now.npz")
+    with np.load(tmp_path / "now.npz") as arrays:
+        content = {name: arrays[name] for name in arrays.files}
+    header = json.loads(str(content.pop("header")))
+    earlier = without_fields(header, {"categories", "possible"})
+    assert earlier != header
+    write_archive(tmp_path / "before.npz", json.dumps(earlier), content)
+    np.testing.assert_array_equal(
+        load(tmp_path / "before.npz").forecast(5, SERIES[:5], coverage=0.9),
+        model.forecast(5, SERIES[:5], coverage=0.9),
+    )

@@ -143,6 +143,61 @@ def test_the_best_candidate_and_one_rival_are_fitted(seed):
     assert np.isnan(plain.halfway).all()
 
 
+def test_the_rival_has_the_largest_input_weights_in_any_order():
+    inputs, targets = problem()
+    network = Network(SimpleCell(10), 2, 1)
+    orders = (INPUT_SCALINGS, INPUT_SCALINGS[::-1])
+    one, other = (
+        start(network, inputs, targets, input_scalings=order, random_state=1) for order in orders
+    )
+    np.testing.assert_allclose(one.halfway, other.halfway[:, ::-1], rtol=1e-9)
+    np.testing.assert_allclose(one.params["coef"], other.params["coef"], rtol=1e-6, atol=1e-9)
+
+
+def test_whole_numbers_are_inputs_like_others():
+    inputs, targets = problem()
+    inputs = [np.round(5 * X) for X in inputs]
+    network = Network(SimpleCell(6), 2, 1)
+    plain = start(network, inputs, targets, random_state=0).params
+    found = start(network, [X.astype(int) for X in inputs], targets, random_state=0).params
+    for name, array in plain.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_the_states_before_the_sequences_are_used():
+    # the same rows as two sequences, the second of which continues the first
+    inputs, targets = problem()
+    network = Network(SimpleCell(8), 2, 1)
+    options = {"n_draws": 1, "input_scalings": (1.0,), "random_state": 0, "scheme": "esn"}
+    rows = [np.ones(300)]
+    whole = start(network, inputs, targets, weights=rows, **options).params
+    _, state = predict(network, whole, inputs[0][:1][:, None])
+    states = np.stack([np.zeros(8), np.ravel(state)])
+    parts = [inputs[0][:1], inputs[0][1:]], [targets[0][:1], targets[0][1:]]
+    again = start(network, *parts, initial_states=states, **options).params
+    np.testing.assert_allclose(again["coef"], whole["coef"], rtol=1e-6, atol=1e-9)
+    zeros = start(network, *parts, **options).params
+    assert np.abs(zeros["coef"] - whole["coef"]).max() > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_draws": 0}, "n_draws=0"),
+        ({"n_iter": -1}, "n_iter=-1"),
+        ({"n_iter": 2.5}, "n_iter must be an integer; got 2.5"),
+        ({"tau": -1.0}, "tau=-1"),
+        ({"input_scalings": ()}, "input_scalings is empty"),
+        ({"input_scalings": (1.0, 0.0)}, r"input_scalings\[1\]=0"),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range(options, message):
+    inputs, targets = problem()
+    with pytest.raises((ValueError, TypeError), match=message):
+        start(Network(SimpleCell(6), 2, 1), inputs, targets, **options)
+
+
 def test_a_draw_that_diverges_is_not_taken():
     """With unbounded units and small input weights, only some candidates may stay finite."""
     inputs, targets = problem()

@@ -135,8 +135,10 @@ class NetworkParameters:
         was taken. With 200 epochs the trial increases the training time by about two fifths; with
         ten epochs, when each start is trained in full, training takes about four times as long. If
         the network is to predict its next input (``y[t] == X[t+1]``), "auto" also runs it in closed
-        loop, from eight origins in the training data: if one of these loops leaves the training
-        range by more than its width, the start is replaced by another draw or by a smaller readout;
+        loop, from seven origins within the training data and, without exogenous columns, from their
+        end (rows held out by `early_stopping` are not used). If one of these loops leaves the
+        training range by more than its width, further draws are tried, then readouts with a
+        stronger ridge penalty, and the start is replaced if one of these candidates scores better;
         and if training has made the loops leave the range, its weights are replaced by those of the
         start, provided the loops of the start were about as accurate. `init` can also be an
         ESNRegressor or RNNRegressor with the same n_units, leak and include_input. An unfitted
@@ -148,20 +150,20 @@ class NetworkParameters:
         "auto",
         "str or HessianFree",
         """"auto": "variable_projection" for a regressor with squared errors, the output "identity",
-        targets at every step (25 or more), and a start from data or from an estimator, if the other
-        parameters permit it; otherwise "adam", which is also used if `batch_size`, `truncation`,
-        `learning_rate_init`, `learning_rate`, `clip_norm`, `alpha`, `l1` or `gradient_control` is
-        set, for cells with dropout, and by `partial_fit`. `solver_` is the solver that was used.
-        "sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or
-        a solver that uses all data and the whole gradient at once: "variable_projection" (L-BFGS on
-        the recurrent weights, with the readout solved for at every evaluation; a fifth of the rows
-        is held out to choose the best weights and then learned from by the readout; no penalties;
-        `reservoir.training.variable_projection`); "lbfgs"; "hessian_free"
-        (conjugate gradients on the Gauss-Newton matrix with structural damping; not for the losses
-        "mae" and "hinge"; an object `reservoir.training.hessian_free.HessianFree` has further
-        settings, such as mini-batches); or "least_squares",
-        whose steps are preconditioned by second moments and followed by an exact readout
-        (squared errors only, so not for labels; no penalties;
+        targets at every step (25 or more), and a start from data, from an estimator or from the
+        previous fit (`warm_start`); otherwise "adam", which is also used if `batch_size`,
+        `truncation`, `learning_rate_init`, `learning_rate`, `clip_norm`, `alpha`, `l1` or
+        `gradient_control` differs from its default, for cells with dropout, and by `partial_fit`.
+        `solver_` is the solver that was used. Gradient-step solvers: "sgd", "momentum", "nesterov",
+        "adagrad", "adadelta", "rmsprop", "adam" and "nadam". Solvers that use all data at once:
+        "variable_projection" (L-BFGS on the recurrent weights, with the readout solved for at every
+        evaluation; a fifth of the rows is held out to choose the best weights, and in the end the
+        readout is fitted to all rows; no penalties; `reservoir.training.variable_projection`);
+        "lbfgs"; "hessian_free" (conjugate gradients on the Gauss-Newton matrix with structural
+        damping; not for the losses "mae" and "hinge"; an object
+        `reservoir.training.hessian_free.HessianFree` has further settings, such as mini-batches);
+        and "least_squares" (steps that are preconditioned by second moments and followed by an
+        exact readout; squared errors only, so not for labels; no penalties;
         `reservoir.training.least_squares.credit_fit`).""",
         _check_solver,
     )

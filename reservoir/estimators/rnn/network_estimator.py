@@ -73,22 +73,27 @@ class NetworkEstimator(TimeSeriesEstimator):
         input weights; ``error``, its error on rows that the readout was not fitted to, with only
         the readout fitted; ``halfway_error``, the same after half of the iterations;
         ``trial_loss``, its loss in a trial of starts; ``lost_loops``, the number of closed loops
-        that left the training range; ``readout_tau``, the tolerance of a smaller readout; and
-        ``kept``, whether training started from it. What does not apply is NaN. Errors are squared,
-        and relative to the variance of y if the output function is the identity. None if the
-        weights do not come from data.
+        that left the training range; ``readout_tau``, the `tau` with which the readout was
+        refitted, if that was needed to stabilise closed loops; and ``kept``, whether training
+        started from it. Values that do not apply are NaN. Errors are squared, and relative to the
+        variance of y if the output function is the identity. None if no start was computed from
+        data, as with random weights that were not compared with others, or if `init` is an
+        estimator.
     solver_ : str or None
-        Name of the solver: `solver`, or the one chosen by "auto". None if the network was not
-        trained.
+        Name of the solver: `solver`, or the one chosen by "auto", even if ``max_iter=0`` leaves it
+        nothing to do. None for a converted network (`ESNRegressor.to_rnn`,
+        `RNNRegressor.from_torch`) before `fit`.
     loss_curve_ : list of float
-        The training loss, including penalties on weights, at the start and after each epoch.
-        `partial_fit` appends one entry per call and sequence.
+        The training loss, including penalties on weights, at the start and after each epoch; for
+        the solver "variable_projection" the loss of the rows that are not held out, each time with
+        the best readout. `partial_fit` appends one entry per call and sequence.
     validation_loss_curve_ : list of float
         The loss on held-out data, at the start and after each epoch; only with `early_stopping`,
         or if the solver "variable_projection" has held out some rows.
     best_loss_ : float
-        The smallest loss, on held-out data if there are any; `params_` are the weights with this
-        loss. Only after `fit`.
+        The smallest loss, on held-out data if there are any. `params_` are the weights with this
+        loss; if the solver "variable_projection" has held out some rows, their readout was then
+        fitted to all rows. Only after `fit`.
     best_epoch_ : int
         The epoch of the smallest loss; 0 means the initial weights. Only after `fit`.
     n_iter_ : int
@@ -155,9 +160,9 @@ class NetworkEstimator(TimeSeriesEstimator):
         UserWarning
             If the dates of an index have no frequency: each row then counts as one step, whatever
             the time between rows. Also if X is so large that it saturates most units, or that one
-            update of the weights by `learning_rate_init` changes the summed inputs of units by more
-            than .5: starts from data adapt the weights to the scale of X, but random starts and
-            gradient steps do not.
+            update of the weights by `learning_rate_init` changes pre-activations by more than .5:
+            starts from data adapt the weights to the scale of X, but random starts and gradient
+            steps do not.
         """
         with advising(self._memory_advice()):
             reader = self._new_reader()
@@ -184,7 +189,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                 start.settle(done)
             check_loss_finite(done)
             model = self._trained(model, data, task, done)
-            if not warn_of_trouble(self, network, done, drawn=start.drawn):
+            if not warn_of_trouble(self, network, done, solver=solver, drawn=start.drawn):
                 rate = rate_of(self, solver) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
             fitted = {
@@ -206,7 +211,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         targets = None if self.target == "last" else data.targets  # type: ignore[attr-defined]
         one.progress.finish(data.sequences, targets, washout=task.skips[0])
         last = Sequences(data.arrays[-1:], "table")
-        one.state = one.run(last, task.starts[-1:])[1][0]
+        one.state = one.run(last, task.initial_states[-1:])[1][0]
         one.recent = last_rows(self, one, task)
         return one
 
@@ -386,7 +391,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         }
         loss = self.network_.loss
         if hasattr(self, "best_loss_"):
-            which = "of held-out rows" if self.early_stopping else "of training"
+            held_out = hasattr(self, "validation_loss_curve_")
+            which = "of held-out rows" if held_out else "of training"
             at = f"epoch {self.best_epoch_}" if self.best_epoch_ else "the start"
             found["Loss"] = f"{self.best_loss_:.3g} ({loss}, {which}), at {at}"
         elif self.loss_curve_:

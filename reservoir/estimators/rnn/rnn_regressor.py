@@ -36,8 +36,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
     The state is ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)``, or that of an LSTM, a
     GRU or another cell, and the output is ``y[t] = output(coef [h[t]; u[t]] + intercept)``.
-    Training starts from a least-squares solution, continues by back-propagation through time, and
-    keeps the best weights found, which may be the initial ones.
+    Training starts from a least-squares solution, continues by variable projection or gradient
+    steps (`solver`), and keeps the best weights found, which may be the initial ones.
 
     The rows of X are time steps, in order; sequences are passed as to `ESNRegressor`.
 
@@ -117,7 +117,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         "bool",
         """Whether to solve for the readout by ridge regression after each epoch, and to keep the
         solution if it lowers the loss. It applies only to squared errors with `output` "identity",
-        "tanh" or "logistic".""",
+        "tanh" or "logistic". The solvers "variable_projection" (usually that of "auto") and
+        "least_squares" ignore it: they solve for the readout at every step.""",
         check_switch,
     )
 

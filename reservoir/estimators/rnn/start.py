@@ -355,7 +355,8 @@ def starting_weights(
             data.inputs,
             data.targets,
             scheme=init,
-            weights=data.weights,
+            weights=_weights_of_start(data),
+            initial_states=data.starts,
             target=estimator.target,
             n_draws=n_draws,
             random_state=generator,
@@ -365,6 +366,13 @@ def starting_weights(
     else:
         params = initialize(network.weights(), init, random_state=generator)
     return {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}, found
+
+
+def _weights_of_start(data: Data) -> Any:
+    """Return the weights of rows; without any, 1 for each row, so that none is a washout."""
+    if data.weights is not None or data.last:
+        return data.weights
+    return [np.ones(len(X)) for X in data.inputs]
 
 
 def rows_per_step(cell: Cell) -> int:

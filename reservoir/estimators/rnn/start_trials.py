@@ -1,10 +1,10 @@
 """Trials of initial weights: by some epochs of training, or by the stability of closed loops.
 
-With one target per sequence no rule predicts which start is best. A reservoir with a ridge readout
-distinguishes patients and speakers before any gradient step, whereas events long before the end of
-a sequence are learned only from random weights, if at all. With ``init="auto"`` and
-``target="last"`` each start is therefore trained for some epochs on three quarters of the
-sequences, compared on the last quarter, and the best one is trained further, with all sequences.
+With one target per sequence no rule predicts which start is best. On some classification tasks a
+ridge readout on a random reservoir is accurate before any gradient step; on other tasks training
+reaches a lower error from random weights. With ``init="auto"`` and ``target="last"`` each start is
+therefore trained for some epochs on three quarters of the sequences, compared on the last quarter,
+and the best one is trained further, with all sequences.
 Random weights are taken unless another start is clearly better: a start may fit noise in the
 sequences that it is trained on, and the loss of random weights is often on a plateau for some
 epochs.
@@ -53,9 +53,9 @@ _DRIVEN_STEPS = 500  # of a loop with exogenous columns, or a quarter of a short
 _SCORED = 100  # steps of a loop that are compared with the true values
 _ENOUGH = 8  # steps of a loop, at least
 _LEEWAY = 1.0  # widths of the training range by which a loop may leave it
-_DRAWS = 3  # further networks that are drawn if loops of the first one are lost
-_TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, if all draws lose loops
-_DEARER = 1.25  # largest error of stable loops, relative to the error of the lost ones
+_DRAWS = 3  # further networks that are drawn if loops of the first one diverge
+_TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, if loops of all draws diverge
+_DEARER = 1.25  # largest error of more stable loops, relative to that of the loops they replace
 _BLOCK_STEPS = 2048
 
 
@@ -103,7 +103,7 @@ class StartTable:
         return Candidate(params, chosen)
 
     def add_variant(self, start: Candidate, params: Params, readout_tau: float) -> Candidate:
-        """Add a start with a smaller readout, and return it."""
+        """Add a start with a readout refitted under a stronger ridge penalty, and return it."""
         self.rows.append({**start.row, "readout_tau": readout_tau, "lost_loops": np.nan})
         return Candidate(params, self.rows[-1])
 
@@ -142,15 +142,15 @@ class Start:
         *,
         drawn: bool,
         results: dict[str, Array] | None = None,
-        trial: Trial | None = None,
+        loop_test: ClosedLoopTest | None = None,
     ) -> None:
         self.name, self.params, self.drawn = name, params, drawn
-        self.results, self._trial = results, trial
+        self.results, self._loop_test = results, loop_test
 
     def settle(self, done: Training) -> None:
-        """Return to these weights if training has lost closed loops that were stable with them."""
-        if self._trial is not None:
-            self._trial.settle(done, self.params)
+        """Return to these weights if closed loops that were stable diverge after training."""
+        if self._loop_test is not None:
+            self._loop_test.settle(done, self.params)
 
 
 def first_weights(
@@ -177,7 +177,7 @@ def first_weights(
         params = {name: array.astype(learned.dtype) for name, array in before.params.items()}
         return Start(estimator.init_, params, drawn=False, results=estimator.start_results_)
     began, table = time.perf_counter(), StartTable()
-    trial = trial_of(estimator, model, task)
+    loop_test = loop_test_of(estimator, model, task)
     name, kept = name_of_start(estimator, network.cell), None
     if wants_trial(estimator, network, learned):
         kept = best_start(estimator, network, learned, generator, table)
@@ -200,27 +200,27 @@ def first_weights(
             )
 
         kept = draw(N_DRAWS)
-        if trial is not None:
-            kept = trial.safest(kept, draw, learned, table)
+        if loop_test is not None:
+            kept = loop_test.safest(kept, draw, learned, table)
     name = kept.row["init"]
     results = table.results(kept) if compared or name in STARTS else None
     if estimator.verbose and results is not None:
         log(f"{_describe(kept, table)} {time.perf_counter() - began:.2g} s.")
     drawn = name in INITIALIZERS and not compared
-    return Start(name, kept.params, drawn=drawn, results=results, trial=trial)
+    return Start(name, kept.params, drawn=drawn, results=results, loop_test=loop_test)
 
 
 def _describe(kept: Candidate, table: StartTable) -> str:
     """Return a sentence on the starts that were tried, and on the one that is kept."""
     row, n_draws = kept.row, 1 + max(row["draw"] for row in table.rows)
     drawn = f"{n_draws} network{'s' * (n_draws > 1)} drawn, {len(table.rows)} starts tried."
-    text = f"Start {row['init']!r}: {drawn} Kept: network {row['draw'] + 1}"
+    text = f"Start {row['init']!r}: {drawn} Kept: draw {row['draw']}"
     for name, words in (
         ("input_scaling", "input weights times {:g}"),
         ("error", "held-out error {:.3g} with the readout fitted"),
         ("halfway_error", "{:.3g} after half of the iterations"),
-        ("readout_tau", "a smaller readout (tau={:g})"),
-        ("lost_loops", "{:g} closed loops lost"),
+        ("readout_tau", "readout with a stronger ridge penalty (tau={:g})"),
+        ("lost_loops", "{:g} closed loops out of range"),
     ):
         if np.isfinite(row[name]):
             text += f", {words.format(row[name])}"
@@ -330,8 +330,8 @@ def _counted(data: Data) -> Array:
 # ---------------------------------------------------------------------- closed loops
 
 
-def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
-    """Return the trial of an estimator's closed loops; None if none is needed."""
+def loop_test_of(estimator: Any, model: NetworkModel, task: Task) -> ClosedLoopTest | None:
+    """Return the test of an estimator's closed loops; None if none is needed."""
     network = model.network
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
@@ -341,14 +341,17 @@ def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
         return None
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
         return None
-    inputs, targets = _followed(task.sequences.arrays, task.targets, task.known)
+    learned, known = task.learned, task.known
+    if known is not None:
+        known = [known[i][: len(X)] for i, X in zip(task.kept, learned.inputs, strict=True)]
+    inputs, targets = _followed(learned.inputs, learned.targets, known)
     pairing = NextInputCheck(network.n_outputs, feedback=False)
     for X, Y in zip(inputs, targets, strict=True):
         pairing.add(X, Y)
     if pairing.problem is not None:
         return None
-    trial = Trial(network, Data(inputs, targets, starts=np.stack(task.starts)))
-    return trial if trial.origins else None
+    loop_test = ClosedLoopTest(network, Data(inputs, targets, starts=learned.starts))
+    return loop_test if loop_test.origins else None
 
 
 def _followed(
@@ -369,7 +372,7 @@ def _followed(
     return rows, values
 
 
-class Trial:
+class ClosedLoopTest:
     """Closed loops from fixed origins, by which different weights of a network are compared.
 
     Parameters
@@ -427,9 +430,9 @@ class Trial:
         at, row, state = -1, 0, np.empty(0)
         for i, t in self.origins:
             if i != at:
-                starts = self.data.starts
+                initial = self.data.starts
                 size = self.network.cell.state_size
-                state = np.zeros((1, size)) if starts is None else starts[i][None]
+                state = np.zeros((1, size)) if initial is None else initial[i][None]
                 at, row = i, 0
             X = self.data.inputs[i]
             state = state.astype(X.dtype, copy=False)
@@ -462,9 +465,10 @@ class Trial:
     def safest(
         self, start: Candidate, draw: Callable[[], Candidate], data: Data, table: StartTable
     ) -> Candidate:
-        """Return a start with stable loops: the given one, another draw, or a smaller readout.
+        """Return the start with the most stable loops, of several candidates.
 
-        The given start is returned if none of its loops is lost.
+        These are the given start, which is returned if none of its loops diverges; further draws;
+        and readouts with a stronger ridge penalty.
         """
         best, starts = (self._tried(start), start), [start]
         while best[0].n_lost and len(starts) <= _DRAWS:
@@ -473,8 +477,8 @@ class Trial:
         for tau in _TAUS:
             if not best[0].n_lost:
                 break
-            # the series itself may leave its range (a trend): a readout that prevents this is less
-            # accurate, and not taken
+            # with a trend the series itself leaves its range; a readout that prevents this is less
+            # accurate and is rejected
             limit = _DEARER * best[0].error
             for one in starts:
                 params = refit_readout(self.network, one.params, data, tau=tau)
@@ -500,7 +504,8 @@ class Trial:
         if not trained.n_lost:
             return
         before = self.score(start)
-        if before < trained and before.error <= _DEARER * trained.error:
+        fewer = before.n_lost < trained.n_lost
+        if fewer and before.error <= _DEARER * trained.error:
             done.params, done.best_epoch = start, 0
 
 

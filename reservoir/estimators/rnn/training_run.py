@@ -46,12 +46,12 @@ _WHOLE: dict[str, Callable[..., Training]] = {
     "hessian_free": train_hessian_free,
 }
 _STARTING_RUNS = 20  # cost of a least-squares start, about, in runs over the data
-_FLAT = 3.0  # sums beyond which the slope of tanh is below .01
-_MOST = 0.5  # largest share of saturated sums; outliers saturate fewer
-_LONGEST = 0.5  # largest change by one update of the sum of a bounded unit
+_FLAT = 3.0  # pre-activations beyond which the slope of tanh is below .01
+_MOST = 0.5  # largest share of saturated pre-activations; outliers saturate fewer
+_LONGEST = 0.5  # largest change of the pre-activation of a bounded unit by one update
 _INSPECTED = 1000  # rows in total, at most
 _FEWEST_ROWS = 10  # rows: fewer are not conclusive
-# Parameters that "variable_projection" does not use: if one is set, "auto" is another solver.
+# Settings of gradient steps and penalties: if one is not at its default, "auto" is "adam".
 _BY_STEPS = (
     "batch_size",
     "truncation",
@@ -73,6 +73,8 @@ class Task(NamedTuple):
     ----------
     learned : Data
     validation : Data or None
+    kept : list of int
+        Indices of the sequences in `learned`.
     sequences : Sequences
         All sequences, including held-out ones.
     targets : list of arrays
@@ -83,18 +85,19 @@ class Task(NamedTuple):
         Weights of rows, 0 where a target is missing.
     skips : list of int
         Washout of each sequence.
-    starts : list of arrays
+    initial_states : list of arrays
         The state before each sequence.
     """
 
     learned: Data
     validation: Data | None
+    kept: list[int]
     sequences: Sequences
     targets: list[Array]
     known: list[Array] | None
     weights: list[Array] | None
     skips: list[int]
-    starts: list[Array]
+    initial_states: list[Array]
 
 
 def training_task(
@@ -104,11 +107,13 @@ def training_task(
     sequences, known = data.sequences, known_rows(data.targets)
     weights, targets = weights_of_known(data.weights, known), filled(data.targets, known)
     skips = washout_lengths(estimator, sequences.lengths)
-    starts = model.initial_states(estimator.initial_state, sequences)
-    learned, validation = _split(
-        estimator, sequences, targets, weights, skips, starts, model.dtype, generator
+    initial_states = model.initial_states(estimator.initial_state, sequences)
+    learned, validation, kept = _split(
+        estimator, sequences, targets, weights, skips, initial_states, model.dtype, generator
     )
-    return Task(learned, validation, sequences, targets, known, weights, skips, starts)
+    return Task(
+        learned, validation, kept, sequences, targets, known, weights, skips, initial_states
+    )
 
 
 def washout_lengths(estimator: Any, lengths: list[int]) -> list[int]:
@@ -134,19 +139,22 @@ def _split(
     targets: list[Array],
     weights: list[Array] | None,
     skips: list[int],
-    starts: list[Array],
+    initial_states: list[Array],
     dtype: str,
     generator: np.random.Generator,
-) -> tuple[Data, Data | None]:
-    """Return the data to learn from, and the held-out data for early stopping, if any."""
+) -> tuple[Data, Data | None, list[int]]:
+    """Return the data to learn from, the held-out data for early stopping, and the indices.
+
+    The indices are those of the sequences to learn from.
+    """
     last = estimator.target == "last"
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
     plain = weights is None and not any(skips)
-    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
+    whole = Data(inputs, targets, None if plain else rows, np.stack(initial_states), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
-        return whole, None
+        return whole, None, list(range(len(inputs)))
     # hold out some of several sequences, or the end of a single one
     if len(inputs) > 1:
         labels = None
@@ -156,7 +164,7 @@ def _split(
         kept, held_out = _draw_held_out(len(inputs), share, generator, labels)
         require_targets([rows[i] for i in kept])
         require_targets([rows[i] for i in held_out], "validate on")
-        return whole.picked(kept), whole.picked(held_out)
+        return whole.picked(kept), whole.picked(held_out), kept.tolist()
     if last:
         raise ValueError(
             "early_stopping with target='last' needs at least two sequences, but X contains one."
@@ -167,7 +175,7 @@ def _split(
     require_targets([head])
     require_targets([tail], "validate on")
     begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last, whole.dtype)
-    return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype)
+    return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype), [0]
 
 
 def _weights_of_rows(
@@ -215,8 +223,8 @@ def require_targets(rows: list[Array], what: str = "fit") -> None:
 def resolve_solver(estimator: Any, network: Network, data: Data, *, drawn: bool) -> str:
     """Return the name of the solver; `drawn` states whether the initial weights are random.
 
-    "auto" is "variable_projection" where it was better in benchmarks, unless a parameter that only
-    other solvers use is set.
+    "auto" is "variable_projection" where it was better in benchmarks, unless a setting of gradient
+    steps or penalties differs from its default.
     """
     if not (isinstance(estimator.solver, str) and estimator.solver == "auto"):
         return name_of_solver(estimator.solver)
@@ -319,9 +327,9 @@ def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
     rows, values = task.sequences.arrays[-1], task.targets[-1].astype(model.dtype)
     if task.weights is not None:
         values[task.weights[-1] == 0] = np.nan
-    first, start = max(len(rows) - estimator.online_window, 0), task.starts[-1]
+    first, start = max(len(rows) - estimator.online_window, 0), task.initial_states[-1]
     if first:
-        start = model.run(Sequences((rows[:first],), "table"), task.starts[-1:])[1][0]
+        start = model.run(Sequences((rows[:first],), "table"), task.initial_states[-1:])[1][0]
     return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
@@ -334,17 +342,20 @@ def check_loss_finite(done: Training) -> None:
         )
 
 
-def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: bool) -> bool:
+def warn_of_trouble(
+    estimator: Any, network: Network, done: Training, *, solver: str, drawn: bool
+) -> bool:
     """Warn if training failed, and return whether a warning was given.
 
-    `drawn` states whether the initial weights were random.
+    `solver` is the name of the solver that was used, and `drawn` states whether the initial weights
+    were random.
     """
     loss = done.criterion[done.best_epoch]
     # in the order of severity, since at most one warning is given
     if done.trouble:
         text = (
-            f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
-            f"kept, whose loss is {loss:.3g}. Lower learning_rate_init="
+            f"Training diverged: {done.trouble}. Kept the weights of epoch {done.best_epoch} "
+            f"(loss {loss:.3g}). Lower learning_rate_init="
             f"{estimator.learning_rate_init:g}, or clip_norm."
         )
     elif done.n_epochs and done.best_epoch == 0 and drawn and loss:
@@ -352,10 +363,8 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
         text = (
             f"Training did not improve on its start in {done.n_epochs} epochs: the initial loss is "
             f"{done.criterion[0]:.3g}, and the smallest later loss is "
-            f"{done.criterion[best]:.3g}, in epoch "
-            f"{best}. The initial weights are kept. Lower learning_rate_init="
-            f"{estimator.learning_rate_init:g}, "
-            'or use solver="lbfgs".'
+            f"{done.criterion[best]:.3g}, in epoch {best}. The initial weights are kept. "
+            f"{_remedy_for(estimator, solver)}"
         )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
@@ -367,6 +376,14 @@ def warn_of_trouble(estimator: Any, network: Network, done: Training, *, drawn: 
         return False
     warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
     return True
+
+
+def _remedy_for(estimator: Any, solver: str) -> str:
+    """Return the advice for a run that did not improve on random initial weights."""
+    if solver not in _WHOLE:
+        rate = f"{estimator.learning_rate_init:g}"
+        return f'Lower learning_rate_init={rate}, or use solver="lbfgs".'
+    return 'Use a start from data, such as init="least_squares", or solver="adam".'
 
 
 def _show(done: Training, *, total: int) -> None:
@@ -407,16 +424,15 @@ def warn_of_large_inputs(
         move = rate * float(np.median(np.linalg.norm(rows, axis=1)))
     if share > _MOST:
         text = (
-            f"X is too large for this network: its columns alone drive {share:.0%} of the summed "
-            f"inputs of units beyond {_FLAT:g}, where tanh and gates are saturated and hardly "
-            "learn. "
-            f"{_REMEDY}."
+            f"X is too large for this network: its columns alone drive {share:.0%} of the "
+            f"pre-activations beyond {_FLAT:g}, where tanh and gates are saturated and hardly "
+            f"learn. {_REMEDY}."
         )
     elif move > _LONGEST:
         text = (
-            f"X is too large for learning_rate_init={rate:g}: one update changes the summed inputs "
-            f"of units by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower "
-            "the learning rate."
+            f"X is too large for learning_rate_init={rate:g}: one update changes pre-activations "
+            f"by up to {move:.2g}, and {_LONGEST:g} is already large. {_REMEDY}, or lower the "
+            "learning rate."
         )
     else:
         return False
@@ -425,9 +441,9 @@ def warn_of_large_inputs(
 
 
 def _saturated_share(network: Network, params: Params, rows: Array) -> float:
-    """Return the share of sums ``W_in u + bias`` that saturate units."""
-    sums = [rows @ W_in.T + bias for W_in, bias in _input_weights(network, params)]
-    return float(np.mean(np.abs(np.hstack(sums)) > _FLAT)) if sums else 0.0
+    """Return the share of pre-activations ``W_in u + bias`` that saturate units."""
+    found = [rows @ W_in.T + bias for W_in, bias in _input_weights(network, params)]
+    return float(np.mean(np.abs(np.hstack(found)) > _FLAT)) if found else 0.0
 
 
 def _some_rows(cell: Cell, data: Data) -> Array:

@@ -105,8 +105,9 @@ def check_varies(trajectories: Sequence[Array]) -> None:
 
 
 def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> None:
-    """Check that later rows are positive in the columns whose logarithms the models use."""
+    """Check that later rows have possible values, and logarithms if the models use these."""
     for fit, values, each in zip(fits, rows, panel.ids, strict=True):
+        check_possible(f"series {each!r} of y" if len(panel) > 1 else "y", fit, values)
         if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
             continue
         wrong = (values <= 0) & fit.data.positive
@@ -118,6 +119,20 @@ def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> No
                 "values were positive, and models were fitted to their logarithms. Fit again with "
                 "all rows."
             )
+
+
+def check_possible(name: str, fit: Fit, values: Array) -> None:
+    """Check that columns that were bool in `fit` have no values below 0 or above 1."""
+    if fit.possible is None:
+        return
+    wrong = (values < fit.possible[0]) | (values > fit.possible[1])
+    if wrong.any():
+        row, column = (int(k) for k in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"{name} has the value {values[row, column]:g} in row {row}, column {column}, but in "
+            "fit this column was bool, whose values are 0 and 1. Give bool, or fit again with "
+            "numbers."
+        )
 
 
 def read_coverages(coverage: Any) -> list[float]:

@@ -29,6 +29,7 @@ from reservoir.estimators.parameters import (
 )
 from reservoir.estimators.reporting import progress, restored_on_error
 from reservoir.estimators.series.checks import (
+    check_possible,
     check_together,
     check_update,
     read_coverages,
@@ -234,7 +235,8 @@ class ESNForecaster(Described, BaseEstimator):
         "auto",
         '"auto" or float',
         """Distance by which a forecast may leave the range of the training data, in widths of that
-        range; "auto" is 1. For "series", forecasts of nonnegative data are always nonnegative.""",
+        range; "auto" is 1. For "series", forecasts of nonnegative data are always nonnegative.
+        Forecasts of bool columns are always between 0 and 1.""",
         _check_clip,
     )
     horizon: Any = parameter(
@@ -250,8 +252,9 @@ class ESNForecaster(Described, BaseEstimator):
         "raise",
         '{"raise", "hold", "interpolate"}',
         """How missing values in `exog` are treated: "raise" raises an error, "hold" repeats the
-        value before them, and "interpolate" interpolates linearly. Missing values in y are always
-        accepted for "series": they are not used for training.""",
+        value before them, and "interpolate" interpolates linearly; a missing category then is a
+        mixture of the categories before and after it. Missing values in y are always accepted for
+        "series": they are not used for training.""",
         _check_missing,
     )
     n_jobs: int | None = parameter(
@@ -279,10 +282,14 @@ class ESNForecaster(Described, BaseEstimator):
             NaN; "dynamics" does not accept any. Without `panel`, columns are variables of one
             system that are forecast together, and a list contains trajectories of that system, the
             last of which is continued by `forecast`. With `panel`, columns and the items of a list
-            are separate series.
+            are separate series. Columns of dtype bool are 0 and 1; their forecasts, intervals and
+            sample paths are floats between 0 and 1.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
             Inputs that are known for each row of y and for the rows to be forecast, such as a
-            force, a price or a holiday.
+            force, a price or a holiday. An unordered column of pandas dtype `category` (of
+            Categorical or Enum in polars) becomes a column of 0 and 1 for each of its categories.
+            Later calls accept these categories only, in any order of the dtype. Ordered categories
+            must be numbers, which are taken as such.
 
         Returns
         -------
@@ -365,7 +372,8 @@ class ESNForecaster(Described, BaseEstimator):
             Number of rows to forecast.
         exog : array of shape (n_steps, n_exog), DataFrame, or one for each series, optional
             Known inputs of the forecast rows. With a context, they have shape
-            (n_context + n_steps, n_exog) and begin with the inputs of the context.
+            (n_context + n_steps, n_exog) and begin with the inputs of the context. Columns that had
+            categories in `fit` must be of dtype `category`, with some of the same categories.
         context : array of shape (n_context, n_outputs), Series or DataFrame, optional
             Other rows of the same system, which the forecast continues; for "dynamics" only. The
             networks need its first rows to forget their initial states.
@@ -386,7 +394,10 @@ class ESNForecaster(Described, BaseEstimator):
         ------
         ValueError
             If n_steps < 1, if a coverage is not between 0 and 1, if the context has fewer rows than
-            a network needs as inputs, or if shapes, names or dates do not match the training data.
+            a network needs as inputs, or if shapes, names, dates or categories do not match the
+            training data.
+        TypeError
+            If a column of exog has categories, but had none in `fit`, or the reverse.
 
         Warns
         -----
@@ -477,8 +488,9 @@ class ESNForecaster(Described, BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows do not begin right after the last known row, if the columns differ from
-            those in `fit`, or if a value is not positive although models use its logarithm.
+            If the rows do not begin right after the last known row, if the columns or categories
+            differ from those in `fit`, if a value is not positive although models use its
+            logarithm, or if a value is not between 0 and 1 although its column was bool in `fit`.
         """
         check_is_fitted(self)
         with restored_on_error(self):
@@ -518,6 +530,7 @@ class ESNForecaster(Described, BaseEstimator):
             return self._panel, self._fits, known
         rows = self._panel.read_context(context, exog, n_steps, missing_values=missing)
         (values,), (known_rows,) = rows.values, rows.known
+        check_possible("context", self._fits[0], values)
         fit = self._fits[0].after(values, known_rows[: len(values)])
         return rows.panel, [fit], [known_rows[len(values) :]]
 

@@ -93,6 +93,10 @@ class Intervals:
 class Fit(Protocol):
     """Protocol of the fitted models of one series, which contain its rows."""
 
+    @property
+    def possible(self) -> Array | None:
+        """Least and greatest possible value of each column, as in `SeriesData`."""
+
     def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
         """Forecast the next `n_steps` rows from their known inputs.
 
@@ -171,6 +175,11 @@ class StatisticalFit:
     bands: Bands
 
     @property
+    def possible(self) -> Array | None:
+        """As `Fit.possible`."""
+        return self.data.possible
+
+    @property
     def uses_logarithms(self) -> bool:
         """Whether any model of the average uses logarithms."""
         return any(member.log for member in self.ensemble.members)
@@ -234,6 +243,8 @@ class DynamicalFit:
         Standardised rows and exogenous rows of the last trajectory, which forecasts continue.
     earlier : list of pairs of arrays
         Standardised rows and exogenous rows of the other trajectories.
+    possible : array of shape (2, n_outputs), optional
+        Least and greatest possible value of each column, as in `SeriesData`, in units of the data.
     """
 
     members: list[Member]
@@ -244,6 +255,7 @@ class DynamicalFit:
     levels: Array
     known: Array
     earlier: list[tuple[Array, Array]]
+    possible: Array | None = None
 
     @property
     def min_rows(self) -> int:
@@ -254,7 +266,7 @@ class DynamicalFit:
     def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
         """As `Fit.forecast`."""
         run = self._run([len(self.levels)], _standard(self.scale_of_exog, known)[:, None])
-        return self.scale.restore(run.levels[:, 0]), int(run.n_free[0])
+        return self._restored(run.levels[:, 0]), int(run.n_free[0])
 
     def extended(self, values: Array, known: Array) -> DynamicalFit:
         """As `Fit.extended`."""
@@ -309,7 +321,7 @@ class DynamicalFit:
         one = self._at(values, known)
         rows = np.minimum(np.add.outer(np.arange(n_steps), origins), len(one.known) - 1)
         run = one._run(origins.tolist(), one.known[rows])
-        return self.scale.restore(run.levels.swapaxes(0, 1))
+        return self._restored(run.levels.swapaxes(0, 1))
 
     def intervals(self, settings: Settings) -> Intervals:
         """As `Fit.intervals`, from errors in the last rows of networks fitted to the first rows.
@@ -322,7 +334,9 @@ class DynamicalFit:
         n_steps = int(np.clip((len(levels) - first) // 2, 1, _LONGEST_BANDS))
         trajectories = [each for each, _ in self.earlier] + [levels[:first]]
         exogenous = [each for _, each in self.earlier] + [known[:first]]
-        earlier, _ = fit_networks(trajectories, exogenous if known.shape[1] else [], settings)
+        possible = None if self.possible is None else self.scale.standardise(self.possible)
+        known_of = exogenous if known.shape[1] else []
+        earlier, _ = fit_networks(trajectories, known_of, settings, possible)
         origins = origins_after(first, len(levels), 1)
         # for `earlier` the standardised rows are the data, so that its forecasts are standardised
         # rows as well: they are restored to the units of the data below
@@ -333,7 +347,13 @@ class DynamicalFit:
         restore = self.scale.restore
         unsigned = np.zeros(levels.shape[1], bool)
         bands = Bands.of(restore(predicted), restore(followed), origins, unsigned)
-        return Intervals(bands, *restore(self.limits))
+        return Intervals(bands, *self._restored(self.limits))
+
+    def _restored(self, rows: Array) -> Array:
+        """Return standardised rows in units of the data, which are possible values."""
+        rows = self.scale.restore(rows)
+        # rounding may exceed the bounds that standardised rows were clipped to
+        return rows if self.possible is None else np.clip(rows, *self.possible)
 
     def _run(self, origins: list[int], known: Array) -> EnsembleRun:
         """Run closed loops of standardised rows from origins within the data.
@@ -351,17 +371,20 @@ class DynamicalFit:
         last = [(0, origin - 1) for origin in origins]
         states = [states_at(member.source, one, last) for member in self.members]
         rows = self.levels[np.array(origins) - 1]
+        # forecasts may touch the least and greatest possible value
+        counted = self.possible is None or ~np.isfinite(self.possible).all(axis=0)
+        limits: Any = tuple(self.limits)
         return run_ensemble(
-            self.members, states, rows, len(known), exog=known, clip=tuple(self.limits)
+            self.members, states, rows, len(known), exog=known, clip=limits, counted=counted
         )
 
 
 def fit_networks(
-    levels: list[Array], known: list[Array], settings: Settings
+    levels: list[Array], known: list[Array], settings: Settings, possible: Array | None = None
 ) -> tuple[DynamicalFit, Choice]:
     """Find and fit networks for trajectories in units of the data.
 
-    `known` is an empty list if there are no exogenous rows.
+    `known` is an empty list if there are no exogenous rows; `possible` is as in `DynamicalFit`.
     """
     scale = Scale.of(levels)
     scale_of_exog = Scale.of(known) if known else None
@@ -371,6 +394,8 @@ def fit_networks(
         exog or [np.zeros((len(level), 0)) for level in levels],
     )
     limits = limits_of(np.concatenate(data.levels), settings.widths)
+    if possible is not None:
+        limits = np.clip(limits, *scale.standardise(possible))
     choice = Search(
         data,
         tuple(limits),
@@ -390,6 +415,7 @@ def fit_networks(
         data.levels[-1],
         data.exog[-1],
         list(zip(data.levels[:-1], data.exog[:-1], strict=True)),
+        possible,
     )
     return fit, choice
 

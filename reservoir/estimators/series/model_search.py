@@ -38,7 +38,7 @@ from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Learned, best_of, default_steps, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rule import look_for_rule, mean_error
-from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.series_data import SeriesData, possible_values
 from reservoir.series_models.shared_models import learn_shared
 
 _WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
@@ -111,8 +111,8 @@ class ModelSearch:
         seasons = seasons_for(self.season, panel.calendars)
         # prepared before the kind is chosen, since `chosen_way` needs data without gaps
         jobs = [
-            (*series_data(values, known, seasons, seed), self.settings)
-            for values, known in zip(rows.values, rows.known, strict=True)
+            (*series_data(values, known, is_bool, seasons, seed), self.settings)
+            for values, known, is_bool in zip(rows.values, rows.known, rows.are_bool, strict=True)
         ]
         way = self.way
         if way == "auto" and panel.kind == "one":
@@ -128,7 +128,8 @@ class ModelSearch:
         check_long_enough(rows.values)
         check_varies(rows.values)
         known = rows.known if rows.known[0].shape[1] else []
-        fit, choice = fit_networks(rows.values, known, self.settings)
+        possible = possible_values(rows.are_bool[0])
+        fit, choice = fit_networks(rows.values, known, self.settings, possible)
         if choice.score <= choice.score_of_mean + _WORTH:
             warnings.warn(
                 "In closed loop no network does better on these data than their mean: best_score_"
@@ -157,7 +158,7 @@ class ModelSearch:
 
 
 def series_data(
-    values: Array, known: Array, seasons: tuple[float, ...], seed: int
+    values: Array, known: Array, is_bool: Array, seasons: tuple[float, ...], seed: int
 ) -> tuple[SeriesData, Scale]:
     """Return a series with its gaps filled, and the scale of its known inputs.
 
@@ -168,7 +169,10 @@ def series_data(
     seen = np.flatnonzero(np.isfinite(values).any(axis=1))
     begin, end = int(seen[0]), int(seen[-1]) + 1
     standard = scale.standardise(known)[begin:]
-    return fill_gaps(values[begin:end], standard, seasons, first=begin, seed=seed), scale
+    data = fill_gaps(values[begin:end], standard, seasons, first=begin, seed=seed)
+    # bool values that are all True have no logarithms: a later value may be False
+    positive = data.positive & ~is_bool
+    return replace(data, positive=positive, possible=possible_values(is_bool)), scale
 
 
 def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Learned]]:
@@ -254,7 +258,7 @@ def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
     values = data.values
     followed = values[np.add.outer(origins, np.arange(n_steps))]
     known = [data.known[:first]] if data.known.shape[1] else []
-    fit, _ = fit_networks([values[:first]], known, settings)
+    fit, _ = fit_networks([values[:first]], known, settings, data.possible)
     by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
     ensemble = _learn(data.until(first), settings).ensemble
     by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)

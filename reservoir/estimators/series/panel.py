@@ -15,15 +15,24 @@ from reservoir._validation import caller_level, code, index_of
 from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
+from reservoir.estimators.series.known_inputs import (
+    Categories,
+    as_numbers,
+    categories_of,
+    check_lengths,
+    fill_known,
+)
 from reservoir.estimators.series.tables import (
     Division,
     SeriesName,
+    bool_columns,
     divide,
     dtype_of,
     is_collection,
     is_pandas,
     n_dimensions,
     n_levels,
+    place_of,
     read_values,
     some,
 )
@@ -52,12 +61,16 @@ class PanelRows(NamedTuple):
         Known inputs of each series; the arrays have no columns if there are no known inputs.
     are_trajectories : bool
         Whether the rows are trajectories of one system. The panel then describes the last one.
+    are_bool : list of arrays of bool of shape (n_columns,)
+        Whether the values of a column are bool, for each series, or for all trajectories together.
+        It is empty for rows that follow those of `fit`.
     """
 
     panel: Panel
     values: list[Array]
     known: list[Array]
     are_trajectories: bool = False
+    are_bool: Sequence[Array] = ()
 
 
 @saved
@@ -89,6 +102,8 @@ class Panel:
         For "long" the number of the column of ids.
     exog : SeriesContainer or None
         Container of known inputs; None if there are none.
+    categories : tuple
+        Categories of each known input, as `categories_of` returns them.
     """
 
     kind: str
@@ -100,6 +115,7 @@ class Panel:
     id_name: Any = None
     id_place: int = 0
     exog: SeriesContainer | None = None
+    categories: Categories = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -156,19 +172,29 @@ class Panel:
         if panel is None and is_collection(y):
             tables = list(y)
             values = _read_trajectories(tables)
-            made = replace(cls._of_trajectories(tables), exog=_container_of_known(exog))
+            made = cls._of_trajectories(tables)._with_known(exog)
             lengths = [len(rows) for rows in values]
             known = made._known_of_trajectories(exog, lengths, missing_values)
-            return PanelRows(made, values, known, are_trajectories=True)
+            are_bool: Array = np.all([bool_columns(table) for table in tables], axis=0)
+            return PanelRows(made, values, known, True, [are_bool])
         one = panel is None
         division = Division("one", (0,), [y]) if one else divide("y", y, sequence_column)
         made, values = cls._of(division, y, sequence_column)
         # `read_known` compares exog with the container in the panel: set this first
-        made = replace(made, exog=_container_of_known(exog))
-        lengths = [len(rows) for rows in values]
-        return PanelRows(
-            made, values, made.read_known(exog, lengths, sequence_column, missing_values)
+        made = made._with_known(exog, sequence_column)
+        known = made.read_known(
+            exog, [len(rows) for rows in values], sequence_column, missing_values
         )
+        return PanelRows(made, values, known, are_bool=division.are_bool)
+
+    def _with_known(self, exog: Any, sequence_column: Any = None) -> Panel:
+        """Return the panel with the container and the categories of known inputs."""
+        container = _container_of_known(exog)
+        if container is None:
+            return self
+        tables = list(exog) if is_collection(exog) else [exog]
+        place = self._id_place_of(exog, sequence_column)
+        return replace(self, exog=container, categories=categories_of(tables, place))
 
     @classmethod
     def _of(cls, division: Division, y: Any, sequence_column: Any) -> tuple[Panel, list[Array]]:
@@ -348,6 +374,7 @@ class Panel:
         if self._has_no_known(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
         self._check_columns_of_known([exog[0] if is_collection(exog) else exog])
+        exog = self._as_numbers(exog, sequence_column)
         names, tables, values = self._divide_known(exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
             series = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
@@ -356,7 +383,25 @@ class Panel:
         # `check_matches` also compares the times of additional rows, so that a wrong time is
         # reported before a wrong number of rows
         check_lengths(values, lengths, partner)
-        return fill_known(values, missing_values)
+        return fill_known(values, missing_values, self.categories)
+
+    def _as_numbers(self, exog: Any, sequence_column: Any = None) -> Any:
+        """Return known inputs with each category replaced by its number."""
+        if is_collection(exog):
+            tables = [
+                as_numbers(f"table {i} of exog", table, self.categories)
+                for i, table in enumerate(exog)
+            ]
+            return tables if self.categories else exog
+        place = self._id_place_of(exog, sequence_column)
+        return as_numbers("exog", exog, self.categories, place)
+
+    def _id_place_of(self, exog: Any, sequence_column: Any) -> int | None:
+        """Return the number of the column of ids in known inputs; None if there is none."""
+        has_ids = self.kind == "long" and sequence_column is not None and n_levels(exog) == 1
+        if not has_ids or is_collection(exog) or n_dimensions(exog) != 2:
+            return None
+        return place_of("exog", exog, sequence_column)
 
     def _divide_known(
         self, exog: Any, sequence_column: Any
@@ -403,9 +448,10 @@ class Panel:
                 f"{len(lengths)} trajectories. Give one table for each of them."
             )
         self._check_columns_of_known(exog)
+        exog = self._as_numbers(exog)
         tables = [read_values(f"table {i} of exog", table) for i, table in enumerate(exog)]
         check_lengths(tables, lengths, partner)
-        return fill_known(tables, missing_values)
+        return fill_known(tables, missing_values, self.categories)
 
     def _has_no_known(self, exog: Any, lengths: Sequence[int]) -> bool:
         """Whether there are no known inputs; raise if there were some in fit, or the reverse."""
@@ -575,58 +621,3 @@ def _check_table(table: Any) -> None:
             f"of shape (n_samples, n_columns), a Series or a DataFrame{made}, or a list of these, "
             "one for each series."
         )
-
-
-def fill_known(tables: list[Array], how: str) -> list[Array]:
-    """Return known inputs whose missing values are filled as `missing_values` of ESNForecaster.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing and `how` is "raise", if `how` is "hold" and there is no earlier value
-        to repeat, or if all values of a column are missing.
-    """
-    found: list[Array] = []
-    for i, table in enumerate(tables):
-        # all series may share one table: fill it once, and keep it one object
-        shared = i > 0 and table is tables[i - 1]
-        missing = np.isnan(table)
-        if shared or not missing.any():
-            found.append(found[-1] if shared else table)
-            continue
-        row, column = (int(k) for k in np.argwhere(missing)[0])
-        which = f"table {i} of exog" if len(tables) > 1 else "exog"
-        if how == "raise":
-            raise ValueError(
-                f"Row {row} of {which} has no value in column {column} (NaN). Fill it, or set "
-                'missing_values="hold" to repeat the value before it, or "interpolate".'
-            )
-        if missing.all(axis=0).any() or (how == "hold" and missing[0].any()):
-            column = int(
-                np.argmax(missing.all(axis=0) if missing.all(axis=0).any() else missing[0])
-            )
-            raise ValueError(
-                f"Column {column} of {which} begins with missing values (NaN), and there is no "
-                "earlier value to repeat. Fill them; if the column has later values, "
-                'missing_values="interpolate" can do so.'
-            )
-        found.append(np.column_stack([_filled(values, how) for values in table.T]))
-    return found
-
-
-def _filled(values: Array, how: str) -> Array:
-    rows, known = np.arange(len(values)), np.flatnonzero(np.isfinite(values))
-    if how == "interpolate":
-        return np.interp(rows, known, values[known])
-    return values[known[np.searchsorted(known, rows, side="right") - 1]]
-
-
-def check_lengths(tables: list[Array], lengths: Sequence[int], partner: str) -> None:
-    """Check that the known inputs of each series have the required number of rows."""
-    for i, (table, length) in enumerate(zip(tables, lengths, strict=True)):
-        if len(table) != length:
-            which = f"Table {i} of exog" if len(tables) > 1 else "exog"
-            raise ValueError(
-                f"{which} has {len(table)} rows, but {length} are needed: one for each row of "
-                f"{partner}."
-            )

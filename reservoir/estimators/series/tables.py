@@ -160,6 +160,13 @@ class Division:
         is_table = self.kind == "long" and is_pandas(self.whole)
         return is_table and is_plain(self.whole.index, np.zeros(1, dtype=int))
 
+    @property
+    def are_bool(self) -> list[Array]:
+        """Whether the values of each column are bool, for each series."""
+        if self.by_id:
+            return [bool_columns(self.whole)] * len(self.ids)
+        return [bool_columns(table) for table in self.tables]
+
     def values(self, names: Sequence[str]) -> list[Array]:
         """Return the values of each series, (n_samples_i, n_columns)."""
         if self.by_id:
@@ -255,7 +262,7 @@ def _by_levels(name: str, y: Any) -> Division:
 
 def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
     """Divide a table by the ids in one of its columns."""
-    place = _place(name, y, sequence_column)
+    place = place_of(name, y, sequence_column)
     if np.shape(y)[1] < 2:
         raise ValueError(
             f"{name} has no column besides the column of ids, but at least 1 column of values is "
@@ -285,7 +292,7 @@ def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
     return Division("long", ids, whole, rows, id_name=id_name, id_place=place)
 
 
-def _place(name: str, y: Any, column: Any) -> int:
+def place_of(name: str, y: Any, column: Any) -> int:
     """Return the number of the column of ids."""
     n_columns = np.shape(y)[1]
     if isinstance(column, str):
@@ -371,6 +378,45 @@ def dtype_of(table: Any) -> str:
     if dtypes is None or np.ndim(dtypes) == 0:
         dtypes = [getattr(table, "dtype", "float64")]
     return "float32" if {str(each).lower() for each in dtypes} == {"float32"} else "float64"
+
+
+def columns_of(table: Any) -> list[Any]:
+    """Return the columns of a table of pandas or polars, or a Series itself; none of an array."""
+    if is_polars(table):
+        return [table] if len(table.shape) == 1 else table.get_columns()
+    if not is_pandas(table):
+        return []
+    return [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
+
+
+def bool_columns(table: Any) -> Array:
+    """Return for each column of a table whether its values are bool; some of them may be missing.
+
+    The table, whose values were checked, is an array, a list, or of pandas or polars.
+    """
+    columns = columns_of(table)
+    if not columns:
+        rows = np.asarray(table)
+        columns = list(rows.reshape(len(rows), -1).T)
+    return np.array([_is_bool(column) for column in columns])
+
+
+def _is_bool(column: Any) -> bool:
+    if is_polars(column):
+        return str(column.dtype) == "Boolean"
+    if column.dtype != object:
+        return column.dtype.kind == "b"
+    # bool with gaps: pandas makes a column of objects of it
+    values = column.to_numpy(object, na_value=None) if is_pandas(column) else column
+    there = [each for each in values if not _is_missing(each)]
+    return len(there) > 0 and all(isinstance(each, (bool, np.bool_)) for each in there)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a Python object is None, NA, NaT or NaN."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def n_levels(table: Any) -> int:
@@ -474,7 +520,8 @@ def check_real_numbers(name: str, table: Any) -> None:
         if column.dtype.kind == "c":
             raise TypeError(_complex_message(which))
         if column.dtype.kind not in "biuf":
-            _from_objects(name, column.to_numpy(object, na_value=None), label, frame=True)
+            values = column.to_numpy(object, na_value=None)
+            _from_objects(name, values, label, dtype=column.dtype)
     if not is_pandas(table) and np.iscomplexobj(table):
         raise TypeError(_complex_message(name))
     if not is_pandas(table):
@@ -499,16 +546,20 @@ def _check_polars_kinds(name: str, table: Any) -> None:
                 f"{'' if one else f', or make it the index: {indexed}'}."
             )
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
+            if variable_of(name).partition("[")[0] == "exog":
+                label = None if one else column.name
+                made = as_category(label, polars=True)
+                drop = f"convert categories, {code(replaced(name, made))}"
             raise TypeError(
                 f"{name} has the column {column.name!r} of dtype {column.dtype}, which is not "
                 f"numeric. Remedy: {drop}, or cast the column to pl.Float64."
             )
 
 
-def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = False) -> Array:
+def _from_objects(name: str, values: Array, label: Any = None, *, dtype: Any = None) -> Array:
     """Return Python objects as floats, with NaN for None, NA and NaT; raise if one is not a number.
 
-    `label` is the name of their column in a table; `frame` is True for pandas tables.
+    `label` is the name of their column in a table, and `dtype` its dtype; None for arrays.
     """
     found = np.empty(values.shape, dtype=np.float64)
     for place, value in np.ndenumerate(values):
@@ -519,7 +570,9 @@ def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = 
             column = place[1] if values.ndim == 2 else 0
             given = values.reshape(len(values), -1)[:, column].tolist()
             advice = (
-                _frame_advice(name, given, label) if frame else _array_advice(name, given, column)
+                _array_advice(name, given, column)
+                if dtype is None
+                else _frame_advice(name, given, label, ordered=getattr(dtype, "ordered", False))
             )
             raise TypeError(
                 f"{which} contains {text} ({value!r} in row {place[0]}), but numbers are needed."
@@ -529,7 +582,7 @@ def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = 
     return found
 
 
-def _frame_advice(name: str, given: list[Any], label: Any) -> str:
+def _frame_advice(name: str, given: list[Any], label: Any, *, ordered: bool | None) -> str:
     """Return the advice for pandas values that are not numbers: convert, encode or drop them."""
     holder = variable_of(name)
     if isinstance(name, SeriesName) and name.kind == "columns":
@@ -539,10 +592,13 @@ def _frame_advice(name: str, given: list[Any], label: Any) -> str:
     if strange is not None:
         known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
         return f" Convert it to numbers, {code(f'{column} = {known}.astype(float)')}."
-    if holder.partition("[")[0] == "exog":
+    if holder.partition("[")[0] == "exog" and ordered:
         columns = "" if label is None else f"columns=[{label!r}], "
         made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
         return f" Encode each category as a column, {made}."
+    if holder.partition("[")[0] == "exog":
+        made = code(replaced(holder, as_category(label)))
+        return f" If it contains categories, convert it, {made}."
     drop = f" Drop it, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
     return "" if label is None else drop
 
@@ -556,8 +612,20 @@ def _array_advice(name: str, given: list[Any], column: int) -> str:
         return f" Convert it to numbers, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
     if holder.partition("[")[0] != "exog":
         return ""
-    made = f"pd.get_dummies(pd.DataFrame(rows), columns=[{column}], dtype=float).to_numpy(float)"
-    return f" Encode each category as a column, {code(replaced(holder, made))}."
+    made = f"pd.DataFrame(rows).{as_category(column).removeprefix('rows.')}"
+    return f" If it contains categories, convert it, {code(replaced(holder, made))}."
+
+
+def as_category(label: Any, *, polars: bool = False) -> str:
+    """Return the Python expression of known inputs, `rows`, with categories in a column.
+
+    `label` is the name of the column, and None for a Series.
+    """
+    if polars:
+        to_categories = "cast(pl.Categorical)"
+        column = f"pl.col({label!r}).{to_categories}"
+        return f"rows.{to_categories}" if label is None else f"rows.with_columns({column})"
+    return f"rows.astype({'category' if label is None else {label: 'category'}!r})"
 
 
 def _texts_of_missing(given: list[Any]) -> list[Any] | None:

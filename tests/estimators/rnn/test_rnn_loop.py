@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn.start_trials import StartTable, Trial
+from reservoir.estimators.rnn.start_trials import ClosedLoopTest, StartTable
 from reservoir.loops.loop_score import LoopScore
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
@@ -65,7 +65,7 @@ def test_others_stay_in_the_training_range(params, seed):
     assert stays(rnn.fit(series[:-1], series[1:]), series), seed
 
 
-# ---------------------------------------------------------------------------- the trial itself
+# ---------------------------------------------------------------------------- the loop test itself
 
 
 def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
@@ -89,12 +89,12 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
 @pytest.mark.parametrize("exog", [False, True])
 def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
     network, data, params = problem(cell, n_sequences, exog)
-    trial = Trial(network, data)
-    assert len(trial.origins) == (7 if exog else 8)
-    states = trial._teacher_forced_state(params)
-    rows = trial._run(params, states)
-    for k in (0, 3, len(trial.origins) - 1):
-        i, t = trial.origins[k]
+    loop_test = ClosedLoopTest(network, data)
+    assert len(loop_test.origins) == (7 if exog else 8)
+    states = loop_test._teacher_forced_state(params)
+    rows = loop_test._run(params, states)
+    for k in (0, 3, len(loop_test.origins) - 1):
+        i, t = loop_test.origins[k]
         whole, Y_end = data.inputs[i], data.targets[i][-1:]
         state = predict(network, params, whole[:t, None])[1]
         np.testing.assert_allclose(states[k], state[0], atol=1e-12)
@@ -107,26 +107,26 @@ def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
 
 def test_lost_loops_are_counted_and_errors_measured():
     network, data, params = problem()
-    trial = Trial(network, data)
-    n_lost, error = trial.score(params)
+    loop_test = ClosedLoopTest(network, data)
+    n_lost, error = loop_test.score(params)
     assert n_lost == 0
     assert error < 0.01
     away = {**params, "coef": 3 * params["coef"]}
-    assert trial.score(away) > (4, 0.1)
+    assert loop_test.score(away) > (4, 0.1)
     broken = {**params, "coef": np.nan * params["coef"]}
-    assert trial.score(broken) == (8, 1.5)
+    assert loop_test.score(broken) == (8, 1.5)
 
 
 def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     network, data, params = problem()
-    trial, table = Trial(network, data), StartTable()
+    loop_test, table = ClosedLoopTest(network, data), StartTable()
     away = {**params, "coef": 3 * params["coef"]}
 
     def never():
         raise AssertionError
 
     def safest(first, draw):
-        return trial.safest(table.add("esn", first, None), draw, data, table)
+        return loop_test.safest(table.add("esn", first, None), draw, data, table)
 
     assert safest(params, never).params is params
     assert safest(away, lambda: table.add("esn", params, None)).params is params
@@ -134,7 +134,7 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     table = StartTable()
     kept = safest(away, lambda: table.add("esn", away, None))
     np.testing.assert_array_equal(kept.params["W"], params["W"])
-    assert trial.score(kept.params).n_lost == 0
+    assert loop_test.score(kept.params).n_lost == 0
     columns = table.results(kept)
     assert columns["kept"].sum() == 1
     assert columns["lost_loops"][columns["kept"]] == 0
@@ -157,11 +157,11 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
 def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone):
     network, data, params = problem()
     other = dict(params)
-    trial = Trial(network, data)
+    loop_test = ClosedLoopTest(network, data)
     verdicts = {id(other): LoopScore(*trained), id(params): LoopScore(*begun)}
-    monkeypatch.setattr(trial, "score", lambda weights: verdicts[id(weights)])
+    monkeypatch.setattr(loop_test, "score", lambda weights: verdicts[id(weights)])
     done = Training(other, [1.0, 0.5, 0.2], best_epoch=2)
-    trial.settle(done, params)
+    loop_test.settle(done, params)
     assert done.params is (params if undone else other)
     assert done.best_epoch == (0 if undone else 2)
 
@@ -179,11 +179,36 @@ def test_a_trend_may_continue(seed):
 # ---------------------------------------------------------------------------- who is tried
 
 
+@pytest.mark.parametrize("skipped", [False, True])
+def test_loops_do_not_run_over_held_out_rows(monkeypatch, skipped):
+    loop_tests = []
+    tried = ClosedLoopTest.safest
+
+    def recorded(self, *args):
+        loop_tests.append(self)
+        return tried(self, *args)
+
+    monkeypatch.setattr(ClosedLoopTest, "safest", recorded)
+    options = {"max_iter": 0, "early_stopping": True, "validation_fraction": 0.5}
+    y = Y[:400].copy()
+    if skipped:
+        options["missing_targets"] = "skip"
+        y[[50, 300]] = np.nan
+    RNNRegressor(8, random_state=0, **options).fit(X[:400], y)
+    pieces = list(np.split(X[:400], 4)), list(np.split(y, 4))
+    RNNRegressor(8, random_state=0, **options).fit(*pieces)
+    one, several = loop_tests
+    assert [len(rows) for rows in one.data.inputs] == [200]
+    np.testing.assert_array_equal(one.data.targets[0][:199], X[1:200])
+    assert max(t for _, t in one.origins) == 200
+    assert len(several.data.inputs) == 2
+
+
 def test_nothing_changes_where_there_is_no_loop(monkeypatch):
     def fail(*args, **options):
         raise AssertionError
 
-    monkeypatch.setattr(Trial, "score", fail)
+    monkeypatch.setattr(ClosedLoopTest, "score", fail)
     short = SERIES[:300]
     labels = (short[1:, 0] > 0.9).astype(int)
     lagged = np.roll(short, 3, axis=0)
@@ -209,10 +234,12 @@ def test_a_start_whose_loops_stay_is_the_one_of_before():
     for seed in range(6):
         rnn = RNNRegressor(20, max_iter=0, random_state=seed).fit(X[:500], Y[:500])
         drawn = clone(rnn).set_params(init="least_squares").fit(X[:500], Y[:500])
-        trial = Trial(rnn.network_, Data([X[:500]], [Y[:500]], starts=np.zeros((1, 20))))
-        if trial.score(drawn.params_).n_lost == 0:
+        loop_test = ClosedLoopTest(
+            rnn.network_, Data([X[:500]], [Y[:500]], starts=np.zeros((1, 20)))
+        )
+        if loop_test.score(drawn.params_).n_lost == 0:
             same(rnn.params_, drawn.params_)
             kept += 1
         else:
-            assert trial.score(rnn.params_) < trial.score(drawn.params_)
+            assert loop_test.score(rnn.params_) < loop_test.score(drawn.params_)
     assert kept >= 1

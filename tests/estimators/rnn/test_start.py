@@ -12,8 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor, load, save
-from reservoir.datasets import adding, gestures, mackey_glass
-from reservoir.estimators.rnn.start_trials import Trial
+from reservoir.datasets import adding, gestures, mackey_glass, narma
+from reservoir.estimators.rnn.start_trials import ClosedLoopTest
 from reservoir.loops.loop_score import LoopScore
 from reservoir.scaling import spectral_radius
 from reservoir.training.initializers import INITIALIZERS
@@ -140,7 +140,7 @@ def test_a_further_draw_is_a_single_one(monkeypatch):
     """A start whose free runs leave their range is drawn again: one network, not two."""
     z = np.sin(0.3 * np.arange(301))[:, None]
     scores = iter([LoopScore(2, 0.5), LoopScore(1, 0.4), LoopScore(0, 0.3)])
-    monkeypatch.setattr(Trial, "score", lambda trial, params: next(scores))
+    monkeypatch.setattr(ClosedLoopTest, "score", lambda loop_test, params: next(scores))
     rows = tried(RNNRegressor(12, max_iter=0, random_state=0).fit(z[:-1], z[1:]))
     assert [row["draw"] for row in rows] == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
     assert np.isfinite([row["halfway_error"] for row in rows]).sum() == 2  # of the first two
@@ -150,13 +150,29 @@ def test_a_further_draw_is_a_single_one(monkeypatch):
     assert (kept["draw"], kept["lost_loops"]) == (3, 0)
 
 
+def test_a_start_uses_the_washout_and_the_initial_state_of_the_estimator():
+    X, y = narma(300, random_state=0)
+    options = {"max_iter": 0, "random_state": 0}
+    every = RNNRegressor(8, washout=0, **options).fit(X, y)
+    again = RNNRegressor(8, washout=0, **options).fit(X, y, sample_weight=np.ones(300))
+    later = RNNRegressor(8, washout=30, **options).fit(X, y)
+    np.testing.assert_array_equal(every.params_["coef"], again.params_["coef"])
+    assert np.abs(every.params_["coef"] - later.params_["coef"]).max() > 1e-6
+    sequences = np.split(X, 20), np.split(y, 20)
+    zeros = RNNRegressor(8, **options).fit(*sequences)
+    state = 0.9 * np.ones(8)
+    given = RNNRegressor(8, initial_state=state, **options).fit(*sequences)
+    assert given.best_loss_ < 1.2 * zeros.best_loss_
+    assert np.abs(given.params_["coef"] - zeros.params_["coef"]).max() > 1e-4
+
+
 def test_a_line_says_what_was_tried(caplog):
     X, y = series()
     caplog.set_level("INFO", "reservoir")
     make(verbose=1).fit(X, y)
     (line,) = (text for text in caplog.messages if text.startswith("Start"))
     assert re.match(
-        r"Start 'least_squares': 2 networks drawn, 6 starts tried\. Kept: network [12], input "
+        r"Start 'least_squares': 2 networks drawn, 6 starts tried\. Kept: draw [01], input "
         r"weights times (1|0\.3|0\.1), held-out error \S+ with the readout fitted, \S+ after half "
         r"of the iterations\. \S+ s\.$",
         line,

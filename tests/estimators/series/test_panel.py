@@ -292,7 +292,7 @@ def test_later_rows_of_panels():
         ),
     ):
         panel, _ = read_panel(before, column)
-        longer, values, _, _ = panel.follow(after, sequence_column=column)
+        longer, values, *_ = panel.follow(after, sequence_column=column)
         for i, part in enumerate(later.values()):
             np.testing.assert_array_equal(values[i][:, 0], part)
             assert longer.calendars[i].following(3).equals(following(part, 3))
@@ -300,7 +300,7 @@ def test_later_rows_of_panels():
             panel.follow(before, sequence_column=column)
     # without new rows, and a new one
     panel, _ = read_panel(both)
-    longer, values, _, _ = panel.follow(pd.concat({"a": later["a"]}))
+    longer, values, *_ = panel.follow(pd.concat({"a": later["a"]}))
     assert [len(rows) for rows in values] == [0, 12, 0]
     assert longer.calendars[0] == panel.calendars[0]
     with pytest.raises(
