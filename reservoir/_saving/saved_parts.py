@@ -217,6 +217,7 @@ PARTS = {
     "Differences": "lag: natural; mean, spread: float64(n_outputs)",
     "FittedNaive": "period: count; growth: float64(_)",
     "FittedTheta": "profiles: float64(_, n_outputs); slopes, smoothings: float64(n_outputs)",
+    "FittedIntermittent": "smoothings: float64(n_outputs)",
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)
         members: list[tuple[FeatureSource(width=w), float64(n_outputs, w), float64(n_outputs)]]

@@ -9,6 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.direct_network import DirectNetwork
+from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.model import FittedModel, SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.seasonal_naive import SeasonalNaive
@@ -56,13 +57,21 @@ class Forecasting:
             return bounds.clip(data.in_units(levels, self.log))
 
 
-def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
-    """Return the models to try on a series; if columns are positive, most on both scales."""
+def candidates_for(
+    data: SeriesData, n_networks: int, *, intermittent: bool | None = None
+) -> list[Candidate]:
+    """Return the models to try on a series; if columns are positive, most on both scales.
+
+    `intermittent` is whether the model of intermittent demand is tried; with None, it is if any
+    column is intermittent.
+    """
     periods = whole_periods(data)
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
     naive = [Candidate(f"naive, period {p}", False, SeasonalNaive(p)) for p in periods]
     found = []
+    if data.intermittent.any() if intermittent is None else intermittent:
+        found.append(Candidate("intermittent demand", False, IntermittentDemand()))
     for log in scales:
         found += [
             Candidate("theta", log, Theta(longest)),

@@ -41,7 +41,9 @@ class Differences:
         rows = levels[lag:] - levels[: len(levels) - lag] if lag else levels
         counts = np.ones(rows.shape, bool) if observed is None else observed | ~observed.any(axis=0)
         # dividing by the largest value first keeps squares in range
-        size = np.maximum(np.abs(levels).max(axis=0), np.finfo(float).tiny)
+        largest = np.abs(levels).max(axis=0)
+        # later rows of a column that begins with zeros are divided by the size, too
+        size = np.where(largest > 0, np.maximum(largest, np.finfo(float).tiny), 1.0)
         mean = (rows / size).mean(axis=0, where=counts)
         spread = (rows / size).std(axis=0, where=counts)
         return cls(lag, mean * size, np.where(spread > _LEAST, spread * size, size))

@@ -31,30 +31,39 @@ class RollingForecasts:
         Forecasts; NaN if a model needs more rows than were available.
     followed : array of shape (n_origins, n_steps, n_outputs)
         Actual values; NaN after the last row, and where a value was not observed.
+    intermittent : array of bool of shape (n_outputs,), optional
+        Outputs whose errors also depend on the sum of each forecast; None for no output.
     """
 
     origins: Array
     predicted: Array
     followed: Array
+    intermittent: Array | None = None
 
     def errors(self) -> Array:
         """Return the mean absolute error of each model, relative to the best model, (n_models,).
 
         Errors of each output are divided by the error of the best model for this output. The error
         of a model that could not be fitted is infinite.
+
+        The mean absolute error of intermittent demand is least if all forecasts are zero. The
+        errors of intermittent outputs are therefore multiplied by the root mean squared errors of
+        the sums of forecasts, which are least if these sums are unbiased.
         """
-        errors = np.abs(self.predicted - self.followed)
         fitted: Array = np.all(np.isfinite(self.predicted), axis=(1, 2, 3))
+        relative = np.full(len(fitted), np.inf)
+        if not fitted.any():
+            return relative
+        errors = self.predicted[fitted] - self.followed
         counts = np.maximum(np.isfinite(self.followed).sum(axis=(0, 1)), 1)
-        each = np.where(fitted[:, None], np.nansum(errors, axis=(1, 2)), np.inf) / counts
         # rounding errors count as zero
         size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
         none = np.maximum(_EXACT * size, np.finfo(float).tiny)
-        least = np.maximum(each.min(axis=0), none)
-        relative = np.full(len(fitted), np.inf)
-        with np.errstate(over="ignore"):
-            by_best = np.maximum(each[fitted], none) / least
-        relative[fitted] = np.minimum(by_best, _WORST).mean(axis=1)
+        each = _to_best(np.nansum(np.abs(errors), axis=(1, 2)) / counts, none)
+        if self.intermittent is not None and self.intermittent.any():
+            of_sums = _to_best(_root_mean_squares(np.nansum(errors, axis=2)), none)
+            each = _to_best(np.where(self.intermittent, each * of_sums, each), np.zeros(len(size)))
+        relative[fitted] = each.mean(axis=1)
         return relative
 
     def weights(self, handicaps: ArrayLike = 1.0) -> Array:
@@ -79,6 +88,23 @@ class RollingForecasts:
         """Return the weighted average of the forecasts, (n_origins, n_steps, n_outputs)."""
         used = weights > 0
         return np.tensordot(weights[used], self.predicted[used], 1)
+
+
+def _to_best(errors: Array, none: Array) -> Array:
+    """Return errors of models, (n_models, n_outputs), relative to the best model of each output.
+
+    Errors less than `none`, (n_outputs,), are taken to be equal to it.
+    """
+    errors = np.maximum(errors, none)
+    with np.errstate(over="ignore"):
+        return np.minimum(errors / errors.min(axis=0), _WORST)
+
+
+def _root_mean_squares(errors: Array) -> Array:
+    """Return the roots of mean squares over origins, (n_models, n_origins, n_outputs)."""
+    # dividing by the largest value first keeps squares in range
+    size = np.maximum(np.abs(errors).max(axis=(0, 1)), np.finfo(float).tiny)
+    return np.sqrt(np.square(errors / size).mean(axis=1)) * size
 
 
 def roll(
@@ -106,7 +132,8 @@ def roll(
                 forecasts = fitted.forecast(data, group, n_steps, bounds)
                 predicted[m, begin : begin + len(group)] = forecasts
             begin += len(group)
-    return RollingForecasts(origins, predicted, values_after(data, origins, n_steps))
+    followed = values_after(data, origins, n_steps)
+    return RollingForecasts(origins, predicted, followed, data.intermittent)
 
 
 def origins_of(data: SeriesData, n_steps: int) -> list[Array]:

@@ -67,6 +67,17 @@ class SeriesData:
         return len(self.values)
 
     @property
+    def intermittent(self) -> Array:
+        """Columns of demands, most of whose observed values are 0, (n_outputs,).
+
+        None of their observed values is negative, and at least one is positive.
+        """
+        values = np.where(self.observed, self.values, 0.0)
+        n_zeros = ((values == 0) & self.observed).sum(axis=0)
+        is_demand = np.all(values >= 0, axis=0) & np.any(values > 0, axis=0)
+        return is_demand & (2 * n_zeros > self.observed.sum(axis=0))
+
+    @property
     def first_cut(self) -> int:
         """Number of rows that the first fits use when models are compared."""
         return first_cut(self.n_rows)

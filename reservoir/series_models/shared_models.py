@@ -58,7 +58,10 @@ def learn_shared(
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)
-    candidates = candidates_for(replace(longest, positive=positive), n_networks)
+    intermittent = any(data.intermittent.any() for data in series)
+    candidates = candidates_for(
+        replace(longest, positive=positive), n_networks, intermittent=intermittent
+    )
     bounds = [Bounds.of(data.values, data.positive, widths, data.possible) for data in series]
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
     jobs = [(candidate, series, steps, bounds, seed) for candidate in candidates]
@@ -68,7 +71,8 @@ def learn_shared(
     for i, (data, n) in enumerate(zip(series, steps, strict=True)):
         origins = np.concatenate(origins_of(data, n))
         one = np.stack([model[i] for model in by_model])
-        rolled.append(RollingForecasts(origins, one, values_after(data, origins, n)))
+        followed = values_after(data, origins, n)
+        rolled.append(RollingForecasts(origins, one, followed, data.intermittent))
     errors = shared_errors(rolled)
     weighted = errors * handicaps(candidates, sum(data.n_rows for data in series))
     shares = [shares_in(rolling, shares_by(weighted)) for rolling in rolled]

@@ -15,6 +15,7 @@ if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))
 try:
+    import _intermittent as intermittent
     import _series_methods as methods
     import _series_sets as sets
     import series
@@ -102,3 +103,27 @@ def test_the_fifteen_are_dated(statsmodels):
     found = sets.fifteen()
     assert len(found) == 15
     assert all(one.values.notna().all() and one.values.index.freq for one in found)
+
+
+@pytest.mark.parametrize("law", intermittent.LAWS)
+def test_intermittent_series_are_continued_by_futures_of_their_law(law):
+    drawn = [intermittent.demand(law, number) for number in range(20)]
+    assert all(np.mean(past == 0) > 0.5 and np.count_nonzero(past) > 1 for past, _ in drawn)
+    assert all(len(np.unique(futures, axis=0)) > 1 for _, futures in drawn)
+    of_past, of_futures = np.mean([[np.mean(past > 0), np.mean(f > 0)] for past, f in drawn], 0)
+    assert (of_futures < 0.5 * of_past) == (law == "ending")
+
+
+def test_methods_of_intermittent_demand_know_equal_intervals():
+    past = np.zeros(40)
+    past[3::4] = 2.0
+    for name, factor in (("Croston", 1), ("Syntetos and Boylan (SBA)", 0.95), ("zero", 0)):
+        said = intermittent.METHODS[name](past, 1)
+        np.testing.assert_allclose(said, np.full((12, 1), factor * 0.5))
+
+
+def test_ours_without_is_as_if_the_series_were_not_intermittent():
+    past, _ = intermittent.demand("independent", 0)
+    found = [method(past, 1) for method in (intermittent.ours, intermittent.ours_without)]
+    assert (found[0] != found[1]).any()
+    np.testing.assert_array_equal(intermittent.ours(past, 1), found[0])

@@ -95,9 +95,10 @@ class ESNForecaster(Described, BaseEstimator):
     penalties are compared by closed loops within the data [1]_, and the best combination is fitted
     with several seeds. All other series, with trends, seasons and noise, are forecast by an average
     of models that are compared on held-out rows: networks in closed loop, networks that forecast
-    all horizons at once, linear autoregression, Theta [2]_, and the last season with drift. Most of
-    them are fitted to the values and, if these are positive, to their logarithms as well. `summary`
-    describes the choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
+    all horizons at once, linear autoregression, Theta [2]_, the last season with drift and, if more
+    than half of the values are 0, a model of intermittent demand [5]_. Most of them are fitted to
+    the values and, if these are positive, to their logarithms as well. `summary` describes the
+    choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
     index continues the index of y.
 
     Parameters
@@ -115,8 +116,9 @@ class ESNForecaster(Described, BaseEstimator):
         For "series" there is a row for each model and series, with the columns `series` (the id of
         the series; with ``panel="shared"`` there is one row for each model, and the id is "all"),
         `model`, `scale` ("log" or "plain"), `error` (the mean absolute error of forecasts of
-        held-out rows, relative to the error of the best model) and `share` (the model's weight in
-        the average).
+        held-out rows, relative to the error of the best model; in columns of intermittent demand
+        times the root mean squared error of the sum of each forecast, because the absolute error
+        alone is least for a forecast of 0) and `share` (the model's weight in the average).
         For "dynamics" there is a row for each combination of network and penalty, with the
         network's parameters, `alpha` (the penalty per row), `score` (minus the mean decimal
         logarithm of the error of loops within the data, in standard deviations; greater is
@@ -165,6 +167,8 @@ class ESNForecaster(Described, BaseEstimator):
     .. [3] M. Casdagli, "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
     .. [4] W. Gilpin, "Chaos as an interpretable benchmark for forecasting and data-driven
        modelling", NeurIPS Datasets and Benchmarks, 2021.
+    .. [5] R. H. Teunter, A. A. Syntetos and M. Z. Babai, "Intermittent demand: linking forecasting
+       to inventory obsolescence", European Journal of Operational Research 214, 2011.
 
     Examples
     --------
@@ -209,9 +213,9 @@ class ESNForecaster(Described, BaseEstimator):
         one readout for all series, each of which is standardised separately, and models are
         compared by their forecasts of all series, so that their weights in the average are the same
         for each series (if a series is too short for a model, the other models' weights are
-        greater). The last season, Theta, the direct network and the intervals are fitted to each
-        series separately. With either option, all series have the seasons of the longest one, and
-        `kind_` is "series".""",
+        greater). The last season, Theta, intermittent demand, the direct network and the intervals
+        are fitted to each series separately. With either option, all series have the seasons of the
+        longest one, and `kind_` is "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
