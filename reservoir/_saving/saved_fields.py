@@ -184,8 +184,8 @@ FIELDS = {
     "ESNForecaster": """
         search: str | list[any] | tuple[any, ...]; season: None | numbers; panel: None | str
         sequence_column: column; n_networks: int; clip: None | str | bool | number
-        horizon: str | int; missing_values: str; n_jobs: None | int; verbose: switch
-        random_state: seed
+        horizon: str | int; missing_values: str; outliers?: str; n_jobs: None | int
+        verbose: switch; random_state: seed
         _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural

@@ -187,13 +187,17 @@ PARTS = {
     "StatisticalFit": """
         ensemble: Ensemble; data: SeriesData; scale_of_exog: None | Scale; bands: Bands
         data.values: float64(_, n_outputs); ensemble.bounds.low: float64(n_outputs)
-        bands.growths: float64(n_outputs)
+        bands.growths: float64(n_outputs); ending?: LastRows
     """,
     "DynamicalFit": """
         members: list[Member]; scale: Scale; scale_of_exog: None | Scale
         limits: float64(2, n_outputs); washout: natural; levels: float64(n_rows, n_outputs)
         known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
-        possible?: None | float64(2, n_outputs, any)
+        possible?: None | float64(2, n_outputs, any); ending?: LastRows
+    """,
+    "LastRows": "rows: float64(_, _, any); end: natural; odd: None | OddValues",
+    "OddValues": """
+        rows, columns: int64(n); values, expected, sizes: float64(n, any); shift: float64(_, any)
     """,
     "Member": """
         source: FeatureSource; coef: float64(n_outputs, source.width); intercept: float64(n_outputs)
@@ -229,6 +233,6 @@ PARTS = {
     "Bands": """
         log: bool_(n_outputs); scales: tuple[float64(_), ...]; growths, freedom: float64(n_outputs)
         quantiles: float64(96, n_outputs); along: float64(n_steps, n_steps)
-        across: float64(n_outputs, n_outputs)
+        across: float64(n_outputs, n_outputs); rounding?: None | float64(n_outputs)
     """,
 }

@@ -49,6 +49,8 @@ class Bands:
     - Bands are wider if there are few errors: quantiles are shrunk towards normal quantiles, and
       multiplied by the ratio of the quantiles of Student's t to normal quantiles. The degrees of
       freedom are three for each window of `n_steps` rows that was forecast, and at least one.
+    - Bands are never narrower than those of the error of rounding, which is uniform with the width
+      of the resolution: the least difference of two values of the series.
 
     The weights of the averaged models were computed from the same errors, which are therefore a
     little too small; on the other hand, the models at the origins were fitted to fewer rows than
@@ -72,6 +74,8 @@ class Bands:
         Correlations of errors between horizons.
     across : array of shape (n_outputs, n_outputs)
         Correlations of errors between columns.
+    rounding : array of shape (n_outputs,), optional
+        Standard deviations of the error of rounding; None for values without a resolution.
     """
 
     log: Array
@@ -81,9 +85,17 @@ class Bands:
     freedom: Array
     along: Array
     across: Array
+    rounding: Array | None = None
 
     @classmethod
-    def of(cls, point: Array, followed: Array, origins: Array, positive: Array) -> Bands:
+    def of(
+        cls,
+        point: Array,
+        followed: Array,
+        origins: Array,
+        positive: Array,
+        resolution: Array | None = None,
+    ) -> Bands:
         """Learn the distribution of errors from forecasts and actual values.
 
         Parameters
@@ -96,6 +108,8 @@ class Bands:
             Number of rows before each origin, ascending.
         positive : array of bool of shape (n_outputs,)
             Whether all values of a column are positive.
+        resolution : array of shape (n_outputs,), optional
+            The least difference of two values of a column; 0 if all are equal.
 
         Raises
         ------
@@ -126,6 +140,7 @@ class Bands:
             freedom,
             between_horizons(relative),
             between_outputs(relative),
+            None if resolution is None else resolution / np.sqrt(12),
         )
 
     def around(self, point: Array, coverages: Sequence[float]) -> Array:
@@ -148,7 +163,12 @@ class Bands:
             )
         deviations = stats.norm.ppf((1 + requested) / 2)
         reach = self._errors_at(deviations[:, None])[:, None, :] * self._scales(len(point))
-        return np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)
+        ends = np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)
+        if self.rounding is None:
+            return ends
+        least = deviations[:, None, None] * self.rounding
+        lower, upper = np.minimum(ends[:, 0], point - least), np.maximum(ends[:, 1], point + least)
+        return np.stack([lower, upper], axis=1)
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
         """Draw sample paths, (n_paths, n_steps, n_outputs).
@@ -178,7 +198,12 @@ class Bands:
             common=_COMMON / (_COMMON + float(self.freedom.mean())),
         )
         errors = np.sign(deviations) * self._errors_at(np.abs(deviations))
-        return self._moved(point, errors * self._scales(len(point)))
+        paths = self._moved(point, errors * self._scales(len(point)))
+        if self.rounding is None:
+            return paths
+        least = point + deviations * self.rounding
+        narrow = np.abs(paths - point) < np.abs(least - point)
+        return np.where(narrow, least, paths)
 
     def _check(self, point: Array) -> None:
         if np.any(point[:, self.log] <= 0):

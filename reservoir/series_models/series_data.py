@@ -12,6 +12,7 @@ from reservoir.series_models.history import History
 
 _FIRST = 0.55  # fraction of the rows that the first fit of a comparison uses
 _LEAST_FIRST = 3
+_ROUNDING = 1e-12  # relative difference of values that are equal
 
 
 def first_cut(n_rows: int) -> int:
@@ -61,6 +62,12 @@ class SeriesData:
     first: int = 0
     possible: Array | None = None
 
+    @classmethod
+    def complete(cls, values: Array, known: Array) -> SeriesData:
+        """Return a series of any values, without gaps and seasons."""
+        positive = np.all(values > 0, axis=0)
+        return cls(values, np.ones(values.shape, bool), known, (), positive)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -82,9 +89,28 @@ class SeriesData:
         """Number of rows that the first fits use when models are compared."""
         return first_cut(self.n_rows)
 
+    def resolution(self) -> Array:
+        """Return the least difference of two observed values of each column; 0 if all are equal."""
+        found = np.zeros(self.values.shape[1])
+        for j, (column, observed) in enumerate(zip(self.values.T, self.observed.T, strict=True)):
+            values = np.unique(column[observed])
+            steps = np.diff(values)
+            # differences of rounding errors are none
+            steps = steps[steps > _ROUNDING * np.abs(values).max()]
+            found[j] = steps.min(initial=np.inf) if len(steps) else 0.0
+        return found
+
     def until(self, n_rows: int) -> SeriesData:
         """Return the first `n_rows` rows of the series, with all known inputs."""
         return replace(self, values=self.values[:n_rows], observed=self.observed[:n_rows])
+
+    def followed_by(self, rows: Array) -> SeriesData:
+        """Return the series with later rows appended, all of whose values count as observed."""
+        return replace(
+            self,
+            values=np.concatenate([self.values, rows]),
+            observed=np.concatenate([self.observed, np.ones(rows.shape, bool)]),
+        )
 
     def with_room(self, n_rows: int) -> SeriesData:
         """Return the series with known inputs for at least `n_rows`, repeating the last input."""
@@ -137,6 +163,14 @@ class Bounds:
         if possible is not None:
             low, high = np.clip(low, *possible), np.clip(high, *possible)
         return cls(low, high)
+
+    def joined(self, other: Bounds) -> Bounds:
+        """Return the bounds between which both ranges are."""
+        return Bounds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    def exceeded_by(self, rows: Array) -> Array:
+        """Return where rows are beyond the bounds; False where a value is missing."""
+        return (rows < self.low) | (rows > self.high)
 
     def clip(self, rows: Array) -> Array:
         """Return rows clipped to the bounds."""

@@ -12,12 +12,12 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir._validation.written_dates import warn_of_written_dates
-from reservoir.estimators.series.fits import Fit, StatisticalFit
+from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import SeriesName, changed_index
+from reservoir.estimators.series.tables import SeriesName, changed_index, plain_name
+from reservoir.series_models.outliers import LastRows, OddValues
 
 _MIN_VALUES = 5  # least number of observed rows of a series
-_MIN_ROWS = 30  # least number of rows of the longest trajectory that networks are fitted to
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 
@@ -67,11 +67,11 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
 def check_long_enough(trajectories: Sequence[Array]) -> None:
     """Check that trajectories have as many rows as networks need."""
     longest, shortest = max(map(len, trajectories)), min(map(len, trajectories))
-    if longest < _MIN_ROWS:
+    if longest < MIN_ROWS:
         which = "y" if len(trajectories) == 1 else "The longest trajectory of y"
         raise ValueError(
             f"{which} has {longest} rows (n_samples={longest}), but ESNForecaster needs at least "
-            f"{_MIN_ROWS} consecutive rows to fit networks and to test them in closed loop. Give a "
+            f"{MIN_ROWS} consecutive rows to fit networks and to test them in closed loop. Give a "
             'longer series, or set search="series", or panel="each" if y contains several series.'
         )
     if shortest < 2:
@@ -104,16 +104,26 @@ def check_varies(trajectories: Sequence[Array]) -> None:
     )
 
 
-def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> None:
-    """Check that later rows have possible values, and logarithms if the models use these."""
-    for fit, values, each in zip(fits, rows, panel.ids, strict=True):
-        check_possible(f"series {each!r} of y" if len(panel) > 1 else "y", fit, values)
+def check_update(later: Sequence[Later], n_rows: Sequence[int], panel: Panel) -> None:
+    """Check that later rows have possible values, and logarithms if the models use these.
+
+    Parameters
+    ----------
+    later : sequence of Later
+        Rows to append to each series.
+    n_rows : sequence of int
+        How many of these rows, the last ones, were passed by the user.
+    panel : Panel
+    """
+    for one, n, each in zip(later, n_rows, panel.ids, strict=True):
+        which = f"series {each!r} of y" if len(panel) > 1 else "y"
+        fit, values = one.fit, one.values[len(one.values) - n :]
+        check_possible(which, fit, values)
         if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
             continue
         wrong = (values <= 0) & fit.data.positive
         if wrong.any():
             row, column = (int(k) for k in np.argwhere(wrong)[0])
-            which = f"series {each!r} of y" if len(panel) > 1 else "y"
             raise ValueError(
                 f"{which} has the value {values[row, column]:g} in row {row}, but in fit all "
                 "values were positive, and models were fitted to their logarithms. Fit again with "
@@ -176,6 +186,28 @@ def warn_of_bounds(n_free: Sequence[int], n_steps: int, panel: Panel) -> None:
     )
 
 
+def warn_beyond_bounds(later: Sequence[Later], n_rows: Sequence[int], panel: Panel) -> None:
+    """Warn if later rows are beyond the bounds of forecasts; parameters as in `check_update`."""
+    for i, (one, n) in enumerate(zip(later, n_rows, strict=True)):
+        beyond = one.beyond[len(one.values) - n :]
+        if one.fit.possible is not None:  # any value of bool is expected
+            beyond = beyond & ~np.isfinite(one.fit.possible).all(axis=0)
+        if not beyond.any():
+            continue
+        row, column = (int(k) for k in np.argwhere(beyond)[0])
+        values, bounds = one.values[len(one.values) - n :], one.fit.bounds
+        which = f"series {panel.ids[i]!r} of y" if len(panel) > 1 else "y"
+        warnings.warn(
+            f"{which} has the value {values[row, column]:.6g} in row {row} of update, but the "
+            "forecasts of models that were fitted to earlier rows are between "
+            f"{bounds.low[column]:.6g} and {bounds.high[column]:.6g} (clip). These bounds are "
+            "widened, but the models have not learned such values. Fit again with all rows.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+        return
+
+
 def warn_of_numbers(panel: Panel) -> None:
     """Warn if whole numbers in the index of a series may be dates."""
     for each, calendar in zip(panel.ids, panel.calendars, strict=True):
@@ -185,11 +217,56 @@ def warn_of_numbers(panel: Panel) -> None:
             return
 
 
+def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[int]) -> None:
+    """Warn of odd values at the end of series.
+
+    Parameters
+    ----------
+    endings : sequence of LastRows
+        The ending of each series.
+    panel : Panel
+        The panel after the last rows.
+    first_rows : sequence of int
+        The number of the first row of each series that the warning is about.
+    """
+    found: list[tuple[int, OddValues, int]] = []
+    for i, (ending, first) in enumerate(zip(endings, first_rows, strict=True)):
+        odd = ending.odd
+        if odd is not None:
+            found += [(i, odd, k) for k in np.flatnonzero(odd.rows >= first).tolist()]
+    if not found:
+        return
+    i, odd, k = found[0]
+    which = "y" if len(panel) == 1 else f"series {panel.ids[i]!r} of y"
+    column = f", column {odd.columns[k]}" if len(odd.shift) > 1 else ""
+    others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    size = f"the difference is {odd.sizes[k]:.0f} times the typical error of one step"
+    if not np.isfinite(odd.sizes[k]):
+        size = "all earlier values were as expected"
+    ends = ", and intervals contain its level" if odd.shift[odd.columns[k]] else ""
+    warnings.warn(
+        f"{which} has the value {odd.values[k]:.6g} in row {_name_of(panel, i, int(odd.rows[k]))}"
+        f"{column}{others}, where {odd.expected[k]:.6g} was expected: {size}. "
+        f"It counts as missing{ends}. If "
+        'the period is not over or the value is wrong, drop it or set outliers="missing"; if the '
+        'value is right, set outliers="keep".',
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def _name_of(panel: Panel, i: int, row: int) -> str:
+    """Return the number of a row of a series, and its date if there is one."""
+    calendar = panel.calendars[i]
+    return str(row) if calendar.numbered else f"{row} ({plain_name(calendar.index[row])})"
+
+
 def warn_of_constants(fits: Sequence[StatisticalFit], panel: Panel) -> None:
     """Warn if all values of a series are equal."""
     for fit, each in zip(fits, panel.ids, strict=True):
         values = np.where(fit.data.observed, fit.data.values, np.nan)
-        if (np.nanmax(values, axis=0) > np.nanmin(values, axis=0)).any():
+        varies = (np.nanmax(values, axis=0) > np.nanmin(values, axis=0)).any()
+        if varies or fit.ending.odd is not None:
             continue
         which = "y" if len(fits) == 1 else f"series {each!r} of y"
         warnings.warn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,9 @@ from reservoir.estimators.series.checks import (
     check_together,
     check_update,
     read_coverages,
+    warn_beyond_bounds,
     warn_of_bounds,
+    warn_of_odd,
 )
 from reservoir.estimators.series.fits import Fit, Settings
 from reservoir.estimators.series.model_search import (
@@ -78,6 +80,10 @@ def _check_season(name: str, value: Any) -> None:
 def _check_panel(name: str, value: Any) -> None:
     if value is not None:
         check_choice(name, value, ("each", "shared"))
+
+
+def _check_outliers(name: str, value: Any) -> None:
+    check_choice(name, value, ("warn", "missing", "keep"))
 
 
 def _check_missing(name: str, value: Any) -> None:
@@ -257,6 +263,17 @@ class ESNForecaster(Described, BaseEstimator):
         "series": they are not used for training.""",
         _check_missing,
     )
+    outliers: str = parameter(
+        "warn",
+        '{"warn", "missing", "keep"}',
+        """How odd values among the last ten rows are treated, such as the value of a day that is
+        not over yet. A value is odd if its difference from a forecast of one step far exceeds all
+        such differences in the rows before. With "warn" and "missing", up to three odd values count
+        as missing, with or without a warning. If a series ends with them, intervals contain the
+        level of these values, too, and a quarter of the sample paths is there. More than three odd
+        values are a new level, and count like other values; with "keep" all do.""",
+        _check_outliers,
+    )
     n_jobs: int | None = parameter(
         None,
         "int",
@@ -305,7 +322,8 @@ class ESNForecaster(Described, BaseEstimator):
         -----
         UserWarning
             If all values are equal, if no network forecasts better in closed loop than the mean of
-            the data, or if numbers in the index may be dates.
+            the data, if numbers in the index may be dates, or if the last rows have odd values
+            (`outliers`).
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column)
@@ -314,6 +332,7 @@ class ESNForecaster(Described, BaseEstimator):
             rows = Panel.read(y, exog, panel=self.panel, **self._reading())
             search = self._new_search()
             self._publish(rows.panel, search, search.run(rows))
+            self._warn_of_odd([0] * len(self._fits))
         return self
 
     def _new_search(self) -> ModelSearch:
@@ -338,12 +357,16 @@ class ESNForecaster(Described, BaseEstimator):
         return Settings(
             plans=plans_of_users(self.search),
             n_networks=self.n_networks,
-            widths=1.0 if isinstance(self.clip, str) else float(self.clip),
+            widths=self._widths(),
             horizon=None if isinstance(self.horizon, str) else self.horizon,
             seed=seed,
             n_jobs=self.n_jobs,
             report=self._report,
+            keep_odd=self.outliers == "keep",
         )
+
+    def _widths(self) -> float:
+        return 1.0 if isinstance(self.clip, str) else float(self.clip)
 
     def _reading(self) -> dict[str, Any]:
         """Return the parameters that define how containers are read, by name."""
@@ -351,6 +374,11 @@ class ESNForecaster(Described, BaseEstimator):
             "sequence_column": self.sequence_column,
             "missing_values": self.missing_values,
         }
+
+    def _warn_of_odd(self, first_rows: Sequence[int]) -> None:
+        """Warn of odd values from the given row of each series on, if `outliers` is "warn"."""
+        if self.outliers == "warn":
+            warn_of_odd([fit.ending for fit in self._fits], self._panel, first_rows)
 
     def _memory_advice(self) -> str:
         """Return the advice for a failed memory check: which parameters to lower."""
@@ -477,7 +505,7 @@ class ESNForecaster(Described, BaseEstimator):
         ----------
         y : as in `fit`
             The rows that follow those passed to `fit` and to earlier calls of `update`. Missing
-            values are replaced by their forecasts.
+            values are replaced by their forecasts, and so are odd ones at the end (`outliers`).
         exog : as in `fit`
             Known inputs of these rows.
 
@@ -491,16 +519,28 @@ class ESNForecaster(Described, BaseEstimator):
             If the rows do not begin right after the last known row, if the columns or categories
             differ from those in `fit`, if a value is not positive although models use its
             logarithm, or if a value is not between 0 and 1 although its column was bool in `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If the last rows have odd values (`outliers`), or if a value is beyond the bounds of
+            forecasts: these are then widened, but the models were not fitted to such values.
         """
         check_is_fitted(self)
         with restored_on_error(self):
             rows = self._panel.follow(y, exog, **self._reading())
-            check_update(self._fits, rows.values, rows.panel)
-            self._fits = [
-                fit.extended(*pair)
+            keep, n_later = self.outliers == "keep", [len(values) for values in rows.values]
+            later = [
+                fit.without_odd(*pair, keep=keep)
                 for fit, *pair in zip(self._fits, rows.values, rows.known, strict=True)
             ]
+            check_update(later, n_later, rows.panel)
+            widths = self._widths()
+            self._fits = [each.appended(widths) for each in later]
+            ends = [fit.ending.end for fit in self._fits]
             self._panel = rows.panel
+            self._warn_of_odd([end - n for end, n in zip(ends, n_later, strict=True)])
+            warn_beyond_bounds(later, n_later, rows.panel)
         return self
 
     def summary(self) -> str:

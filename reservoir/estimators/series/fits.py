@@ -23,12 +23,17 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Member, states_at
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Ensemble
-from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.outliers import LastRows, OddValues
+from reservoir.series_models.series_data import Bounds, SeriesData
 
+_KEPT = LastRows(np.empty((0, 1)), 0)  # of fits by earlier versions
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
+MIN_ROWS = 30  # least number of rows of the longest trajectory that networks are fitted to
 _LEARNED = 0.7  # fraction of the rows for the fit of networks whose errors are then measured
 _N_ORIGINS = 40  # largest number of forecasts whose errors are measured
+_SHIFTED = 0.25  # share of sample paths at the level of odd values
+_CONFIRMED = 0.5  # least error of networks at an odd value, relative to that of autoregressions
 _LONGEST_BANDS = 1000  # largest number of steps of closed loops whose errors define intervals
 
 
@@ -51,6 +56,8 @@ class Settings(NamedTuple):
         Number of workers.
     report : callable
         Function that passes results on as they arrive, and reports progress.
+    keep_odd : bool
+        Whether odd values at the end of a series count like others, instead of as missing.
     """
 
     plans: list[NetworkPlan] | None
@@ -60,6 +67,7 @@ class Settings(NamedTuple):
     seed: int
     n_jobs: int | None
     report: Report
+    keep_odd: bool
 
 
 @dataclass(frozen=True)
@@ -72,26 +80,73 @@ class Intervals:
         Distribution of the errors.
     low, high : arrays of shape (n_outputs,)
         Bounds to which intervals and sample paths are clipped.
+    shift : array of shape (n_outputs,), optional
+        Distance of a second level: that of odd values with which a column ends. Intervals contain
+        those around either level, and a quarter of the sample paths is at the second level.
     """
 
     bands: Bands
     low: Array
     high: Array
+    shift: Array | None = None
 
     def ends(self, point: Array, coverages: Sequence[float]) -> Array:
         """Return the bounds of intervals around forecasts.
 
         They have shape (n_coverages, 2, n_steps, n_outputs), lower bounds first.
         """
-        return np.clip(self.bands.around(point, coverages), self.low, self.high)
+        ends = np.clip(self.bands.around(point, coverages), self.low, self.high)
+        if self.shift is None:
+            return ends
+        both = np.stack([ends, self._shifted(ends)])
+        return np.stack([both[:, :, 0].min(axis=0), both[:, :, 1].max(axis=0)], axis=1)
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
         """Return sample paths around forecasts, (n_paths, n_steps, n_outputs)."""
-        return np.clip(self.bands.paths(point, n_paths, generator), self.low, self.high)
+        paths = np.clip(self.bands.paths(point, n_paths, generator), self.low, self.high)
+        if self.shift is None:
+            return paths
+        is_shifted = generator.random((n_paths, 1, 1)) < _SHIFTED
+        return np.where(is_shifted, self._shifted(paths), paths)
+
+    def _shifted(self, rows: Array) -> Array:
+        """Return rows at the second level, at least 0 in columns without negative values."""
+        return np.maximum(rows + self.shift, np.where(self.low >= 0, 0.0, -np.inf))
+
+
+class Later(NamedTuple):
+    """Later rows of a series, and the fit to which they are appended.
+
+    Attributes
+    ----------
+    fit : Fit
+        The fit; it lacks its own last rows if these are replaced, too.
+    values, known : arrays of shape (n_rows, n_outputs) and (n_rows, n_exog)
+        The rows in units of the data, NaN for missing and odd values, and their known inputs.
+    """
+
+    fit: Any
+    values: Array
+    known: Array
+
+    @property
+    def beyond(self) -> Array:
+        """Mask of the values that are beyond the bounds of forecasts."""
+        found: Array = self.fit.bounds.exceeded_by(self.values)
+        return found
+
+    def appended(self, widths: float) -> Any:
+        """Return the fit with the rows, and with wider bounds if they are beyond the bounds."""
+        fit = self.fit.widened(self.values, widths) if self.beyond.any() else self.fit
+        return fit.extended(self.values, self.known)
 
 
 class Fit(Protocol):
     """Protocol of the fitted models of one series, which contain its rows."""
+
+    @property
+    def ending(self) -> LastRows:
+        """The last rows as they were given."""
 
     @property
     def possible(self) -> Array | None:
@@ -112,6 +167,20 @@ class Fit(Protocol):
         """Return the fit with later rows appended, without learning from them.
 
         The rows are in units of the data. Missing values are replaced by their forecasts.
+        """
+
+    def without_odd(self, values: Array, known: Array, *, keep: bool) -> Later:
+        """Return later rows without odd values, unless these are kept, and the fit before them."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of forecasts in units of the data."""
+
+    def widened(self, values: Array, widths: float) -> Fit:
+        """Return the fit with the bounds of forecasts that all its rows and later ones define.
+
+        No bound becomes narrower. `widths` is the distance by which forecasts may leave the range
+        of the rows.
         """
 
     def after(self, values: Array, known: Array) -> Fit:
@@ -167,12 +236,15 @@ class StatisticalFit:
         Scale of known inputs.
     bands : Bands
         Distribution of the errors of forecasts of held-out rows.
+    ending : LastRows
+        The last rows as they were given.
     """
 
     ensemble: Ensemble
     data: SeriesData
     scale_of_exog: Scale | None
     bands: Bands
+    ending: LastRows = _KEPT
 
     @property
     def possible(self) -> Array | None:
@@ -192,16 +264,27 @@ class StatisticalFit:
         """As `Fit.extended`."""
         return self.extended_by(values, _standard(self.scale_of_exog, known))
 
+    def without_odd(self, values: Array, known: Array, *, keep: bool) -> Later:
+        """As `Fit.without_odd`."""
+        data = self._with_known(_standard(self.scale_of_exog, known))
+        ending = self.ending.with_rows(data, values, keep=keep)
+        if ending.odd is None and self.ending.odd is None:
+            return Later(replace(self, ending=ending), values, known)
+        n_before = data.n_rows - len(self.ending.rows)
+        rows = ending.cleaned(np.concatenate([self.ending.rows, values]))
+        before = replace(self, data=self.data.until(n_before), ending=ending)
+        return Later(before, rows, _in_units(self.scale_of_exog, data.known[n_before:]))
+
     def extended_by(self, values: Array, known: Array) -> StatisticalFit:
         """Return the fit with later rows appended; `known` contains standardised inputs."""
         data = self._with_known(known)
 
         def forecast(before: Array, n_steps: int) -> Array:
-            seen = _joined(data, before)
+            seen = data.followed_by(before)
             return self.ensemble.forecast(seen, np.array([seen.n_rows]), n_steps)[0]
 
-        # `_joined` marks all later rows as observed: restore which values were missing
-        filled = _joined(data, fill_later(values, forecast))
+        # `followed_by` marks all later rows as observed: restore which values were missing
+        filled = data.followed_by(fill_later(values, forecast))
         observed = np.concatenate([data.observed, np.isfinite(values)])
         positive = data.positive & (filled.values > 0).all(axis=0)
         return replace(self, data=replace(filled, observed=observed, positive=positive))
@@ -215,7 +298,20 @@ class StatisticalFit:
 
     def intervals(self, settings: Settings) -> Intervals:
         """As `Fit.intervals`."""
-        return Intervals(self.bands, self.ensemble.bounds.low, self.ensemble.bounds.high)
+        return Intervals(self.bands, self.bounds.low, self.bounds.high, self.ending.shift)
+
+    @property
+    def bounds(self) -> Bounds:
+        """As `Fit.bounds`."""
+        return self.ensemble.bounds
+
+    def widened(self, values: Array, widths: float) -> StatisticalFit:
+        """As `Fit.widened`."""
+        data = self.data
+        rows = np.concatenate([data.values, np.where(np.isnan(values), data.values[-1], values)])
+        positive = data.positive & (rows > 0).all(axis=0)
+        bounds = self.bounds.joined(Bounds.of(rows, positive, widths, data.possible))
+        return replace(self, ensemble=replace(self.ensemble, bounds=bounds))
 
     def _with_known(self, known: Array) -> SeriesData:
         every = np.concatenate([self.data.known[: self.data.n_rows], known], axis=0)
@@ -245,6 +341,8 @@ class DynamicalFit:
         Standardised rows and exogenous rows of the other trajectories.
     possible : array of shape (2, n_outputs), optional
         Least and greatest possible value of each column, as in `SeriesData`, in units of the data.
+    ending : LastRows
+        The last rows as they were given.
     """
 
     members: list[Member]
@@ -256,6 +354,7 @@ class DynamicalFit:
     known: Array
     earlier: list[tuple[Array, Array]]
     possible: Array | None = None
+    ending: LastRows = _KEPT
 
     @property
     def min_rows(self) -> int:
@@ -279,6 +378,30 @@ class DynamicalFit:
             return seen._run([len(seen.levels)], following).levels[:, 0]
 
         return self._extended_by(fill_later(later, forecast), known)
+
+    def without_odd(self, values: Array, known: Array, *, keep: bool) -> Later:
+        """As `Fit.without_odd`; values that the networks forecast well are not odd."""
+        every = np.concatenate([self.known, _standard(self.scale_of_exog, known)])
+        data = SeriesData.complete(self.scale.restore(self.levels), every)
+        ending = self.ending.with_rows(data, values, keep=keep)
+        if ending.odd is None and self.ending.odd is None:
+            return Later(replace(self, ending=ending), values, known)
+        n_before = data.n_rows - len(self.ending.rows)
+        given = np.concatenate([self.ending.rows, values])
+        known = _in_units(self.scale_of_exog, every[n_before:])
+        before = replace(
+            self, levels=self.levels[:n_before], known=self.known[:n_before], ending=ending
+        )
+        rows = ending.cleaned(given)
+        if ending.odd is None or before.extended(rows, known).confirms(ending.odd):
+            return Later(before, rows, known)
+        return Later(replace(before, ending=replace(ending, odd=None)), given, known)
+
+    def confirms(self, odd: OddValues) -> bool:
+        """Whether odd values, which networks have replaced, are far from their forecasts, too."""
+        forecasts = self._restored(self.levels[odd.rows])[np.arange(len(odd.rows)), odd.columns]
+        errors, others = np.abs(odd.values - forecasts), np.abs(odd.values - odd.expected)
+        return bool((errors >= _CONFIRMED * others).all())
 
     def _extended_by(self, levels: Array, known: Array) -> DynamicalFit:
         """Return the fit with later rows appended, which are standardised."""
@@ -347,7 +470,21 @@ class DynamicalFit:
         restore = self.scale.restore
         unsigned = np.zeros(levels.shape[1], bool)
         bands = Bands.of(restore(predicted), restore(followed), origins, unsigned)
-        return Intervals(bands, *self._restored(self.limits))
+        return Intervals(bands, self.bounds.low, self.bounds.high, self.ending.shift)
+
+    @property
+    def bounds(self) -> Bounds:
+        """As `Fit.bounds`."""
+        return Bounds(*self._restored(self.limits))
+
+    def widened(self, values: Array, widths: float) -> DynamicalFit:
+        """As `Fit.widened`."""
+        later = self.scale.standardise(np.where(np.isnan(values), self.scale.mean, values))
+        low, high = limits_of(np.concatenate([self.levels, later]), widths)
+        limits = np.stack([np.minimum(self.limits[0], low), np.maximum(self.limits[1], high)])
+        if self.possible is not None:
+            limits = np.clip(limits, *self.scale.standardise(self.possible))
+        return replace(self, limits=limits)
 
     def _restored(self, rows: Array) -> Array:
         """Return standardised rows in units of the data, which are possible values."""
@@ -420,6 +557,30 @@ def fit_networks(
     return fit, choice
 
 
+def fit_dynamics(
+    levels: list[Array], known: list[Array], settings: Settings, possible: Array | None
+) -> tuple[DynamicalFit, Choice]:
+    """As `fit_networks`, but without odd values with which the last trajectory may end.
+
+    Networks are fitted to the rows before the first odd value. Values that they forecast well are
+    not odd.
+    """
+    given = known if known[0].shape[1] else []
+    values = levels[-1]
+    scale = Scale.of(known)
+    data = SeriesData.complete(values, scale.standardise(known[-1]))
+    ending = LastRows.of(data, values, keep=settings.keep_odd)
+    first = len(values) if ending.odd is None else int(ending.odd.rows.min())
+    if ending.odd is not None and max([first, *map(len, levels[:-1])]) >= MIN_ROWS:
+        known_before = [*given[:-1], given[-1][:first]] if given else []
+        fit, choice = fit_networks([*levels[:-1], values[:first]], known_before, settings, possible)
+        fit = fit.extended(ending.cleaned(values)[first:], known[-1][first:])
+        if fit.confirms(ending.odd):
+            return replace(fit, ending=ending), choice
+    fit, choice = fit_networks(levels, given, settings, possible)
+    return replace(fit, ending=replace(ending, odd=None)), choice
+
+
 def limits_of(rows: Array, widths: float) -> Array:
     """Return the range of rows, extended on either side by `widths` widths, (2, n_outputs)."""
     low, high = rows.min(axis=0), rows.max(axis=0)
@@ -473,10 +634,6 @@ def _standard(scale: Scale | None, known: Array) -> Array:
     return known if scale is None else scale.standardise(known)
 
 
-def _joined(data: SeriesData, later: Array) -> SeriesData:
-    """Return a series with later rows appended, all of whose values count as observed."""
-    return replace(
-        data,
-        values=np.concatenate([data.values, later]),
-        observed=np.concatenate([data.observed, np.ones(later.shape, bool)]),
-    )
+def _in_units(scale: Scale | None, known: Array) -> Array:
+    """Return standardised exogenous rows in units of the data; unchanged without a scale."""
+    return known if scale is None else scale.restore(known)

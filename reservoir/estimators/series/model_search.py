@@ -29,6 +29,7 @@ from reservoir.estimators.series.fits import (
     Settings,
     StatisticalFit,
     first_rows,
+    fit_dynamics,
     fit_networks,
     origins_after,
 )
@@ -37,6 +38,7 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Learned, best_of, default_steps, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
+from reservoir.series_models.outliers import LastRows
 from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData, possible_values
 from reservoir.series_models.shared_models import learn_shared
@@ -105,18 +107,18 @@ class ModelSearch:
         if rows.are_trajectories:
             warn_of_numbers(rows.panel)
             return self._dynamics(rows)
-        panel, seed = rows.panel, self.settings.seed
+        panel = rows.panel
         check_enough_values(rows.values, panel)
         warn_of_numbers(panel)
         seasons = seasons_for(self.season, panel.calendars)
         # prepared before the kind is chosen, since `chosen_way` needs data without gaps
         jobs = [
-            (*series_data(values, known, is_bool, seasons, seed), self.settings)
+            (*series_data(values, known, is_bool, seasons, self.settings), self.settings)
             for values, known, is_bool in zip(rows.values, rows.known, rows.are_bool, strict=True)
         ]
         way = self.way
         if way == "auto" and panel.kind == "one":
-            way = chosen_way(jobs[0][0], self.settings)
+            way = chosen_way(*jobs[0][0::2], self.settings)
         return self._dynamics(rows) if way == "dynamics" else self._series(panel, jobs, seasons)
 
     def _dynamics(self, rows: PanelRows) -> Found:
@@ -127,9 +129,8 @@ class ModelSearch:
             as_finite("y", rows.values[0], np.float64, names)
         check_long_enough(rows.values)
         check_varies(rows.values)
-        known = rows.known if rows.known[0].shape[1] else []
         possible = possible_values(rows.are_bool[0])
-        fit, choice = fit_networks(rows.values, known, self.settings, possible)
+        fit, choice = fit_dynamics(rows.values, rows.known, self.settings, possible)
         if choice.score <= choice.score_of_mean + _WORTH:
             warnings.warn(
                 "In closed loop no network does better on these data than their mean: best_score_"
@@ -158,21 +159,37 @@ class ModelSearch:
 
 
 def series_data(
-    values: Array, known: Array, is_bool: Array, seasons: tuple[float, ...], seed: int
-) -> tuple[SeriesData, Scale]:
-    """Return a series with its gaps filled, and the scale of its known inputs.
+    values: Array,
+    known: Array,
+    is_bool: Array,
+    seasons: tuple[float, ...],
+    settings: Settings,
+) -> tuple[SeriesData, Scale, LastRows]:
+    """Return a series with its gaps filled, the scale of its known inputs, and its ending.
 
-    Rows without any value at the beginning and the end of the series are dropped. Known inputs keep
-    the rows at the end, for which the values are forecast later.
+    Rows without any value at the beginning and the end of the series are dropped; odd values count
+    as missing. Known inputs keep the rows at the end, for which the values are forecast later.
     """
     scale = Scale.of([known])
+    standard, begin = scale.standardise(known), int(np.isfinite(values).any(axis=1).argmax())
+    data = _without_gaps(values, standard, is_bool, seasons, settings.seed)
+    ending = LastRows.of(data, values[begin:], keep=settings.keep_odd)
+    if ending.odd is not None:
+        values = ending.odd.removed_from(values)
+        data = _without_gaps(values, standard, is_bool, seasons, settings.seed)
+    return data, scale, ending
+
+
+def _without_gaps(
+    values: Array, known: Array, is_bool: Array, seasons: tuple[float, ...], seed: int
+) -> SeriesData:
+    """Return a series with its gaps filled; `known` contains standardised inputs."""
     seen = np.flatnonzero(np.isfinite(values).any(axis=1))
     begin, end = int(seen[0]), int(seen[-1]) + 1
-    standard = scale.standardise(known)[begin:]
-    data = fill_gaps(values[begin:end], standard, seasons, first=begin, seed=seed)
+    data = fill_gaps(values[begin:end], known[begin:], seasons, first=begin, seed=seed)
     # bool values that are all True have no logarithms: a later value may be False
     positive = data.positive & ~is_bool
-    return replace(data, positive=positive, possible=possible_values(is_bool)), scale
+    return replace(data, positive=positive, possible=possible_values(is_bool))
 
 
 def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Learned]]:
@@ -201,18 +218,18 @@ def fit_shared(
         report=report,
     )
     return [
-        (_fit_of(one, data, scale), one)
-        for one, data, (_, scale, _) in zip(learned, series, jobs, strict=True)
+        (_fit_of(one, data, scale, ending), one)
+        for one, data, (_, scale, ending, _) in zip(learned, series, jobs, strict=True)
     ]
 
 
 @one_blas_thread()
 def fit_statistics(
-    data: SeriesData, scale: Scale, settings: Settings
+    data: SeriesData, scale: Scale, ending: LastRows, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
     """Find and fit the average of models that forecasts a series best."""
     learned = _learn(data, settings)
-    return _fit_of(learned, data, scale), learned
+    return _fit_of(learned, data, scale, ending), learned
 
 
 def _learn(data: SeriesData, settings: Settings) -> Learned:
@@ -225,21 +242,25 @@ def _learn(data: SeriesData, settings: Settings) -> Learned:
     )
 
 
-def _fit_of(learned: Learned, data: SeriesData, scale: Scale) -> StatisticalFit:
+def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) -> StatisticalFit:
     """Return the fit at the last row of the series.
 
     Rows after the last value, for which there are known inputs only, are filled with forecasts.
     """
     rolling = learned.rolling
     point = rolling.combined(learned.shares)
-    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive)
+    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive, data.resolution())
     later = data.known[data.n_rows :]
     empty = np.full((len(later), data.values.shape[1]), np.nan)
-    return StatisticalFit(learned.ensemble, data, scale, bands).extended_by(empty, later)
+    fit = StatisticalFit(learned.ensemble, data, scale, bands, ending)
+    return fit.extended_by(empty, later)
 
 
-def chosen_way(data: SeriesData, settings: Settings) -> str:
+def chosen_way(data: SeriesData, ending: LastRows, settings: Settings) -> str:
     """Return "dynamics" or "series", whichever suits the data; "series" if values are missing."""
+    if ending.odd is not None:  # odd values say nothing about the rows before them
+        n_rows = int(ending.odd.rows.min()) - data.first
+        data = replace(data.until(n_rows), known=data.known[:n_rows])
     # rows were dropped at the beginning or the end
     if data.first or len(data.known) > data.n_rows:
         return "series"
