@@ -25,14 +25,19 @@ class OneSeries:
     season: int
 
 
-def fifteen() -> list[OneSeries]:
-    """Return the series of the protocol: three of the library, twelve of statsmodels."""
+def shipped() -> list[OneSeries]:
+    """Return the three series of the library."""
     co2 = load_co2(as_frame=True)["co2"].resample("MS").mean()
-    found = [
+    return [
         OneSeries("CO2, monthly means", co2, 12),
         OneSeries("El Nino", load_el_nino(as_frame=True)["temperature"].iloc[-600:], 12),
         OneSeries("sunspots", load_sunspots(as_frame=True)["sunspots"], 1),
     ]
+
+
+def fifteen() -> list[OneSeries]:
+    """Return the series of the protocol: three of the library, twelve of statsmodels."""
+    found = shipped()
     nile = _data_of("nile")["volume"]
     found.append(OneSeries("Nile", _dated(nile, "1871", "YS"), 1))
     macro = _data_of("macrodata")

@@ -98,7 +98,7 @@ class LastRows:
         return cls(values[n_rows - n_judged :], data.first + n_rows, odd)
 
     def with_rows(self, data: SeriesData, values: Array, *, keep: bool) -> LastRows:
-        """Return the ending after later rows; all last rows are judged anew.
+        """Return the ending after later rows, of which all last rows are judged again.
 
         More than three odd values are a new level, so that odd values may become ordinary ones.
 
