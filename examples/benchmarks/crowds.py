@@ -13,7 +13,8 @@ Settings were chosen on the seeds 101 to 103. Whatever learns on does so once a 
 - ridge: regression on the last three hours and the clock; fitted anew each day where it says so.
 - BPTT, INIT: networks of 128 units from orthogonal weights, 100 epochs; from a least-squares start,
   left as it is or trained for 100 epochs by Adam, or for 100 iterations of variable projection
-  (VP), the default. "UPDATE": each day a step of `ls_online_step` on two weeks; `partial_fit` with ``online="least_squares"`` takes a step only if it has proved better.
+  (VP), the default. "UPDATE": each day a step of `ls_online_step` on two weeks; `partial_fit` with
+  ``online="least_squares"`` takes a step only if it has proved better.
 - ESN: 300 units; leak of 1, as it comes in scalings and radius, or with input_scaling=.05 and
   spectral_radius=.5; the penalty by generalised cross-validation; `partial_fit` each day.
 """
