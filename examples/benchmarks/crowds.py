@@ -12,8 +12,9 @@ Settings were chosen on the seeds 101 to 103. Whatever learns on does so once a 
 
 - ridge: regression on the last three hours and the clock; fitted anew each day where it says so.
 - BPTT, INIT: networks of 128 units from orthogonal weights, 100 epochs; from a least-squares start,
-  left as it is or trained for 100 epochs. "UPDATE": each day a step of `ls_online_step` on two
-  weeks; `partial_fit` with ``online="least_squares"`` takes a step only if it has proved better.
+  left as it is or trained for 100 epochs by Adam, or for 100 iterations of variable projection
+  (VP), the default. "UPDATE": each day a step of `ls_online_step` on two weeks; `partial_fit` with
+  ``online="least_squares"`` takes a step only if it has proved better.
 - ESN: 300 units; leak of 1, as it comes in scalings and radius, or with input_scaling=.05 and
   spectral_radius=.5; the penalty by generalised cross-validation; `partial_fit` each day.
 """
@@ -116,8 +117,10 @@ def trained(town):
         options = {"random_state": town.seed, "online": "least_squares", "online_window": WINDOW}
         model = RNNRegressor(128, init="orthogonal", max_iter=100, random_state=town.seed)
         yield f"BPTT{also}", town.scores(model.fit(X[fit], y[fit]).predict(X[new]))
-        for epochs, name in ((0, "INIT"), (100, "INIT + BPTT")):
-            model = RNNRegressor(128, init="least_squares", max_iter=epochs, **options)
+        runs = (("INIT", 0, "auto"), ("INIT + BPTT", 100, "adam"), ("INIT + VP", 100, "auto"))
+        for name, epochs, solver in runs:
+            options |= {"max_iter": epochs, "solver": solver}
+            model = RNNRegressor(128, init="least_squares", **options)
             model.fit(X[fit], y[fit])
             yield name + also, town.scores(model.predict(X[new]))
             if epochs == 0:

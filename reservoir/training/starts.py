@@ -33,6 +33,7 @@ STARTS = ("esn", "least_squares")
 INPUT_SCALINGS = (1.0, 0.3, 0.1)
 _HEDGE = 4.0  # times the smallest error, up to which full input weights are fitted too
 N_DRAWS = 2  # reservoirs, of which one is fitted to the end
+_UNINFORMATIVE = 0.98  # error of a readout that explains next to nothing of the variance
 _N_ITER = 20  # maximum: the iterations stop when the error no longer falls
 
 
@@ -101,11 +102,12 @@ def start(
     input weights of each reservoir are therefore also tried at .3 and .1 times their size, and two
     reservoirs are drawn. These six candidates are compared by the errors of readouts in rows that
     the readouts were not fitted to: five blocks of time, or five groups of sequences. "esn" takes
-    the best one. "least_squares" fits the best candidate of each reservoir for half of the
-    iterations, compares the two again, and fits the better one further. For the reservoir without
-    the smallest error, it takes the largest input weights instead, unless their error is more than
-    four times the smallest: a readout alone is better with nearly linear units, but least squares
-    gains more from strongly driven ones.
+    the best one, or the largest input weights if no readout explains 2 % of the variance.
+    "least_squares" fits the best candidate of each reservoir for half of the iterations, compares
+    the two again, and fits the better one further. For the reservoir without the smallest error, it
+    takes the largest input weights instead, unless their error is more than four times the
+    smallest: a readout alone is better with nearly linear units, but least squares gains more from
+    strongly driven ones.
 
     Parameters
     ----------
@@ -206,6 +208,10 @@ def _best_fit(
             opened = with_open_gates(task.cell, draws[i][j])
             errors[i, j] = held_out_error(task, opened, tau)
         best = _index_of_least(errors)
+        # errors of readouts that predict nothing do not show how strong the inputs should be
+        if not n_iter and task.network.output == "identity" and errors[best] > _UNINFORMATIVE:
+            stable = np.isfinite(errors[best[0]])
+            best = best[0], int(np.argmax(np.where(stable, scalings, 0.0)))
     # compare one candidate of each reservoir after half of the iterations
     fits = {}
     if n_iter > 1 and len(draws) > 1 and np.isfinite(errors.min(axis=1)).all():

@@ -233,3 +233,16 @@ def test_no_start_is_behind_an_echo_state_network(global_random_seed):
     for seed in range(10):
         esn = max(r2(ESNRegressor(32, random_state=seed, **equal), rows, y) for rows in (X, scaled))
         assert r2(RNNRegressor(32, max_iter=0, random_state=seed), X, y) > esn
+
+
+def test_a_readout_that_predicts_nothing_keeps_full_input_weights():
+    rng = np.random.default_rng(0)
+    for seed in range(4):
+        inputs, targets = [rng.normal(size=(300, 2))], [rng.normal(size=(300, 1))]
+        network = Network(SimpleCell(10), 2, 1)
+        found = start(network, inputs, targets, scheme="esn", random_state=seed)
+        assert found.errors.min() > 0.98
+        assert found.scaling == 0
+        inputs, targets = problem(seed=seed)
+        found = start(network, inputs, targets, scheme="esn", random_state=seed)
+        assert found.errors[found.draw, found.scaling] == found.errors.min() < 0.98
