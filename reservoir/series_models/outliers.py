@@ -175,11 +175,12 @@ def find_odd(
     odd &= odd.sum(axis=0) <= _MOST_ODD
     if before.possible is not None:  # every value of bool is ordinary
         odd &= ~np.isfinite(before.possible).all(axis=0)
+    # the odd values with which a column ends
+    ending = np.cumprod(odd[::-1], axis=0)[::-1].astype(bool)
+    odd &= np.isfinite(sizes) | ending  # without errors before, other values may be rare ones
     if not odd.any():
         return None
     places, columns = np.nonzero(odd)
-    # the odd values with which a column ends
-    ending = np.cumprod(odd[::-1], axis=0)[::-1]
     differences = np.where(odd, rows - expected, 0.0)
     shift = (differences * ending).sum(axis=0) / np.maximum(ending.sum(axis=0), 1)
     return OddValues(begin + places, columns, rows[odd], expected[odd], sizes[odd], shift)
