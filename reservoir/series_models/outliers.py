@@ -80,7 +80,7 @@ class LastRows:
 
     @classmethod
     def of(cls, data: SeriesData, values: Array, *, keep: bool) -> LastRows:
-        """Return the ending of a series.
+        """Return the last rows of a series.
 
         Parameters
         ----------
@@ -97,10 +97,11 @@ class LastRows:
         odd = find_odd(before, values[before.n_rows :], n_judged)
         return cls(values[n_rows - n_judged :], data.first + n_rows, odd)
 
-    def with_rows(self, data: SeriesData, values: Array, *, keep: bool) -> LastRows:
-        """Return the ending after later rows, of which all last rows are judged again.
+    def with_rows(self, data: SeriesData, values: Array, *, keep: bool) -> tuple[LastRows, Array]:
+        """Return the last rows after later ones, and all of these rows without odd values.
 
-        More than three odd values are a new level, so that odd values may become ordinary ones.
+        The last ten rows are judged again: more than three odd values are a new level, so that odd
+        values may become ordinary ones.
 
         Parameters
         ----------
@@ -110,16 +111,30 @@ class LastRows:
             The later rows, NaN where a value is missing.
         keep : bool
             Whether odd values count like others.
-        """
-        n_rows, n_before = data.n_rows + len(values), data.n_rows - len(self.rows)
-        rows = np.concatenate([self.rows.reshape(-1, values.shape[1]), values])
-        n_judged = 0 if keep else min(n_last(n_rows), len(rows))
-        odd = find_odd(data.until(n_before), rows, n_judged)
-        return LastRows(rows[len(rows) - n_judged :], data.first + n_rows, odd)
 
-    def cleaned(self, rows: Array) -> Array:
-        """Return rows, the last of which are those of the ending, without the odd values."""
-        return rows if self.odd is None else self.odd.removed_from(rows, self.end - len(rows))
+        Returns
+        -------
+        last : LastRows
+        cleaned : array of shape (n_last + n_later, n_outputs)
+            The earlier last rows and the later rows, NaN where a value is odd or missing.
+        """
+        before = data.until(data.n_rows - len(self.rows))
+        end = data.first + data.n_rows + len(values)
+        given = np.concatenate([self.rows.reshape(-1, values.shape[1]), values])
+        n_judged = 0 if keep else min(n_last(data.n_rows + len(values)), len(given))
+        first, n_before = end - len(given), len(given) - n_judged
+        cleaned = given
+        if self.odd is not None and n_before and not keep:
+            # rows that are judged for the last time, by those after them
+            n_settled = min(len(self.rows) + N_LAST, len(given))
+            odd = find_odd(before, given[:n_settled], n_settled)
+            if odd is not None:
+                cleaned = odd.removed_from(given, first)
+                cleaned[n_before:] = given[n_before:]
+        odd = find_odd(before, cleaned, n_judged)
+        if odd is not None:
+            cleaned = odd.removed_from(cleaned, first)
+        return LastRows(given[n_before:], end, odd), cleaned
 
     @property
     def shift(self) -> Array | None:

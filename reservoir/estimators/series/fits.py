@@ -267,11 +267,10 @@ class StatisticalFit:
     def without_odd(self, values: Array, known: Array, *, keep: bool) -> Later:
         """As `Fit.without_odd`."""
         data = self._with_known(_standard(self.scale_of_exog, known))
-        ending = self.ending.with_rows(data, values, keep=keep)
+        ending, rows = self.ending.with_rows(data, values, keep=keep)
         if ending.odd is None and self.ending.odd is None:
             return Later(replace(self, ending=ending), values, known)
         n_before = data.n_rows - len(self.ending.rows)
-        rows = ending.cleaned(np.concatenate([self.ending.rows, values]))
         before = replace(self, data=self.data.until(n_before), ending=ending)
         return Later(before, rows, _in_units(self.scale_of_exog, data.known[n_before:]))
 
@@ -383,7 +382,7 @@ class DynamicalFit:
         """As `Fit.without_odd`; values that the networks forecast well are not odd."""
         every = np.concatenate([self.known, _standard(self.scale_of_exog, known)])
         data = SeriesData.complete(self.scale.restore(self.levels), every)
-        ending = self.ending.with_rows(data, values, keep=keep)
+        ending, rows = self.ending.with_rows(data, values, keep=keep)
         if ending.odd is None and self.ending.odd is None:
             return Later(replace(self, ending=ending), values, known)
         n_before = data.n_rows - len(self.ending.rows)
@@ -392,7 +391,6 @@ class DynamicalFit:
         before = replace(
             self, levels=self.levels[:n_before], known=self.known[:n_before], ending=ending
         )
-        rows = ending.cleaned(given)
         if ending.odd is None or before.extended(rows, known).confirms(ending.odd):
             return Later(before, rows, known)
         return Later(replace(before, ending=replace(ending, odd=None)), given, known)
@@ -574,7 +572,7 @@ def fit_dynamics(
     if ending.odd is not None and max([first, *map(len, levels[:-1])]) >= MIN_ROWS:
         known_before = [*given[:-1], given[-1][:first]] if given else []
         fit, choice = fit_networks([*levels[:-1], values[:first]], known_before, settings, possible)
-        fit = fit.extended(ending.cleaned(values)[first:], known[-1][first:])
+        fit = fit.extended(ending.odd.removed_from(values)[first:], known[-1][first:])
         if fit.confirms(ending.odd):
             return replace(fit, ending=ending), choice
     fit, choice = fit_networks(levels, given, settings, possible)

@@ -119,6 +119,28 @@ def test_update_finds_what_fit_finds(chunk):
     np.testing.assert_allclose(after, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n_later", [1, 9, 10, 12, 40])
+def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
+    y, later = quiet(), quiet(n_later, seed=3)
+    y[-2] = 0
+    one = model(outliers="missing").fit(y).update(later)
+    assert (one._fits[0].data.values > 90).all()
+    assert (~one._fits[0].data.observed).sum() == 1
+    one.update(quiet(15, seed=4))
+    assert (one._fits[0].data.values > 90).all()
+
+
+@pytest.mark.parametrize("n_later", [3, 12, 40])
+def test_a_new_level_begins_with_its_first_row(n_later):
+    y, later = quiet(), 106 + np.random.default_rng(3).normal(size=n_later)
+    y[-1] = 112
+    one = model(outliers="missing").fit(y)
+    assert one._fits[0].ending.odd is not None
+    with pytest.warns(UserWarning, match="bounds are widened"):
+        one.update(later + 5)
+    assert one._fits[0].data.observed.all()
+
+
 def test_update_warns_of_new_rows_only():
     one = model().fit(quiet())
     with pytest.warns(UserWarning, match="in row 120, where"):
