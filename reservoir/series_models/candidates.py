@@ -16,7 +16,7 @@ from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import (
     Bounds,
     SeriesData,
-    has_few_periods,
+    untested_season,
     seen_seasons,
 )
 from reservoir.series_models.theta import Theta
@@ -73,7 +73,7 @@ def candidates_for(
     periods = seen_periods(data)
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
-    few = has_few_periods(data.n_rows, data.seasons)
+    few = untested_season(data.n_rows, data.seasons) > 0
     naive = [Candidate(f"naive, period {p}", False, SeasonalNaive(p)) for p in periods]
     if few:
         naive += [

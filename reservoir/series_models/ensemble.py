@@ -12,7 +12,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
 from reservoir.series_models.rolling import RollingForecasts, roll
-from reservoir.series_models.series_data import Bounds, SeriesData, has_few_periods
+from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _SHORT, _HANDICAP = 60, 1.25  # on shorter series, errors of large models are multiplied by 1.25
@@ -173,7 +173,7 @@ def handicaps(candidates: Sequence[Candidate], n_rows: int, seasons: Sequence[fl
     is multiplied by 1.25; all other factors are 1.
     """
     simple = np.array([candidate.model.simple for candidate in candidates])
-    is_short = n_rows < _SHORT or has_few_periods(n_rows, seasons)
+    is_short = n_rows < _SHORT or untested_season(n_rows, seasons) > 0
     return np.where(simple | (not is_short), 1.0, _HANDICAP)
 
 

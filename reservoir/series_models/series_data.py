@@ -34,13 +34,13 @@ def seen_seasons(n_rows: int, seasons: Sequence[float]) -> tuple[float, ...]:
     return tuple(season for season in seasons if least_rows(season) <= n_rows)
 
 
-def has_few_periods(n_rows: int, seasons: Sequence[float]) -> bool:
-    """Return whether the first fits of a comparison see too few periods to test for the season.
+def untested_season(n_rows: int, seasons: Sequence[float]) -> float:
+    """Return the longest season seen often enough, if the first fits see it less than three times.
 
-    It is the longest season of which the series contains enough periods.
+    The first fits of a comparison then cannot test for this season. Otherwise the result is 0.
     """
     longest = max(seen_seasons(n_rows, seasons), default=0.0)
-    return first_cut(n_rows) < _MANY_PERIODS * longest
+    return longest if first_cut(n_rows) < _MANY_PERIODS * longest else 0.0
 
 
 def possible_values(is_bool: Array) -> Array | None:

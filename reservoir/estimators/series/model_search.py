@@ -38,7 +38,7 @@ from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Learned, best_of, default_steps, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rule import look_for_rule, mean_error
-from reservoir.series_models.series_data import SeriesData, possible_values
+from reservoir.series_models.series_data import SeriesData, possible_values, untested_season
 from reservoir.series_models.shared_models import learn_shared
 
 _WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
@@ -232,7 +232,8 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale) -> StatisticalFit:
     """
     rolling = learned.rolling
     point = rolling.combined(learned.shares)
-    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive)
+    window = untested_season(data.n_rows, data.seasons)
+    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive, window)
     later = data.known[data.n_rows :]
     empty = np.full((len(later), data.values.shape[1]), np.nan)
     return StatisticalFit(learned.ensemble, data, scale, bands).extended_by(empty, later)
