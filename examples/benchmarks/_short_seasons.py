@@ -1,4 +1,4 @@
-"""Series of few seasons in `series.py`: generated series, simple rivals, and a table."""
+"""Series of few seasons for `series.py`: generated series, simple rivals, and a table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from reservoir import ESNForecaster
 
 Array = np.ndarray
-LOADS = (13, 14, 15, 16, 20, 21, 22, 28)  # days
+LOADS = (11, 13, 14, 15, 16, 20, 21, 22, 28)  # days
 DAY, WEEK = 24, 168
 COVERAGES = (0.8, 0.95)
 SEASON, DAILY, LAST, ETS = "last season", "last day", "last value", "AutoETS"
@@ -61,14 +61,14 @@ FREQUENCIES = {"QS": 4, "D": 7, "MS": 12}
 
 
 def short(freq: str, law: str, number: int) -> Short:
-    """Return a drawn series of 2 to 3.5 seasons of quarters, days or months.
+    """Return a drawn series of 1.5 to 3.5 seasons of quarters, days or months.
 
     "additive": a season, a line and an autoregression; "multiplicative": the same of logarithms;
     "season and walk": a season and a random walk; "walk": a random walk with drift alone.
     """
     season = FREQUENCIES[freq]
     rng = np.random.default_rng([2, season, LAWS.index(law), number])
-    n_past = int(rng.integers(2 * season, int(3.5 * season) + 1))
+    n_past = int(rng.integers(-(-3 * season // 2), int(3.5 * season) + 1))
     n_rows = n_past + season
     profile = rng.normal(size=season)
     profile = (profile - profile.mean()) / profile.std()

@@ -16,8 +16,8 @@ from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import (
     Bounds,
     SeriesData,
-    untested_season,
     seen_seasons,
+    untested_season,
 )
 from reservoir.series_models.theta import Theta
 
