@@ -9,19 +9,18 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from _series_methods import OURS, statsforecast
-from _timing import version
+from _series_methods import OURS
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from reservoir import ESNForecaster
 
 Array = np.ndarray
-LOADS = (11, 13, 14, 15, 16, 20, 21, 22, 28)  # days
+LOADS = (11, 13, 14, 16, 21, 28)  # days
 DAY, WEEK = 24, 168
 COVERAGES = (0.8, 0.95)
-SEASON, DAILY, LAST, ETS = "last season", "last day", "last value", "AutoETS"
-METHODS = (OURS, SEASON, DAILY, LAST, ETS)
+SEASON, DAILY, LAST = "last season", "last day", "last value"
+METHODS = (OURS, SEASON, DAILY, LAST)
 COLUMNS = ("ours", *METHODS[1:], "worst tenth", "80 %", "95 %")
 
 
@@ -103,29 +102,30 @@ def _autoregression(rng: np.random.Generator, n_rows: int, memory: float, size: 
 def table(n_series: int, first: int, n_jobs: int) -> None:
     """Print errors of forecasts relative to the last season, and the shares inside intervals.
 
-    The series of each group are numbered from `first` on. The forecast of AutoETS of statsforecast
-    has a season of a day for hourly rows, and is left out if statsforecast is not installed.
+    The series of each group are numbered from `first` on.
     """
     groups: dict[str, Callable[[int], Short]] = {
         f"{n_days} days of hours": partial(load, n_days) for n_days in LOADS
     }
     for freq, name in (("QS", "quarters"), ("D", "days"), ("MS", "months")):
         groups |= {f"{name}, {law}": partial(short, freq, law) for law in LAWS}
-    print(f"\n{'':28s}" + "".join(f"{name:>13s}" for name in COLUMNS))
+    print(f"\n{'':34s}" + "".join(f"{name:>13s}" for name in COLUMNS))
     for name, draw in groups.items():
         jobs = (delayed(measure)(draw(first + i)) for i in range(n_series))
         found = list(Parallel(n_jobs)(jobs))
         for horizon in found[0]:
             rows = [each[horizon] for each in found]
-            print(f"{f'{name}, h = {horizon}':28s}{_cells(rows)}", flush=True)
+            print(f"{f'{name}, h = {horizon}':34s}{_cells(rows)}", flush=True)
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Return a geometric mean as text; it is empty if there are no values."""
+    return f"{np.exp(np.mean(np.log(values))):.3f}" if values else ""
 
 
 def _cells(rows: Sequence[dict[str, float]]) -> str:
     """Return the cells of one group and horizon."""
-    cells = []
-    for name in METHODS:
-        values = [each[name] for each in rows if name in each]
-        cells.append(f"{np.exp(np.mean(np.log(values))):.3f}" if values else "")
+    cells = [_mean([each[name] for each in rows if name in each]) for name in METHODS]
     tail = np.quantile([each[OURS] / each["best naive"] for each in rows], 0.9)
     inside = [f"{100 * np.mean([each[f'{c}'] for each in rows]):.1f}" for c in COVERAGES]
     return "".join(f"{cell:>13s}" for cell in [*cells, f"{tail:.2f}", *inside])
@@ -142,8 +142,6 @@ def measure(one: Short) -> dict[str, dict[str, float]]:
         forecasts |= {LAST: np.full(n_steps, y[-1])}
         if len(one.seasons) > 1:
             forecasts[DAILY] = np.resize(y[-DAY:], n_steps)
-        if version("statsforecast"):
-            forecasts[ETS] = statsforecast("AutoETS")(one.past, one.seasons[0], n_steps)
     found = {}
     for horizon in sorted({one.seasons[0], n_steps}):
         truth = one.future[:horizon]

@@ -133,10 +133,10 @@ def test_ours_without_is_as_if_the_series_were_not_intermittent():
 @pytest.mark.parametrize("number", range(7))
 def test_drawn_loads_begin_on_each_weekday_and_are_lower_on_free_days(number):
     one = short_seasons.load(14, number)
-    assert one.past.index[0].dayofweek == number
+    assert one.past.index[0].day_of_week == number
     assert len(one.past) == 14 * 24
     assert len(one.future) == 168
-    by_day = one.past.groupby(one.past.index.dayofweek).mean()
+    by_day = one.past.groupby(one.past.index.day_of_week).mean()
     assert by_day[5:].max() < by_day[:5].mean()
 
 
