@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from reservoir import ESNForecaster
 from reservoir.model_selection import backtest
-from reservoir.series_models.candidates import Candidate, whole_periods
+from reservoir.series_models.candidates import Candidate, seen_periods
 from reservoir.series_models.model import SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression
 from reservoir.series_models.seasonal_naive import SeasonalNaive
@@ -60,7 +60,7 @@ def alone(model: Callable[[int], SeriesModel], *, log: bool) -> Method:
             (float(season),) if season > 1 else (),
             (values > 0).all(axis=0),
         )
-        one = Candidate("", log, model(whole_periods(data)[-1])).fit(data, 0)
+        one = Candidate("", log, model(seen_periods(data)[-1])).fit(data, 0)
         bounds = Bounds.of(values, data.positive, 1.0)
         return one.forecast(data, np.array([n_rows]), n_steps, bounds)[0, :, 0]
 

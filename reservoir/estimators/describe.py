@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._typing import Array
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir
+from reservoir.series_models.series_data import least_rows
 
 _MODELS = 8  # largest number of models that are listed for each series
 _SERIES = 5  # largest number of series of a panel that are listed
@@ -63,6 +64,7 @@ def _models(forecaster: Any) -> list[str]:
     lines = [
         'kind_ = "series": an average of models, compared by forecasts of held-out rows',
         f"rows per season: {seasons}",
+        *_unused_seasons(forecaster),
         f"mean absolute error of the average: {-forecaster.best_score_:.3f} times the error of the "
         "best naive forecast",
     ]
@@ -73,6 +75,22 @@ def _models(forecaster: Any) -> list[str]:
         if len(ids) > 1:
             lines.append(f"series {each!r}")
         lines += _table(results, np.flatnonzero([name == each for name in names]))
+    return lines
+
+
+def _unused_seasons(forecaster: Any) -> list[str]:
+    """Return a line for each season for which the series was too short."""
+    tried, lines = set(forecaster.search_results_["model"].tolist()), []
+    if forecaster.season is None:
+        longest = max(forecaster._panel.calendars, key=lambda calendar: calendar.n_rows)
+        for season in longest.implied_seasons:
+            if season not in forecaster.seasons_:
+                needs = f"which needs at least {least_rows(season)} rows"
+                lines.append(f"not used: season of {season:g} rows, {needs}")
+    for season in forecaster.seasons_:
+        if round(season) > 1 and f"naive, period {round(season)}" not in tried:
+            needs = f"which needs at least {least_rows(season)} rows in Theta and naive forecasts"
+            lines.append(f"used in calendar terms only: season of {season:g} rows, {needs}")
     return lines
 
 

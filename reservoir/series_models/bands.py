@@ -48,7 +48,8 @@ class Bands:
       joined continuously. Bands are symmetric on the scale of the errors.
     - Bands are wider if there are few errors: quantiles are shrunk towards normal quantiles, and
       multiplied by the ratio of the quantiles of Student's t to normal quantiles. The degrees of
-      freedom are three for each window of `n_steps` rows that was forecast, and at least one.
+      freedom are three for each window of `n_steps` rows that was forecast, and at least one. If
+      the first forecasts saw only a few periods of the season, windows are as long as a season.
     - Bands are never narrower than those of the error of rounding, which is uniform with the width
       of the resolution: the least difference of two values of the series.
 
@@ -94,6 +95,8 @@ class Bands:
         followed: Array,
         origins: Array,
         positive: Array,
+        *,
+        window: float = 0.0,
         resolution: Array | None = None,
     ) -> Bands:
         """Learn the distribution of errors from forecasts and actual values.
@@ -108,6 +111,8 @@ class Bands:
             Number of rows before each origin, ascending.
         positive : array of bool of shape (n_outputs,)
             Whether all values of a column are positive.
+        window : float, default=0.0
+            Least number of rows of a window for which three degrees of freedom are counted.
         resolution : array of shape (n_outputs,), optional
             The least difference of two values of a column; 0 if all are equal.
 
@@ -130,7 +135,7 @@ class Bands:
         scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
         relative = _relative(errors, scales)
         columns = _columns(relative)
-        freedom = np.array([_degrees_of_freedom(column, origins) for column in columns])
+        freedom = np.array([_degrees_of_freedom(column, origins, window) for column in columns])
         by_column = zip(columns, freedom.tolist(), strict=True)
         return cls(
             log,
@@ -273,9 +278,9 @@ def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
     return trust * empirical + (1 - trust) * normal
 
 
-def _degrees_of_freedom(relative: Array, origins: Array) -> float:
+def _degrees_of_freedom(relative: Array, origins: Array, window: float) -> float:
     rows = np.add.outer(origins, np.arange(relative.shape[1]))[np.isfinite(relative)]
-    return max(_PER_WINDOW * len(np.unique(rows)) / relative.shape[1], 1.0)
+    return max(_PER_WINDOW * len(np.unique(rows)) / max(relative.shape[1], window), 1.0)
 
 
 def _allowance(deviations: Array, freedom: float) -> Array:

@@ -13,10 +13,13 @@ from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.model import FittedModel, SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.seasonal_naive import SeasonalNaive
-from reservoir.series_models.series_data import Bounds, SeriesData
+from reservoir.series_models.series_data import (
+    Bounds,
+    SeriesData,
+    seen_seasons,
+    untested_season,
+)
 from reservoir.series_models.theta import Theta
-
-_WHOLE_PERIODS = 3  # least periods of a season for models with a parameter for each phase
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,20 @@ def candidates_for(
     """Return the models to try on a series; if columns are positive, most on both scales.
 
     `intermittent` is whether the model of intermittent demand is tried; with None, it is if any
-    column is intermittent.
+    column is intermittent. The first fits may see too few periods of the longest season to test for
+    it and to determine a drift. Theta is then also tried without the test, and the last season is
+    also repeated without drift.
     """
-    periods = whole_periods(data)
+    periods = seen_periods(data)
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
+    few = untested_season(data.n_rows, data.seasons) > 0
     naive = [Candidate(f"naive, period {p}", False, SeasonalNaive(p)) for p in periods]
+    if few:
+        naive += [
+            Candidate(f"naive, period {p}, no drift", False, SeasonalNaive(p, drift=False))
+            for p in periods[1:]
+        ]
     found = []
     if data.intermittent.any() if intermittent is None else intermittent:
         found.append(Candidate("intermittent demand", False, IntermittentDemand()))
@@ -79,6 +90,9 @@ def candidates_for(
             Candidate("direct network", log, DirectNetwork()),
             Candidate("network", log, LoopNetwork(n_networks=n_networks)),
         ]
+        if few:
+            assumed = Theta(longest, assumed=True)
+            found.append(Candidate("theta, season assumed", log, assumed))
     levels = [Candidate("network on levels", scales[0], LoopNetwork(0, n_networks=n_networks))]
     if longest > 1:
         over_season = LoopNetwork(longest, n_networks=n_networks)
@@ -86,7 +100,7 @@ def candidates_for(
     return naive + found + levels
 
 
-def whole_periods(data: SeriesData) -> list[int]:
-    """Return 1 and the rounded lengths of seasons with at least three whole periods, ascending."""
-    rounded = {round(season) for season in data.seasons}
-    return [1, *sorted(p for p in rounded if p > 1 and _WHOLE_PERIODS * p <= data.n_rows)]
+def seen_periods(data: SeriesData) -> list[int]:
+    """Return 1 and the rounded lengths of the seasons seen often enough, ascending."""
+    rounded = {round(season) for season in seen_seasons(data.n_rows, data.seasons)}
+    return [1, *sorted(p for p in rounded if p > 1)]

@@ -12,10 +12,10 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
 from reservoir.series_models.rolling import RollingForecasts, roll
-from reservoir.series_models.series_data import Bounds, SeriesData
+from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
-_SHORT, _HANDICAP = 60, 1.25  # with fewer rows, errors of large models are multiplied by 1.25
+_SHORT, _HANDICAP = 60, 1.25  # on shorter series, errors of large models are multiplied by 1.25
 _LEAST_SHARE = 0.01  # models with smaller weights are dropped
 _MOST = 0.5  # total weight of models at their bounds above which the average counts as clipped
 _ROUNDING = 1e-9  # tolerance for rounding errors beyond the bounds, relative to their distance
@@ -158,21 +158,23 @@ def learn(
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(candidates, data, steps, bounds, seed)
     errors = rolling.errors()
-    shares = without_small(rolling.weights(handicaps(candidates, data.n_rows)))
+    factors = handicaps(candidates, data.n_rows, data.seasons)
+    shares = without_small(rolling.weights(factors))
     used = np.flatnonzero(shares)
     members = [candidates[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
     return Learned(ensemble, candidates, errors, shares, rolling)
 
 
-def handicaps(candidates: Sequence[Candidate], n_rows: int) -> Array:
+def handicaps(candidates: Sequence[Candidate], n_rows: int, seasons: Sequence[float] = ()) -> Array:
     """Return the factors by which the errors of the models are multiplied, (n_models,).
 
-    On a short series, the error of a model with many parameters is multiplied by 1.25; all other
-    factors are 1.
+    On a series of few rows or few periods of its seasons, the error of a model with many parameters
+    is multiplied by 1.25; all other factors are 1.
     """
     simple = np.array([candidate.model.simple for candidate in candidates])
-    return np.where(simple | (n_rows >= _SHORT), 1.0, _HANDICAP)
+    is_short = n_rows < _SHORT or untested_season(n_rows, seasons) > 0
+    return np.where(simple | (not is_short), 1.0, _HANDICAP)
 
 
 def without_small(shares: Array) -> Array:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
@@ -13,11 +15,33 @@ from reservoir.series_models.history import History
 _FIRST = 0.55  # fraction of the rows that the first fit of a comparison uses
 _LEAST_FIRST = 3
 _ROUNDING = 1e-12  # relative difference of values that are equal
+_BEYOND_A_PERIOD = 2  # least number of rows of the first fit after one period of each season seen
+_MANY_PERIODS = 3  # periods from which the test for a season is reliable
+_LEAST_PERIODS = 1.5  # least number of periods of a season that is used
 
 
 def first_cut(n_rows: int) -> int:
     """Return the number of rows that the first fits use when models are compared."""
     return max(int(_FIRST * n_rows), _LEAST_FIRST)
+
+
+def least_rows(season: float) -> int:
+    """Return the least number of rows of a series whose models use a season."""
+    return ceil(_LEAST_PERIODS * season)
+
+
+def seen_seasons(n_rows: int, seasons: Sequence[float]) -> tuple[float, ...]:
+    """Return the seasons of which a series contains enough periods, in the given order."""
+    return tuple(season for season in seasons if least_rows(season) <= n_rows)
+
+
+def untested_season(n_rows: int, seasons: Sequence[float]) -> float:
+    """Return the longest season seen often enough, if the first fits see it less than three times.
+
+    The first fits of a comparison then cannot test for this season. Otherwise the result is 0.
+    """
+    longest = max(seen_seasons(n_rows, seasons), default=0.0)
+    return longest if first_cut(n_rows) < _MANY_PERIODS * longest else 0.0
 
 
 def possible_values(is_bool: Array) -> Array | None:
@@ -86,8 +110,13 @@ class SeriesData:
 
     @property
     def first_cut(self) -> int:
-        """Number of rows that the first fits use when models are compared."""
-        return first_cut(self.n_rows)
+        """Number of rows that the first fits use when models are compared.
+
+        They are more than a period of each season, so that all models of seasons are compared.
+        """
+        longest = max(seen_seasons(self.n_rows, self.seasons), default=0.0)
+        of_seasons = min(round(longest) + _BEYOND_A_PERIOD, self.n_rows - 1)
+        return max(first_cut(self.n_rows), of_seasons)
 
     def resolution(self) -> Array:
         """Return the least difference of two observed values of each column; 0 if all are equal."""

@@ -74,7 +74,8 @@ def learn_shared(
         followed = values_after(data, origins, n)
         rolled.append(RollingForecasts(origins, one, followed, data.intermittent))
     errors = shared_errors(rolled)
-    weighted = errors * handicaps(candidates, sum(data.n_rows for data in series))
+    n_rows = sum(data.n_rows for data in series)
+    weighted = errors * handicaps(candidates, n_rows, longest.seasons)
     shares = [shares_in(rolling, shares_by(weighted)) for rolling in rolled]
     used = np.flatnonzero(np.any(shares, axis=0)).tolist()
     fits = list(run_jobs(fit_candidate, [(candidates[m], series, seed) for m in used], n_jobs))

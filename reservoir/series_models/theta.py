@@ -14,6 +14,8 @@ from reservoir.series_models.history import History
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _SMOOTHING = (0.02, 1.0)
+_LEAST_ROWS = 4
+_PERIODS = 3  # least periods for a test of the season and for its classical decomposition
 _ONE_SIDED_90 = 1.645  # an autocorrelation of more standard deviations than this shows a season
 
 
@@ -24,16 +26,24 @@ class Theta(SeriesModel):
     Hyndman and Billah (2003) show that the method is equal to simple exponential smoothing with a
     drift of half the slope of a straight line fitted to the series. The series is first seasonally
     adjusted by classical decomposition, if its autocorrelation at the length of the season differs
-    significantly from 0.
+    significantly from 0. Fewer than three periods allow neither this test nor the decomposition.
 
     Parameters
     ----------
     period : int
         Number of rows per season; 1 if there is no season.
+    assumed : bool, default=False
+        Whether the series is seasonally adjusted without a test. The seasonal profile of fewer than
+        three periods is fitted by least squares, together with a straight line.
     """
 
     period: int
-    min_rows: int = 4
+    assumed: bool = False
+
+    @property
+    def min_rows(self) -> int:  # type: ignore[override]
+        """Least number of rows for a fit."""
+        return max(_LEAST_ROWS, self.period + 2 if self.assumed else 0)
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
         """Learn the seasonal profile, slope and smoothing parameter of each column."""
@@ -48,7 +58,9 @@ class Theta(SeriesModel):
         size = max(np.abs(levels).max(), np.finfo(float).tiny)
         levels = levels / size
         profile = np.zeros(self.period)
-        if has_season(levels, self.period):
+        if self.assumed and n_rows < _PERIODS * self.period:
+            profile = season_beside_line(levels, self.period)
+        elif self.assumed or has_season(levels, self.period):
             profile = season_of(levels, self.period)
         rest = levels - profile[np.arange(n_rows) % self.period]
         slope = np.polyfit(np.arange(n_rows), rest, 1)[0]
@@ -102,7 +114,7 @@ def has_season(levels: Array, period: int) -> bool:
 
     The result is False for a period of 1, and for fewer rows than three periods.
     """
-    if period < 2 or len(levels) < 3 * period:
+    if period < 2 or len(levels) < _PERIODS * period:
         return False
     rest = levels - levels.mean()
     products = np.array([rest[k:] @ rest[: len(rest) - k] for k in range(period + 1)])
@@ -123,4 +135,19 @@ def season_of(levels: Array, period: int) -> Array:
     rest = levels[begin : begin + len(trend)] - trend
     phases = (begin + np.arange(len(rest))) % period
     profile = np.array([rest[phases == k].mean() for k in range(period)])
+    return profile - profile.mean()
+
+
+def season_beside_line(levels: Array, period: int) -> Array:
+    """Return each phase's level beside a straight line, by least squares, centred at zero.
+
+    The slope of the line is found from the phases that are seen at least twice.
+    """
+    rows = np.arange(len(levels))
+    phases = rows % period
+    counts = np.bincount(phases, minlength=period)
+    # within each phase
+    apart = rows - (np.bincount(phases, rows) / counts)[phases]
+    slope = apart @ levels / (apart @ apart)
+    profile = np.bincount(phases, levels - slope * rows) / counts
     return profile - profile.mean()

@@ -18,6 +18,7 @@ try:
     import _intermittent as intermittent
     import _series_methods as methods
     import _series_sets as sets
+    import _short_seasons as short_seasons
     import series
 finally:
     sys.path.remove(str(FOLDER))
@@ -127,3 +128,44 @@ def test_ours_without_is_as_if_the_series_were_not_intermittent():
     found = [method(past, 1) for method in (intermittent.ours, intermittent.ours_without)]
     assert (found[0] != found[1]).any()
     np.testing.assert_array_equal(intermittent.ours(past, 1), found[0])
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_drawn_loads_begin_on_each_weekday_and_are_lower_on_free_days(number):
+    one = short_seasons.load(14, number)
+    assert one.past.index[0].day_of_week == number
+    assert len(one.past) == 14 * 24
+    assert len(one.future) == 168
+    by_day = one.past.groupby(one.past.index.day_of_week).mean()
+    assert by_day[5:].max() < by_day[:5].mean()
+
+
+def naive_errors(past, future):
+    """Errors of the last season and of the last value."""
+    rows = np.stack([past[-len(future) :], np.full(len(future), past[-1])])
+    return np.abs(rows - future).mean(axis=1)
+
+
+@pytest.mark.parametrize("freq", short_seasons.FREQUENCIES)
+def test_short_series_have_one_and_a_half_to_three_and_a_half_seasons(freq):
+    season = short_seasons.FREQUENCIES[freq]
+    drawn = [short_seasons.short(freq, "additive", number) for number in range(40)]
+    lengths = [len(one.past) / season for one in drawn]
+    assert 1.5 <= min(lengths) < 2
+    assert 3 < max(lengths) <= 3.5
+    # the season comes back, unlike in a walk
+    walks = [short_seasons.short(freq, "walk", number) for number in range(40)]
+    against = []
+    for group in (drawn, walks):
+        errors = [naive_errors(one.past.to_numpy(), one.future) for one in group]
+        against.append(np.exp(np.mean(np.diff(np.log(errors)))))
+    assert against[0] > 1 > against[1]
+
+
+@pytest.mark.slow
+def test_short_seasons_are_measured(capsys, monkeypatch):
+    monkeypatch.setattr(short_seasons, "LOADS", (13,))
+    short_seasons.table(1, 0, 1)
+    rows = capsys.readouterr().out.splitlines()[2:]
+    assert len(rows) == 2 + 12
+    assert all("1.000" in row for row in rows)  # the last season, to which errors are relative

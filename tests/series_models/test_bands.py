@@ -120,6 +120,16 @@ def test_the_extended_scale_of_a_random_walk_is_its_root_law():
     np.testing.assert_allclose(np.mean(scales, axis=0), expected, rtol=0.12)
 
 
+def test_long_windows_widen_bands_as_few_degrees_of_freedom_do():
+    errors = np.random.default_rng(0).normal(size=(30, 2, 1))
+    arguments = (np.zeros_like(errors), errors, np.arange(10, 40), np.array([False]))
+    plain, short, long = (Bands.of(*arguments, window=window) for window in (0, 2, 31))
+    assert plain.freedom == short.freedom == 3 * 31 / 2  # rows 10 to 40 were forecast
+    assert long.freedom == 3
+    point = np.zeros((2, 1))
+    assert (long.around(point, [0.8, 0.95]) > 1.1 * plain.around(point, [0.8, 0.95]))[:, 1].all()
+
+
 def test_many_normal_errors_give_the_quantiles_of_the_normal_law():
     rng = np.random.default_rng(0)
     followed = rng.normal(size=(20_000, 1, 1))

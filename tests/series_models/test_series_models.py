@@ -10,7 +10,7 @@ import pytest
 from helpers import naive
 from reservoir.dynamics import run
 from reservoir.series_models import lag_source
-from reservoir.series_models.candidates import Candidate, candidates_for, whole_periods
+from reservoir.series_models.candidates import Candidate, candidates_for, seen_periods
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.ensemble import Ensemble
@@ -24,7 +24,7 @@ from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.rolling import RollingForecasts, roll
 from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
-from reservoir.series_models.theta import FittedTheta, Theta
+from reservoir.series_models.theta import FittedTheta, Theta, season_beside_line
 
 pytestmark = pytest.mark.one_engine
 AHEAD = 40  # rows that inputs are known for, beyond the end
@@ -575,13 +575,34 @@ def test_exact_forecasts_share_the_weight_among_themselves():
 
 
 def test_what_needs_more_rows_is_left_out():
-    data = data_of(seasonal(36))
+    data = data_of(seasonal(18))
     candidates, found = rolled(data)
     short = [c.model.min_rows > found.origins[0] for c in candidates]
     assert 0 < sum(short) < len(short)
     np.testing.assert_array_equal(found.weights() == 0, short)
-    assert whole_periods(data) == [1, 12]
-    assert whole_periods(data.until(35)) == [1]
+
+
+@pytest.mark.parametrize("n_rows", (18, 24, 36, 48, 80))
+def test_seasons_are_compared_from_one_and_a_half_periods_on(n_rows):
+    data = data_of(seasonal(n_rows))
+    assert seen_periods(data) == [1, 12]
+    assert seen_periods(data.until(17)) == [1]
+    candidates, found = rolled(data)
+    naive = next(i for i, c in enumerate(candidates) if c.name == "naive, period 12")
+    assert np.isfinite(found.predicted[naive]).all()
+    names = {c.name for c in candidates}
+    # the first fit of 80 rows sees more than three periods, and can test for the season
+    assert {"theta, season assumed", "naive, period 12, no drift"} <= names or n_rows == 80
+    assert ("theta, season assumed" in names) == (n_rows < 80)
+
+
+@pytest.mark.parametrize("n_rows", (18, 24, 31))
+def test_a_season_beside_a_line_is_found_in_fewer_than_three_periods(n_rows):
+    profile = np.random.default_rng(n_rows).normal(size=12)
+    profile -= profile.mean()
+    t = np.arange(n_rows)
+    found = season_beside_line(5 + 0.3 * t + profile[t % 12], 12)
+    np.testing.assert_allclose(found, profile, atol=1e-12)
 
 
 # -------------------------------------------------------------------------------------- odd series
@@ -623,6 +644,7 @@ def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
                 and n_rows > 9
                 and not candidate.log
                 and "level" not in candidate.name
+                and "no drift" not in candidate.name
             ):
                 assert said[0, 0, 0] == pytest.approx(3.0 * n_rows, rel=0.2), candidate
 

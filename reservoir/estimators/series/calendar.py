@@ -40,6 +40,7 @@ from reservoir.estimators.series.tables import (
     plain_name,
     without_index,
 )
+from reservoir.series_models.series_data import seen_seasons
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # with this many rows or more, the inferred frequency is certain
@@ -210,28 +211,26 @@ class Calendar:
         return replace(self, n_rows=self.n_rows + n_rows, last=last)
 
     def seasons(self, n_rows: int | None = None) -> tuple[float, ...]:
-        """Return the number of rows in each season that the frequency implies, shortest first.
-
-        The seasons are the cycles of `seasons_of` that the rows contain often enough: at least two
-        periods of the shortest cycle and three of each longer one. A longer cycle must also be
-        distinguished from a trend, even if the last rows are held out.
+        """Return the number of rows in each season that the rows contain often enough.
 
         Parameters
         ----------
         n_rows : int, optional
             Number of rows; by default all rows of the calendar.
         """
+        return seen_seasons(self.n_rows if n_rows is None else n_rows, self.implied_seasons)
+
+    @property
+    def implied_seasons(self) -> tuple[float, ...]:
+        """Number of rows in each season that the frequency implies, shortest first."""
         if self.kind in (_ROWS, "number"):
             return ()
         if self.kind.startswith(_PERIODS):
             # ordinals count the base period, so those of period[2h] differ by 2: drop the multiple
             # from the name
             name = self.kind.removeprefix(_PERIODS)[:-1].lstrip("0123456789")
-            found = seasons_of(name, self.step)
-        else:
-            found = seasons_of(self.step)
-        rows = self.n_rows if n_rows is None else n_rows
-        return tuple(cycle for i, cycle in enumerate(found) if rows >= (3 if i else 2) * cycle)
+            return seasons_of(name, self.step)
+        return seasons_of(self.step)
 
     def check_follows(self, name: str, table: Any, *, handling: Handling | None = None) -> Calendar:
         """Return the calendar extended by a later table, which must begin right after its last row.

@@ -204,8 +204,9 @@ class ESNForecaster(Described, BaseEstimator):
         "float or list of floats",
         """Number of rows per period of one season or of several, such as 12 or [24, 168]; 1 means
         no season. None infers seasons from the frequency of the index: 12 rows for months, 24 and
-        168 for hours, and so on, provided that the series contains at least two periods of the
-        shortest season and three of each longer one. "dynamics" does not use seasons.""",
+        168 for hours, and so on, provided that the series contains at least one and a half
+        periods; `summary` lists the seasons for which it is too short. "dynamics" does not use
+        seasons.""",
         _check_season,
     )
     panel: Any = parameter(

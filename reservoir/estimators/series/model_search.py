@@ -40,7 +40,7 @@ from reservoir.series_models.ensemble import Learned, best_of, default_steps, le
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
 from reservoir.series_models.rule import look_for_rule, mean_error
-from reservoir.series_models.series_data import SeriesData, possible_values
+from reservoir.series_models.series_data import SeriesData, possible_values, untested_season
 from reservoir.series_models.shared_models import learn_shared
 
 _WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
@@ -249,7 +249,15 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
     """
     rolling = learned.rolling
     point = rolling.combined(learned.shares)
-    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive, data.resolution())
+    window = untested_season(data.n_rows, data.seasons)
+    bands = Bands.of(
+        point,
+        rolling.followed,
+        rolling.origins,
+        data.positive,
+        window=window,
+        resolution=data.resolution(),
+    )
     later = data.known[data.n_rows :]
     empty = np.full((len(later), data.values.shape[1]), np.nan)
     fit = StatisticalFit(learned.ensemble, data, scale, bands, ending)

@@ -205,10 +205,10 @@ def test_seasons(name):
     np.testing.assert_allclose(found.seasons(100_000), SEASONS[name], rtol=1e-12)
     if len(SEASONS[name]) > 1:
         first, second = SEASONS[name]
-        assert found.seasons(np.ceil(2 * first) - 1) == ()
-        assert len(found.seasons(np.ceil(2 * first))) == 1
-        assert len(found.seasons(np.ceil(3 * second) - 1)) == 1
-        assert len(found.seasons(np.ceil(3 * second))) == 2
+        assert found.seasons(np.ceil(1.5 * first) - 1) == ()
+        assert len(found.seasons(np.ceil(1.5 * first))) == 1
+        assert len(found.seasons(np.ceil(1.5 * second) - 1)) == 1
+        assert len(found.seasons(np.ceil(1.5 * second))) == 2
 
 
 @pytest.mark.parametrize(

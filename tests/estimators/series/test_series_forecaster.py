@@ -135,7 +135,8 @@ def test_calendars_continue(start, freq, zone, due):
 
 def test_seasons_are_those_of_the_frequency_or_those_given():
     assert quick().fit(PAST).seasons_ == (12,)
-    assert quick().fit(PAST[:20]).seasons_ == ()
+    assert quick().fit(PAST[:18]).seasons_ == (12,)
+    assert quick().fit(PAST[:17]).seasons_ == ()
     assert quick(season=1).fit(PAST).seasons_ == ()
     assert quick(season=[12, 4.5]).fit(PAST.to_numpy()).seasons_ == (4.5, 12)
     assert quick(season=[1, 12]).fit(PAST).seasons_ == (12,)
@@ -697,6 +698,38 @@ def test_scikit_learn_checks(check):
 # --- what is said --------------------------------------------------------------------------------
 
 
+def test_the_summary_names_seasons_for_which_the_series_is_too_short():
+    hours = pd.Series(np.tile(PAST, 2), pd.date_range("2024", periods=80, freq="h"))
+    model = quick(horizon=8).fit(hours[:70])
+    expected = "not used: season of 168 rows, which needs at least 252 rows"
+    assert expected in model.summary()
+    assert expected in model.update(hours[70:]).summary()
+    text = quick(season=12).fit(PAST[:16]).summary()
+    assert "used in calendar terms only: season of 12 rows, which needs at least 18 rows" in text
+
+
+@pytest.mark.parametrize("n_days", (13, 14, 15, 16))
+def test_two_weeks_of_hours_are_continued_by_a_third(n_days):
+    """Days of work and free days differ, at whichever weekday the series begins."""
+    ratios = []
+    for first in range(7):
+        rng = np.random.default_rng(first)
+        hours = np.arange((n_days + 7) * 24)
+        free = (hours // 24 + first) % 7 > 4
+        day = 10 + np.where(free, 1, 5) * (1 + np.sin(2 * np.pi * (hours - 6) / 24))
+        rows = pd.Series(
+            day + rng.normal(scale=0.5, size=len(hours)),
+            pd.date_range("2024-01-01", periods=len(hours), freq="h"),
+        )
+        past, later = rows[: n_days * 24], rows[n_days * 24 :].to_numpy()
+        model = quick().fit(past)
+        assert model.seasons_ == (24, 168)
+        naive = np.abs(past.to_numpy()[-168:] - later).mean()
+        ratios.append(np.abs(model.forecast(168).to_numpy() - later).mean() / naive)
+    assert max(ratios) < 1.3
+    assert np.mean(ratios) < 1
+
+
 def test_the_summary_names_what_was_chosen(fitted, panel, driven):
     text = fitted.summary()
     assert 'kind_ = "series"' in text
@@ -710,6 +743,8 @@ def test_the_summary_names_what_was_chosen(fitted, panel, driven):
     assert "series 'a'" in panel.summary()
     assert "2 series, rows: 40, 40" in panel.summary()
     assert "none" in quick(season=1).fit(PAST[:12]).summary()
+    assert "not used" not in text
+    assert "season of" not in quick(season=1).fit(PAST[:12]).summary()
     dynamics = ESNForecaster(search=[{"n_units": 15}], n_networks=1, random_state=0)
     text = dynamics.fit(np.sin(0.3 * np.arange(80))).summary()
     assert 'kind_ = "dynamics"' in text
