@@ -97,7 +97,7 @@ def cyclic(kind: str, number: int) -> OneSeries:
     "cycle": an autoregression of order 2 whose roots are complex, with cycles of 5 to 20 rows and
     of modulus .8 to .98; "integrated cycle": its sums, with drift; "smooth": an autoregression of
     order 1, summed twice; "damped trend": a random walk whose growth is an autoregression of order
-    1 with a coefficient of .7 to .97, and noise; "cycle and season": a cycle and a season of 4 rows.
+    1 with a coefficient of .7 to .97, and noise; "cycle and season": with a season of 4 rows.
     """
     rng = np.random.default_rng([len(GENERATED) + CYCLES.index(kind), number])
     n_rows = int(rng.integers(30, 71) if kind == "smooth" else rng.integers(60, 121))

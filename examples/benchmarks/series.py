@@ -17,8 +17,8 @@ each" the median processor time of fit and forecast on one thread. `--only TEXT 
 methods whose name holds one of the texts; statsforecast's and LightGBM's are there if installed.
 
 `--yearly`: 52 years of fertility in countries and 20 of investments of firms, horizon 6.
-`--cycles`: 25 generated series each of cycles by two lags, their sums, smooth series, damped trends,
-and cycles with a season; horizons 6 and 12.
+`--cycles`: 25 generated series each of cycles by two lags, their sums, smooth series, damped
+trends, and cycles with a season; horizons 6 and 12. From `--first N` on, other ones.
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
 fifteen series and of 200 generated ones, with its standard error over series.
 `--intermittent`: fifty generated series, most of whose values are 0, of each of four laws; from

@@ -17,8 +17,8 @@ from reservoir.series_models.theta import has_season, season_of
 
 _LAGS, _ROWS_PER_LAG = 6, 4  # at most 6 lags, and at least 4 rows for each
 _PENALTY = 0.3  # of lag 1, in rows of mean size; k times as much for lag k
-_MEANS = (1e-6, 10.0, None)  # rows of zeros that shrink the mean of levels and differences
-_NEVER = 1e9  # rows of zeros that exclude a lag
+_NEVER = 1e9  # rows of zeros that exclude a lag or a mean
+_MEANS = (1e-6, 10.0, _NEVER)  # rows of zeros that shrink the mean of differences of order 0, 1, 2
 _LEAST = 1e-20  # mean square of standardised differences, below which they are rounding errors
 _SHARPNESS = 15  # the weight of a model is proportional to its error to the power of -15
 _EXACT = 1e-9  # errors of standardised levels that count as zero
@@ -97,7 +97,7 @@ class FittedARI(FittedModel):
     def forecast(self, history: History, origins: Array, n_steps: int) -> Array:
         """Return the weighted mean of the forecasts of all models, and add the season."""
         n_lags, period = self.coef.shape[2], len(self.profiles)
-        check_enough_past(origins, n_lags)
+        check_enough_past(origins, 1)
         seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
         levels = self.scale.take(history.levels - seasonal)
         found = np.empty((len(origins), n_steps, history.n_outputs))
@@ -131,25 +131,33 @@ def weighted_models(levels: Array, observed: Array) -> tuple[Array, Array, Array
     n_rows = len(levels)
     n_lags = min(_LAGS, n_rows // _ROWS_PER_LAG)
     first = max(n_lags + _SPARE, int(_FIRST * n_rows))
-    cuts = np.unique(np.linspace(first, n_rows - 1, _N_FITS).astype(int))
-    fits = [_models(levels, observed, n_lags, d, [*cuts.tolist(), n_rows]) for d in range(3)]
+    cuts = np.unique(np.linspace(first, n_rows - 1, _N_FITS).astype(int)).tolist()
+    fits = [_models(levels, observed, n_lags, d, [*cuts, n_rows]) for d in range(len(_MEANS))]
     coef, intercept = (np.concatenate(part) for part in zip(*fits, strict=True))
-    # forecasts from each origin, by the models of the last cut before it
-    n_steps = min(_STEPS, n_rows // _PART)
-    stride = max(1, n_steps // _PER_HORIZON, (n_rows - first) // _MOST_ORIGINS)
-    origins = np.arange(first, n_rows, stride)
-    at = np.searchsorted(cuts, origins, side="right") - 1
-    past = last_rows(levels, origins, coef.shape[2])
-    paths = continued(past, coef[:, at], intercept[:, at], n_steps)
-    rows = np.add.outer(origins, np.arange(n_steps))
-    followed = np.where(observed, levels, np.nan)[np.minimum(rows, n_rows - 1)]
-    followed = np.where(rows < n_rows, followed, np.nan)
-    sums = np.nansum(np.abs(paths - followed), axis=(1, 2))
-    errors = np.maximum(sums / max(np.isfinite(followed).sum(), 1), _EXACT)
+    errors = _rolling_errors(levels, observed, cuts, coef, intercept)
     with np.errstate(under="ignore"):
         shares = (errors / errors.min()) ** -float(_SHARPNESS)
     shares = np.where(shares >= _LEAST_SHARE * shares.sum(), shares, 0.0)
     return coef[:, -1], intercept[:, -1], shares / shares.sum()
+
+
+def _rolling_errors(
+    levels: Array, observed: Array, cuts: Sequence[int], coef: Array, intercept: Array
+) -> Array:
+    """Return the mean absolute errors of forecasts by the models of each cut, (n_models,)."""
+    n_rows = len(levels)
+    n_steps = min(_STEPS, n_rows // _PART)
+    stride = max(1, n_steps // _PER_HORIZON, (n_rows - cuts[0]) // _MOST_ORIGINS)
+    origins = np.arange(cuts[0], n_rows, stride)
+    # an origin uses the models of the last cut that is not after it
+    at = np.searchsorted(cuts, origins, side="right") - 1
+    past = last_rows(levels, origins, coef.shape[2])
+    paths = continued(past, coef[:, at], intercept[:, at], n_steps)
+    actual = np.concatenate([np.where(observed, levels, np.nan), np.full(n_steps, np.nan)])
+    followed = actual[np.add.outer(origins, np.arange(n_steps))]
+    sums = np.nansum(np.abs(paths - followed), axis=(1, 2))
+    errors: Array = np.maximum(sums / max(np.isfinite(followed).sum(), 1), _EXACT)
+    return errors
 
 
 def _models(
@@ -166,33 +174,36 @@ def _models(
     rows, seen = np.diff(levels, d), observed[d:].copy()
     for k in range(1, d + 1):
         seen &= observed[d - k : -k]
-    # sums of products over the rows before each cut, of lags and 1
+    # sums of products of the lags and 1 over the rows before each cut
     lags = [rows[n_lags - k : len(rows) - k] for k in range(1, n_lags + 1)]
     features = np.column_stack([*lags, np.ones(len(rows) - n_lags)])
     used = features * seen[n_lags:, None]
     both = np.column_stack([features, rows[n_lags:]])
     bounds = [0, *(cut - d - n_lags for cut in cuts)]
-    parts = [used[a:b].T @ both[a:b] for a, b in pairwise(bounds)]
-    sums = np.cumsum(parts, axis=0)
-    gram, cross = sums[..., :-1], sums[..., -1]
-    # a penalty for each feature in rows of its mean square, which excludes lags above the order
-    order, lag = np.ogrid[: n_lags + 1, 1 : n_lags + 1]
-    mean = _MEANS[d]
-    of_mean = np.full((n_lags + 1, 1), _NEVER if mean is None else mean)
-    penalty = np.hstack([np.where(lag <= order, _PENALTY * lag, _NEVER), of_mean])
+    sums = np.cumsum([used[a:b].T @ both[a:b] for a, b in pairwise(bounds)], axis=0)
+    gram, cross = sums[..., :-1], sums[..., -1:]
+    # penalties of the orders, (n_orders, n_features), in rows of the features' mean square
+    penalties = _penalties(n_lags, d)
     squares = np.trace(gram[:, :-1, :-1], axis1=1, axis2=2) / n_lags
     size = np.ones((len(cuts), n_lags + 1))
     size[:, :-1] = np.maximum(squares / np.maximum(gram[:, -1, -1], 1.0), _LEAST)[:, None]
-    diagonal = (penalty[:, None] * size)[..., None] * np.eye(n_lags + 1)
-    solved = np.linalg.solve(gram + diagonal, np.broadcast_to(cross, size.shape)[..., None])[..., 0]
-    solved = np.where(penalty[:, None] < _NEVER, solved, 0.0)
+    diagonals = (penalties[:, None] * size)[..., None] * np.eye(n_lags + 1)
+    solved = np.linalg.solve(gram + diagonals, np.broadcast_to(cross, (*diagonals.shape[:-1], 1)))
+    solved = np.where(penalties[:, None] < _NEVER, solved[..., 0], 0.0)
     return _coefficients_of_levels(solved[..., :-1], d), solved[..., -1]
+
+
+def _penalties(n_lags: int, d: int) -> Array:
+    """Return penalties of lags and mean for orders 0 to `n_lags`, (n_lags + 1, n_lags + 1)."""
+    order, lag = np.ogrid[: n_lags + 1, 1 : n_lags + 1]
+    of_lags = np.where(lag <= order, _PENALTY * lag, _NEVER)
+    return np.hstack([of_lags, np.full((n_lags + 1, 1), _MEANS[d])])
 
 
 def _coefficients_of_levels(coef: Array, d: int) -> Array:
     """Return coefficients of the last levels, (..., n_lags + 2), from those of differences."""
     shape = (*coef.shape[:-1], 1)
-    polynomial = np.concatenate([np.ones(shape), -coef, np.zeros(shape), np.zeros(shape)], axis=-1)
+    polynomial = np.concatenate([np.ones(shape), -coef, np.zeros((*shape[:-1], 2))], axis=-1)
     for _ in range(d):
         polynomial[..., 1:] -= polynomial[..., :-1].copy()
     found: Array = -polynomial[..., 1:]
@@ -200,8 +211,11 @@ def _coefficients_of_levels(coef: Array, d: int) -> Array:
 
 
 def last_rows(levels: Array, origins: Array, n_lags: int) -> Array:
-    """Return the last levels before each origin, (n_origins, n_lags), the latest first."""
-    return levels[np.subtract.outer(origins, np.arange(1, n_lags + 1))]
+    """Return the last levels before each origin, (n_origins, n_lags), the latest first.
+
+    The first level is used for the rows before it.
+    """
+    return levels[np.maximum(np.subtract.outer(origins, np.arange(1, n_lags + 1)), 0)]
 
 
 def continued(past: Array, coef: Array, intercept: Array, n_steps: int) -> Array:
