@@ -232,7 +232,8 @@ def continued(past: Array, coef: Array, intercept: Array, n_steps: int) -> Array
     Returns
     -------
     array of shape (n_models, n_origins, n_steps)
-        Levels, clipped to 20 standard deviations, so that no unstable model overflows.
+        Levels. A forecast that is 20 standard deviations from the mean remains there, so that no
+        unstable model overflows.
     """
     n_lags = past.shape[1]
     # the latest level is the last column of a window that moves to the right
@@ -241,7 +242,11 @@ def continued(past: Array, coef: Array, intercept: Array, n_steps: int) -> Array
     backwards = coef[..., ::-1]
     for k in range(n_steps):
         level = (backwards * rows[..., k : k + n_lags]).sum(axis=-1) + intercept
-        rows[..., n_lags + k] = level.clip(-_MOST, _MOST)
+        level = level.clip(-_MOST, _MOST)
+        if k:
+            last = rows[..., n_lags + k - 1]
+            level = np.where(np.abs(last) < _MOST, level, last)
+        rows[..., n_lags + k] = level
     return rows[..., n_lags:]
 
 
