@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from reservoir import ESNForecaster
 from reservoir.model_selection import backtest
+from reservoir.series_models.ari import ARI
 from reservoir.series_models.candidates import Candidate, seen_periods
 from reservoir.series_models.model import SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression
@@ -128,6 +129,7 @@ def methods() -> dict[str, Method]:
         NAIVE: seasonal_naive,
         "seasonal naive with drift": alone(SeasonalNaive, log=False),
         "linear autoregression alone": alone(lambda _: Autoregression(), log=True),
+        "linear, averaged ARI models alone": alone(ARI, log=True),
         "Theta alone": alone(Theta, log=True),
         THETA: theta,
         "gradient boosting on lags": on_lags(boosting, differences=False),

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.signal import lfilter
 
 from reservoir.datasets import load_co2, load_el_nino, load_sunspots
 
 Array = np.ndarray
 GENERATED = ("seasonal", "trending", "integrated", "counts")
+CYCLES = ("cycle", "integrated cycle", "smooth", "damped trend", "cycle and season")
 MACRO = ("realgdp", "realcons", "realinv", "realdpi", "cpi", "m1", "tbilrate", "unemp")
 
 
@@ -91,6 +93,35 @@ def generated(kind: str, number: int, n_rows: int | None = None) -> OneSeries:
     values = 30 + rng.uniform(0.5, 3) * profile + rest
     if kind == "trending":
         values = values + rng.uniform(-0.1, 0.1) * t
+    return OneSeries(f"{kind} {number}", pd.Series(values), season)
+
+
+def cyclic(kind: str, number: int) -> OneSeries:
+    """Return a drawn series, without dates, of 60 to 120 rows ("smooth": 30 to 70).
+
+    "cycle": an autoregression of order 2 whose roots are complex, with cycles of 5 to 20 rows and
+    of modulus .8 to .98; "integrated cycle": its sums, with drift; "smooth": an autoregression of
+    order 1, summed twice; "damped trend": a random walk whose growth is an autoregression of order
+    1 with a coefficient of .7 to .97, and noise; "cycle and season": with a season of 4 rows.
+    """
+    rng = np.random.default_rng([len(GENERATED) + CYCLES.index(kind), number])
+    n_rows = int(rng.integers(30, 71) if kind == "smooth" else rng.integers(60, 121))
+    modulus, length = rng.uniform(0.8, 0.98), rng.uniform(5, 20)
+    memory, noise, drift = rng.uniform(0.7, 0.97), rng.choice([0, 0.3, 1.0]), rng.uniform(-1, 1)
+    coef = {"smooth": [memory - 0.2], "damped trend": [memory]}.get(
+        kind, [2 * modulus * np.cos(2 * np.pi / length), -(modulus**2)]
+    )
+    rows = lfilter([1.0], [1.0, *np.negative(coef)], rng.normal(size=60 + n_rows))[60:]
+    values = 50 + rows
+    if kind == "integrated cycle":
+        values = 100 + np.cumsum(rows + drift)
+    elif kind == "smooth":
+        values = 100 + rows.cumsum().cumsum()
+    elif kind == "damped trend":
+        values = 20 + 0.3 * rows.cumsum() + noise * rng.normal(size=n_rows)
+    season = 4 if kind == "cycle and season" else 1
+    if season > 1:
+        values = values + rows.std() * rng.normal(size=season)[np.arange(n_rows) % season]
     return OneSeries(f"{kind} {number}", pd.Series(values), season)
 
 

@@ -6,6 +6,7 @@ Usage:
     python examples/benchmarks/series.py [--only TEXT ...] [--jobs N] [--origins 6] [--seeds 1]
     python examples/benchmarks/series.py --yearly | --coverage | --co2 | --seconds | --steps
     python examples/benchmarks/series.py --intermittent | --short-seasons [--first 2000]
+    python examples/benchmarks/series.py --cycles [--first 2000] [--origins 2]
 
 Without an option: fifteen series, of the library and of statsmodels, six rolling origins from 60 %
 of the rows on, horizons 12 and 24. The error is the mean absolute one over that of the seasonal
@@ -16,6 +17,8 @@ each" the median processor time of fit and forecast on one thread. `--only TEXT 
 methods whose name holds one of the texts; statsforecast's and LightGBM's are there if installed.
 
 `--yearly`: 52 years of fertility in countries and 20 of investments of firms, horizon 6.
+`--cycles`: 25 generated series each of cycles by two lags, their sums, smooth series, damped
+trends, and cycles with a season; horizons 6 and 12. From `--first N` on, other ones.
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
 fifteen series and of 200 generated ones, with its standard error over series.
 `--intermittent`: fifty generated series, most of whose values are 0, of each of four laws; from
@@ -45,7 +48,7 @@ import _short_seasons
 import numpy as np
 import pandas as pd
 from _series_methods import NAIVE, OURS, Method, fitted, forecaster_for, methods
-from _series_sets import GENERATED, OneSeries, fifteen, generated, yearly
+from _series_sets import CYCLES, GENERATED, OneSeries, cyclic, fifteen, generated, yearly
 from _timing import machine, version
 from joblib import Parallel, delayed
 from scipy.stats import norm
@@ -59,6 +62,7 @@ from reservoir.model_selection import backtest
 Array = np.ndarray
 COVERAGES = (0.8, 0.95)
 PER_KIND = 50
+PER_CYCLE = 25
 WEEKS = 52.18
 LEAST = 1e-9  # of an error, so that a forecast without one has a logarithm
 
@@ -177,6 +181,14 @@ def protocol(series: list[OneSeries], horizons: Sequence[int], options: Any) -> 
     table(outcomes)
     if options.each:
         table_by_series(outcomes)
+
+
+def cycles_tables(options: Any) -> None:
+    """Print a table for each kind of generated series with cycles and trends."""
+    for kind in CYCLES:
+        print(f"\n{kind} ({PER_CYCLE})", end="")
+        numbers = range(options.first, options.first + PER_CYCLE)
+        protocol([cyclic(kind, number) for number in numbers], (6, 12), options)
 
 
 def with_seed(seed: int, y: pd.Series, season: int, n_steps: int) -> Array:
@@ -366,14 +378,24 @@ def options_of_command() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for part in ("yearly", "coverage", "intermittent", "short-seasons", "co2", "seconds", "steps"):
+    parts = (
+        "yearly",
+        "coverage",
+        "cycles",
+        "intermittent",
+        "short-seasons",
+        "co2",
+        "seconds",
+        "steps",
+    )
+    for part in parts:
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="methods")
     parser.add_argument("--each", action="store_true", help="a table of the series as well")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--origins", type=int, default=6, metavar="N")
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="of ESNForecaster")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="of drawn series")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="generated series")
     return parser.parse_args()
 
 
@@ -386,6 +408,7 @@ def main() -> None:
     parts: dict[str, Callable[[Any], None]] = {
         "yearly": lambda options: protocol(yearly(), (6,), options),
         "coverage": coverage_table,
+        "cycles": cycles_tables,
         "intermittent": lambda options: _intermittent.table(PER_KIND, options.first, options.jobs),
         "short_seasons": lambda options: _short_seasons.table(
             PER_KIND, options.first, options.jobs

@@ -222,6 +222,10 @@ PARTS = {
     "FittedNaive": "period: count; growth: float64(_)",
     "FittedTheta": "profiles: float64(_, n_outputs); slopes, smoothings: float64(n_outputs)",
     "FittedIntermittent": "smoothings: float64(n_outputs)",
+    "FittedARI": """
+        profiles: float64(_, n_outputs); scale: Differences; coef: float64(n_outputs, n_models, _)
+        intercept, shares: float64(n_outputs, n_models)
+    """,
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)
         members: list[tuple[FeatureSource(width=w), float64(n_outputs, w), float64(n_outputs)]]

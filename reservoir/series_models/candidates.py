@@ -8,6 +8,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.series_models.ari import ARI
 from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.model import FittedModel, SeriesModel
@@ -86,6 +87,7 @@ def candidates_for(
     for log in scales:
         found += [
             Candidate("theta", log, Theta(longest)),
+            Candidate("ARI", log, ARI(longest)),
             Candidate("autoregression", log, Autoregression()),
             Candidate("direct network", log, DirectNetwork()),
             Candidate("network", log, LoopNetwork(n_networks=n_networks)),

@@ -40,7 +40,11 @@ def test_origins_begin_at_sixty_per_cent_and_end_a_horizon_before_the_last_row()
 
 def test_models_alone_know_a_line_with_a_season():
     one = line()
-    for name in ("seasonal naive with drift", "linear autoregression alone"):
+    for name in (
+        "seasonal naive with drift",
+        "linear autoregression alone",
+        "linear, averaged ARI models alone",
+    ):
         said = methods.methods()[name](one.values.iloc[:48], 4, 12)
         np.testing.assert_allclose(said, one.values.iloc[48:], atol=0.2, err_msg=name)
     naive = methods.seasonal_naive(one.values.iloc[:48], 4, 12)
@@ -85,6 +89,31 @@ def test_intervals_are_measured():
     for shares_and_widths in found.values():
         assert shares_and_widths.shape == (2, 2)
         assert (np.diff(shares_and_widths, axis=0) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", ["cycle", "integrated cycle", "cycle and season"])
+def test_generated_cycles_have_a_length_of_5_to_20_rows(kind):
+    lengths = []
+    for number in range(40):
+        one = sets.cyclic(kind, number)
+        assert 60 <= len(one.values) <= 120
+        values = one.values.to_numpy()
+        if kind == "integrated cycle":
+            values = np.diff(values)
+        values = values - values.mean()
+        if one.season > 1:
+            values -= [values[k % 4 :: 4].mean() for k in range(len(values))]
+        power = np.abs(np.fft.rfft(values, 1024)) ** 2
+        lengths.append(1024 / max(1, np.argmax(power)))
+    assert 6 < np.median(lengths) < 18
+    assert np.mean((np.array(lengths) > 3.5) & (np.array(lengths) < 40)) > 0.8
+
+
+def test_smooth_series_and_damped_trends_have_small_second_differences():
+    for number in range(20):
+        for kind, least in (("smooth", 3), ("damped trend", 0.2)):
+            values = sets.cyclic(kind, number).values.to_numpy()
+            assert values.std() > least * np.diff(values, 2).std()
 
 
 @pytest.mark.parametrize("kind", sets.GENERATED)

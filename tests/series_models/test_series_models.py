@@ -10,6 +10,7 @@ import pytest
 from helpers import naive
 from reservoir.dynamics import run
 from reservoir.series_models import lag_source
+from reservoir.series_models.ari import ARI
 from reservoir.series_models.candidates import Candidate, candidates_for, seen_periods
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.direct_network import DirectNetwork
@@ -56,6 +57,7 @@ MODELS = {
     "naive": SeasonalNaive(12),
     "naive, last value": SeasonalNaive(1),
     "theta": Theta(12),
+    "ARI": ARI(12),
     "intermittent demand": IntermittentDemand(),
     "autoregression": Autoregression(),
     "autoregression on levels": Autoregression(0),

@@ -101,8 +101,9 @@ class ESNForecaster(Described, BaseEstimator):
     penalties are compared by closed loops within the data [1]_, and the best combination is fitted
     with several seeds. All other series, with trends, seasons and noise, are forecast by an average
     of models that are compared on held-out rows: networks in closed loop, networks that forecast
-    all horizons at once, linear autoregression, Theta [2]_, the last season with drift and, if more
-    than half of the values are 0, a model of intermittent demand [5]_. Most of them are fitted to
+    all horizons at once, linear autoregression, an average of ARI models (autoregressions of levels
+    and of first and second differences), Theta [2]_, the last season with drift and, if more than
+    half of the values are 0, a model of intermittent demand [5]_. Most of them are fitted to
     the values and, if these are positive, to their logarithms as well. `summary` describes the
     choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
     index continues the index of y.
