@@ -185,7 +185,7 @@ def test_a_rate_that_is_too_high_ends_with_the_best_weights(
     with pytest.warns(ConvergenceWarning, match=r"diverged: in epoch \d+ .* Lower") as caught:
         rnn.fit(X, y)
     assert caught[0].filename == __file__
-    assert f"epoch {rnn.best_epoch_} are kept" in str(caught[0].message)
+    assert f"Kept the weights of epoch {rnn.best_epoch_} (" in str(caught[0].message)
     assert "learning_rate_init=1e+20" in str(caught[0].message)
     assert finite(rnn.params_)
     assert rnn.best_loss_ == np.nanmin(rnn.loss_curve_) <= rnn.loss_curve_[0]
