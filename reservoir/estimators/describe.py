@@ -54,6 +54,7 @@ def _networks(forecaster: Any) -> list[str]:
         f"one-step error: {float(results['noise']):.2g} standard deviations",
         f"tried: {len(results['score'])} combinations of network and penalty, in closed loop",
         f"chosen: {params}",
+        *_odd_values(forecaster),
         f"best_score_ = {forecaster.best_score_:.3f}: "
         f"closed-loop errors of 10^-{forecaster.best_score_:.2f} standard deviations on average",
     ]
@@ -65,6 +66,7 @@ def _models(forecaster: Any) -> list[str]:
         'kind_ = "series": an average of models, compared by forecasts of held-out rows',
         f"rows per season: {seasons}",
         *_unused_seasons(forecaster),
+        *_odd_values(forecaster),
         f"mean absolute error of the average: {-forecaster.best_score_:.3f} times the error of the "
         "best naive forecast",
     ]
@@ -76,6 +78,18 @@ def _models(forecaster: Any) -> list[str]:
             lines.append(f"series {each!r}")
         lines += _table(results, np.flatnonzero([name == each for name in names]))
     return lines
+
+
+def _odd_values(forecaster: Any) -> list[str]:
+    """Return a line for each of the first odd values that count as missing."""
+    panel, lines = forecaster._panel, []
+    for i, fit in enumerate(forecaster._fits):
+        odd, of = fit.ending.odd, f" of series {panel.ids[i]!r}" if len(panel) > 1 else ""
+        if odd is not None:
+            for row, value in zip(odd.rows.tolist(), odd.values.tolist(), strict=True):
+                where = f"row {panel.name_of_row(i, row)}{of}"
+                lines.append(f"counts as missing: {value:.6g} in {where}")
+    return lines[:_SERIES]
 
 
 def _unused_seasons(forecaster: Any) -> list[str]:

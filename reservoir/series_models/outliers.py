@@ -51,6 +51,10 @@ class OddValues:
     sizes: Array
     shift: Array
 
+    def moved(self, offset: int) -> OddValues:
+        """Return the same values with other numbers of rows."""
+        return replace(self, rows=self.rows + offset)
+
     def removed_from(self, values: Array, first: int = 0) -> Array:
         """Return a copy of rows, of which the first has the number `first`, without odd values."""
         found = values.copy()
@@ -119,20 +123,24 @@ class LastRows:
             The earlier last rows and the later rows, NaN where a value is odd or missing.
         """
         before = data.until(data.n_rows - len(self.rows))
-        end = data.first + data.n_rows + len(values)
         given = np.concatenate([self.rows.reshape(-1, values.shape[1]), values])
         n_judged = 0 if keep else min(n_last(data.n_rows + len(values)), len(given))
-        first, n_before = end - len(given), len(given) - n_judged
+        n_before = len(given) - n_judged
+        # rows are counted from the first one that was given, `data` may count from another one
+        number = data.first + data.n_rows
+        end = (self.end or number) + len(values)
+        offset, first = end - number - len(values), end - len(given)
         cleaned = given
         if self.odd is not None and n_before and not keep:
             # rows that are judged for the last time, by those after them
             n_settled = min(len(self.rows) + N_LAST, len(given))
             odd = find_odd(before, given[:n_settled], n_settled)
             if odd is not None:
-                cleaned = odd.removed_from(given, first)
+                cleaned = odd.moved(offset).removed_from(given, first)
                 cleaned[n_before:] = given[n_before:]
         odd = find_odd(before, cleaned, n_judged)
         if odd is not None:
+            odd = odd.moved(offset)
             cleaned = odd.removed_from(cleaned, first)
         return LastRows(given[n_before:], end, odd), cleaned
 

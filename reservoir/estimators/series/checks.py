@@ -14,7 +14,7 @@ from reservoir._validation import caller_level
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import SeriesName, changed_index, plain_name
+from reservoir.estimators.series.tables import SeriesName, changed_index
 from reservoir.series_models.outliers import LastRows, OddValues
 
 _MIN_VALUES = 5  # least number of observed rows of a series
@@ -245,7 +245,7 @@ def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[
         size = "all earlier values were as expected"
     ends = ", and intervals contain its level" if odd.shift[odd.columns[k]] else ""
     warnings.warn(
-        f"{which} has the value {odd.values[k]:.6g} in row {_name_of(panel, i, int(odd.rows[k]))}"
+        f"{which} has the value {odd.values[k]:.6g} in row {panel.name_of_row(i, int(odd.rows[k]))}"
         f"{column}{others}, where {odd.expected[k]:.6g} was expected: {size}. "
         f"It counts as missing{ends}. If "
         'the period is not over or the value is wrong, drop it or set outliers="missing"; if the '
@@ -253,12 +253,6 @@ def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[
         UserWarning,
         stacklevel=caller_level(),
     )
-
-
-def _name_of(panel: Panel, i: int, row: int) -> str:
-    """Return the number of a row of a series, and its date if there is one."""
-    calendar = panel.calendars[i]
-    return str(row) if calendar.numbered else f"{row} ({plain_name(calendar.index[row])})"
 
 
 def warn_of_constants(fits: Sequence[StatisticalFit], panel: Panel) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level, code, index_of
+from reservoir._validation.index import show
 from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
@@ -119,6 +120,11 @@ class Panel:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def name_of_row(self, i: int, row: int) -> str:
+        """Return the number of a row of a series, with its stamp if it has one."""
+        calendar = self.calendars[i]
+        return str(row) if calendar.numbered else f"{row} ({show(calendar.index[row])})"
 
     @property
     def columns(self) -> tuple[int, tuple[Any, ...]]:

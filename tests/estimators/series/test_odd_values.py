@@ -284,3 +284,16 @@ def test_zeros_after_hundreds_have_bands():
     y = np.r_[300 + 20 * np.random.default_rng(0).normal(size=60), np.zeros(40)]
     rows = forecast(y)
     assert (rows[:, 6] > 1).all()
+
+
+def test_rows_are_counted_from_the_first_of_each_series():
+    days = pd.date_range("2024-01-01", periods=90)
+    table = pd.DataFrame({"a": quiet(90), "b": quiet(90, 1)}, days)
+    table.loc[days[:30], "b"] = np.nan
+    one = model(panel="shared").fit(table[:80])
+    later = table[80:].copy()
+    later.loc[days[88], "b"] = 0.0
+    with pytest.warns(UserWarning, match=r"'b' of y has the value 0 in row 88 \(2024-03-29\)"):
+        one.update(later)
+    assert "counts as missing: 0 in row 88 (2024-03-29) of series 'b'" in one.summary()
+    assert "counts as missing" not in model().fit(quiet()).summary()
