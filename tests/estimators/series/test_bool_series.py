@@ -25,11 +25,6 @@ def forecasts(model):
     return np.concatenate([np.ravel(table) for table in tables])
 
 
-def tables():
-    polars = pytest.importorskip("polars")
-    return [polars.Series("open", OPEN), polars.DataFrame({"open": OPEN})]
-
-
 @pytest.mark.parametrize(
     "y",
     [
@@ -50,9 +45,8 @@ def test_bool_series_stay_within_0_and_1(y):
     assert forecasts(quick().fit(numbers)).max() > 1
 
 
-@pytest.mark.polars
-def test_bool_series_of_polars_stay_within_0_and_1():
-    for y in tables():
+def test_bool_series_of_polars_stay_within_0_and_1(polars):
+    for y in (polars.Series("open", OPEN), polars.DataFrame({"open": OPEN})):
         found = quick().fit(y).forecast(15, coverage=0.99).to_numpy()
         assert found.min() == 0
         assert found.max() == 1

@@ -186,9 +186,8 @@ def test_categories_drive_a_system_and_its_context():
     assert np.abs(found - y[250:270]).max() < 0.05
 
 
-@pytest.mark.polars
-def test_categories_of_polars():
-    pl = pytest.importorskip("polars")
+def test_categories_of_polars(polars):
+    pl = polars
     columns = {"price": EXOG.price.to_numpy(), "weather": WEATHER}
     plain = PLAIN.to_numpy()
     for dtype in (pl.Enum(KINDS), pl.Categorical):

@@ -3,12 +3,13 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from reservoir import ESNForecaster, load, save
 from reservoir.datasets import lorenz
 from reservoir.series_models import outliers
+
+pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.one_engine
 ODD = r"was expected: the difference is \d+ times the typical error of one step"

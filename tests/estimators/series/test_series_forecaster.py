@@ -302,6 +302,7 @@ def any_forecaster(seed):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The forecast.* was clipped at its bounds")
+@pytest.mark.filterwarnings("ignore:.* was expected.* counts as missing")
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
 )
