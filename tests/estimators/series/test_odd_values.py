@@ -27,6 +27,7 @@ def forecast(y, n=6, **params):
     return model(**params).fit(y).forecast(n, coverage=[0.5, 0.8, 0.95])
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("value", [0.0, 1000.0])
 @pytest.mark.parametrize("back", [1, 2, 5, 10])
 def test_an_odd_value_counts_as_missing(value, back):
@@ -103,6 +104,7 @@ def test_more_than_one_is_counted():
 # ---------------------------------------------------------------------------- update
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("chunk", [1, 2, 6])
 def test_update_finds_what_fit_finds(chunk):
     later = quiet(6, seed=5)
@@ -120,6 +122,7 @@ def test_update_finds_what_fit_finds(chunk):
     np.testing.assert_allclose(after, expected, rtol=1e-9)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("n_later", [1, 9, 10, 12, 40])
 def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
     y, later = quiet(), quiet(n_later, seed=3)
