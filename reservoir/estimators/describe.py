@@ -86,8 +86,10 @@ def _odd_values(forecaster: Any) -> list[str]:
     for i, fit in enumerate(forecaster._fits):
         odd, of = fit.ending.odd, f" of series {panel.ids[i]!r}" if len(panel) > 1 else ""
         if odd is not None:
-            for row, value in zip(odd.rows.tolist(), odd.values.tolist(), strict=True):
+            places = zip(odd.rows.tolist(), odd.columns.tolist(), strict=True)
+            for (row, column), value in zip(places, odd.values.tolist(), strict=True):
                 where = f"row {panel.name_of_row(i, row)}{of}"
+                where += f", column {column}" if len(odd.shift) > 1 else ""
                 lines.append(f"counts as missing: {value:.6g} in {where}")
     return lines[:_SERIES]
 

@@ -40,8 +40,8 @@ def check_together(search: Any, panel: Any, sequence_column: Any) -> None:
 
 def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
     """Check that each series has values, also in the rows over which models are compared."""
-    for values, each in zip(rows, panel.ids, strict=True):
-        which = "y" if len(rows) == 1 else f"series {each!r} of y"
+    for i, values in enumerate(rows):
+        which = panel.name_of_series(i)
         there = np.isfinite(values)
         n_known = int(there.all(axis=1).sum())
         if n_known < _MIN_VALUES:
@@ -115,8 +115,8 @@ def check_update(later: Sequence[Later], n_rows: Sequence[int], panel: Panel) ->
         How many of these rows, the last ones, were passed by the user.
     panel : Panel
     """
-    for one, n, each in zip(later, n_rows, panel.ids, strict=True):
-        which = f"series {each!r} of y" if len(panel) > 1 else "y"
+    for i, (one, n) in enumerate(zip(later, n_rows, strict=True)):
+        which = panel.name_of_series(i)
         fit, values = one.fit, one.values[len(one.values) - n :]
         check_possible(which, fit, values)
         if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
@@ -196,7 +196,7 @@ def warn_beyond_bounds(later: Sequence[Later], n_rows: Sequence[int], panel: Pan
             continue
         row, column = (int(k) for k in np.argwhere(beyond)[0])
         values, bounds = one.values[len(one.values) - n :], one.fit.bounds
-        which = f"series {panel.ids[i]!r} of y" if len(panel) > 1 else "y"
+        which = panel.name_of_series(i)
         warnings.warn(
             f"{which} has the value {values[row, column]:.6g} in row {row} of update, but the "
             "forecasts of models that were fitted to earlier rows are between "
@@ -237,7 +237,7 @@ def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[
     if not found:
         return
     i, odd, k = found[0]
-    which = "y" if len(panel) == 1 else f"series {panel.ids[i]!r} of y"
+    which = panel.name_of_series(i)
     column = f", column {odd.columns[k]}" if len(odd.shift) > 1 else ""
     others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     size = f"the difference is {odd.sizes[k]:.0f} times the typical error of one step"
@@ -257,12 +257,12 @@ def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[
 
 def warn_of_constants(fits: Sequence[StatisticalFit], panel: Panel) -> None:
     """Warn if all values of a series are equal."""
-    for fit, each in zip(fits, panel.ids, strict=True):
+    for i, fit in enumerate(fits):
         values = np.where(fit.data.observed, fit.data.values, np.nan)
         varies = (np.nanmax(values, axis=0) > np.nanmin(values, axis=0)).any()
         if varies or fit.ending.odd is not None:
             continue
-        which = "y" if len(fits) == 1 else f"series {each!r} of y"
+        which = panel.name_of_series(i)
         warnings.warn(
             f"All values of {which} are equal ({values[0, 0]:.6g}, n_samples="
             f"{len(values)}): the forecast is that value, and its intervals have zero width.",

@@ -426,7 +426,7 @@ class DynamicalFit:
                 UserWarning,
                 stacklevel=caller_level(),
             )
-        return self._at(values, known)
+        return replace(self._at(values, known), ending=_KEPT)
 
     def _at(self, values: Array, known: Array) -> DynamicalFit:
         known = _standard(self.scale_of_exog, known)

@@ -121,6 +121,10 @@ class Panel:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def name_of_series(self, i: int) -> str:
+        """Return the name of a series in messages: "y" if there is only one."""
+        return f"series {self.ids[i]!r} of y" if len(self) > 1 else "y"
+
     def name_of_row(self, i: int, row: int) -> str:
         """Return the number of a row of a series, with its stamp if it has one."""
         calendar = self.calendars[i]

@@ -211,6 +211,9 @@ def test_dynamics_continue_from_the_rows_before():
     rows = one.forecast(2, coverage=0.9)
     np.testing.assert_allclose(rows[:, :, 0], orbit[400:], atol=0.5)
     assert (rows[:, 0, 2] > 55).all()
+    # another context has another end
+    other = one.forecast(2, context=orbit[:350], coverage=0.9)
+    assert (other[:, 0, 2] < 40).all()
     before = ESNForecaster(search=plan, n_networks=1, random_state=0).fit(y[:399])
     with pytest.warns(UserWarning, match=ODD):
         before.update(y[399:])
