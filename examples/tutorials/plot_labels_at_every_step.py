@@ -11,24 +11,29 @@ before it believes a change, and from which probability on should it raise an al
 # %%
 # In short
 # --------
-# Rows and a label for each of them; the network remembers the rows before:
+# A noisy recording of a machine that is off, idles or runs, and a label for each row:
 import matplotlib.pyplot as plt
+import numpy as np
 
 from reservoir import ESNClassifier
-from reservoir.datasets import sine_square
 
-X, y = sine_square(1000, random_state=0)  # a wave: is it a sine or a square now?
-clf = ESNClassifier(random_state=0).fit(X[:800], y[:800])
-print(f"right: {clf.score(X[800:], y[800:]):.1%}")
-fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
-ax.plot(X[800:, 0], color="0.6", label="wave")
-ax.plot(clf.predict_proba(X[800:])[:, 1], label="probability of a square")
-fig.legend(loc="outside upper center", ncols=2, frameon=False)
+rng = np.random.default_rng(0)
+y = np.repeat(rng.choice(["off", "idle", "run"], 100), 30)  # 100 stretches of 30 rows
+X = np.select([y == "off", y == "idle"], [0.0, 1.0], 2.0) + rng.normal(size=3000)
+clf = ESNClassifier(random_state=0).fit(X[:2000, None], y[:2000])
+print(f"right: {clf.score(X[2000:, None], y[2000:]):.1%}")
+
+fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
+ax.plot(X[2000:2400], color="0.75", label="recording")
+ax.plot(clf.predict_proba(X[2000:, None])[:400, 2], label="probability of run")
+ax.plot(y[2000:2400] == "run", "--", color="black", label="runs")
+ax.set(xlabel="row", ylabel="value")
+fig.legend(loc="outside upper center", ncols=3, frameon=False)
 plt.show()
 
 # %%
-# The blue line says at each row how sure the network is of a square. The long way:
-import numpy as np
+# A single row says little, because the noise is as large as the steps between the
+# levels; the network remembers the rows before. The long way:
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -89,8 +94,8 @@ def people(n, seed):
     return list(X), list(y)
 
 
-X, y = people(12, seed=0)
-train, test = slice(0, 8), slice(8, 12)
+X, y = people(16, seed=0)
+train, test = slice(0, 8), slice(8, 16)
 print(f"{len(X)} people, {len(X[0])} rows of {X[0].shape[1]} channels each")
 
 # %%
@@ -98,10 +103,10 @@ print(f"{len(X)} people, {len(X[0])} rows of {X[0].shape[1]} channels each")
 # ------------
 # A list of recordings and a list of labels, one for each row, is all it takes. Each
 # recording drives a random network, the reservoir, from rest; its state remembers the
-# rows before, and a linear readout of the state gives the label. ``leak_rate=0.3``
-# makes the units slow, which suits steps of half a second at 25 rows per second. Values
-# of very different size would have to be scaled first; these are about 1.
-clf = ESNClassifier(300, leak_rate=0.3, random_state=0).fit(X[train], y[train])
+# rows before, and a linear readout of the state gives the label. A third of the units
+# follows each row, the others average over about three and ten. Values of very
+# different size would have to be scaled first; these are about 1.
+clf = ESNClassifier(random_state=0).fit(X[train], y[train])
 labels = clf.predict(X[test])  # a list again, one array of labels per recording
 right = [a == b for a, b in zip(labels, y[test], strict=True)]
 print("right, one by one:", np.round([each.mean() for each in right], 3))
@@ -131,7 +136,7 @@ def right_on_new_people(seed):
         rival = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
         rival.fit(np.concatenate(rows[train]), np.concatenate(y[train]))
         found[name] = rival.score(np.concatenate(rows[test]), truth)
-    esn = ESNClassifier(300, leak_rate=0.3, random_state=seed).fit(X[train], y[train])
+    esn = ESNClassifier(random_state=seed).fit(X[train], y[train])
     found["network"] = accuracy_score(truth, np.concatenate(esn.predict(X[test])))
     return found
 
@@ -156,7 +161,7 @@ truth = np.concatenate(y[test])
 # rows out, ``washout_`` rows of each recording; `predict` labels them all the same, and
 # they are its weakest.
 table, stacked, person = stack_sequences(X[train], y[train])
-by_column = ESNClassifier(300, leak_rate=0.3, sequence_column=0, random_state=0)
+by_column = ESNClassifier(sequence_column=0, random_state=0)
 by_column.fit(table, stacked)
 first, overall = np.mean([a[:rate] for a in right]), np.mean(right)
 print(f"right in the first second: {first:.0%}, in all rows: {overall:.0%}")
@@ -244,7 +249,7 @@ def alarms(flags, done, who):
 
 
 stumble = list(by_column.classes_).index("stumble")
-thresholds = np.linspace(0.02, 0.4, 39)
+thresholds = np.linspace(0.02, 0.8, 40)
 rates = left_out[:, stumble]
 found = np.array([alarms(rates > t, stacked, person) for t in thresholds])
 costs = found @ [5, 1]
@@ -263,12 +268,12 @@ ax.legend(frameon=False)
 # The picture shows the choice: the more careful the alarm, the more stumbles it misses.
 # The grey line is where the cost is least. Now the verdict, on people that none of this
 # has seen:
-weighted = ESNClassifier(300, leak_rate=0.3, class_weight="balanced", random_state=0)
+weighted = ESNClassifier(class_weight="balanced", random_state=0)
 weighted.fit(X[train], y[train])
 proba = np.concatenate(clf.predict_proba(X[test]))
-who = np.repeat(np.arange(4), len(X[0]))
+who = np.repeat(np.arange(8), len(X[0]))
 n_stumbles = len(runs(truth == "stumble")[0])
-print(f"{n_stumbles} stumbles of 4 people in 8 minutes; and rows labelled right:")
+print(f"{n_stumbles} stumbles of 8 people in 16 minutes; and rows labelled right:")
 plain, bold = np.concatenate(labels), np.concatenate(weighted.predict(X[test]))
 for name, flags, said in [
     ("the most probable label", plain == "stumble", plain),
@@ -282,8 +287,10 @@ for name, flags, said in [
     )
 
 # %%
-# Left as it is, the network raises hardly an alarm; weighted, it cries wolf, and pays
-# with other labels as well. The threshold, chosen on eight people, costs the least.
+# Left as it is, the network misses a third of the stumbles; weighted, it cries wolf, and
+# pays with other labels as well. The threshold lies between. Eight people are few to
+# choose it by: here it costs more than the most probable label, with other people
+# (``seed=1`` or ``seed=2``) less.
 #
 # `RNNClassifier` takes the same lists and trains all its weights; it can spend units on
 # what is rare and short, and its fit takes many times as long (:doc:`/guide/training`).
@@ -298,7 +305,7 @@ plt.show()
 # - The display shows the mean of half a second, because it is calm; the alarm goes by
 #   the probability of the row, because it is early.
 # - The threshold is where missed stumbles and false alarms cost least, on people left
-#   out.
+#   out; the more of them, the better.
 #
 # One label for a whole recording: :doc:`plot_classify_whole_series`. Labels that arrive
 # while the program runs: :doc:`plot_learn_while_it_runs`. A file for another process:

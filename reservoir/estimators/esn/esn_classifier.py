@@ -62,18 +62,18 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     True
     """
 
-    n_units: int = shared.n_units
+    n_units: int = shared.but("n_units", default=300)
     _: KW_ONLY
     topology: Any = shared.topology
     in_degree: float = shared.in_degree
     weights: Any = shared.weights
     input_weights: Any = shared.input_weights
     spectral_radius: float | None = shared.spectral_radius
-    leak_rate: Any = shared.leak_rate
+    leak_rate: Any = shared.but("leak_rate", default=(1.0, 0.3, 0.1))
     activation: Any = shared.activation
     input_scaling: Any = shared.input_scaling
     bias: Any = shared.bias
-    bias_scaling: float = shared.bias_scaling
+    bias_scaling: float = shared.but("bias_scaling", default=1.0)
     time_column: Any = shared.time_column
     time_step: Any = shared.time_step
     random_state: Any = shared.random_state
