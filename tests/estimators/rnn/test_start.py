@@ -329,7 +329,9 @@ def test_unfitted_networks_are_fitted_on_the_same_data():
 def test_labels_from_a_classifier():
     X, y = series()
     labels = np.where(y > 0, "up", "down")
-    esn = ESNClassifier(12, leak_rate=1.0, include_input=False, in_degree=5, random_state=0).fit(X, labels)
+    esn = ESNClassifier(12, leak_rate=1.0, include_input=False, in_degree=5, random_state=0).fit(
+        X, labels
+    )
     clf = make(RNNClassifier, init=FrozenEstimator(esn)).fit(X, labels)
     np.testing.assert_array_equal(
         clf.predict(X, initial_state="zeros"), esn.predict(X, initial_state="zeros")
