@@ -25,6 +25,7 @@ from reservoir.readouts.selection import (
     SELECTIONS,
     Cuts,
     Runs,
+    ScaledScores,
     SelectionRule,
     folds,
     least_score,
@@ -151,9 +152,12 @@ _LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is onl
 
 
 def _temperature(
-    kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float
+    kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float, factor: float
 ) -> float:
     """Return the temperature fitted to leave-one-out scores.
+
+    It is raised if the scores of rows in held-out blocks are further too large than those of left-
+    out rows, whose neighbours are in the fit and may depend on them.
 
     Parameters
     ----------
@@ -162,6 +166,8 @@ def _temperature(
         Two results of the fit on all rows.
     of_intercept : float
         Leverage that the intercept adds to each row, per unit of weight.
+    factor : float
+        Factor by which the scores of rows in held-out blocks have the least error, or 1.
     """
     if len(kept) == 0:
         return 1.0
@@ -170,7 +176,13 @@ def _temperature(
     leverage = solved.leverage(features).reshape(len(features), -1) + of_intercept
     left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
     errors = targets - (features @ solution.coef.T + solution.intercept)
-    return fitted_temperature(targets - errors / left, targets, weights)
+    scores = targets - errors / left
+    means = np.average(targets, axis=0, weights=weights) * (of_intercept > 0)
+    deviations = (scores - means) * weights[:, None]
+    total = float((deviations * (scores - means)).sum())
+    own = float((deviations * (targets - means)).sum()) / total if total > 0 else factor
+    ratio = max(min(own, 1.0) / factor, 1.0)
+    return fitted_temperature(scores, targets, weights) * ratio
 
 
 def check_alpha(name: str, value: Any) -> None:
@@ -479,13 +491,13 @@ class RidgeReadout(Readout):
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, total = self.settings, self.total()
         intercept = settings.fit_intercept
-        chosen: dict[str, Any] = {}
+        chosen, factor = dict[str, Any](), 1.0
         if self.rule is None:
             alpha = total._check_alpha(settings.alpha)
             solved = total._solve(alpha, intercept)
             solution = total._solution(solved.coef, alpha, intercept)
         else:
-            solution, solved, chosen = self._choose(total)
+            solution, solved, chosen, factor = self._choose(total)
         # sums to which later rows are added
         if self.rule is None or not self.rule.alternates:
             self.parts = {0: total}
@@ -493,11 +505,15 @@ class RidgeReadout(Readout):
         found["training_error_"] = total._root_mean_squares(solution)
         if self.kept is not None:
             of_intercept = 1 / total.weight if intercept else 0.0
-            found["temperature_"] = _temperature(self.kept, solution, solved, of_intercept)
+            found["temperature_"] = _temperature(self.kept, solution, solved, of_intercept, factor)
         return found
 
-    def _choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any]]:
-        """Return the solution for the penalty that the rule chooses, and fitted attributes."""
+    def _choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any], float]:
+        """Return the solution for the penalty that the rule chooses, and fitted attributes.
+
+        The last result is the factor by which the scores of a classifier are too large in held-out
+        blocks; 1 if there are no blocks.
+        """
         settings, selection, rule = self.settings, self.settings.selection, self.rule
         assert rule is not None
         parts = dict(sorted(self.parts.items()))
@@ -514,13 +530,14 @@ class RidgeReadout(Readout):
         blocks = rule.blocks(parts)
         self._check_blocks(blocks, rule.min_blocks, total.n_samples)
         rule.check(selection, blocks)
+        scaled = ScaledScores() if settings.classes is not None and blocks else None
         alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
         solution, solved = _along_path(
             total,
             alphas,
             blocks,
             self._rest(blocks),
-            rule,
+            scaled or rule,
             settings.fit_intercept,
             settings.alpha_per_target,
             # scores of classes have the same unit: their sum is the Brier score
@@ -528,7 +545,9 @@ class RidgeReadout(Readout):
             self.neighbours,
         )
         chosen = {"alphas_": np.array(alphas, dtype=np.float64), "alpha_selection_": selection}
-        return solution, solved, chosen | {"alpha_scores_": solution.scores}
+        chosen["alpha_scores_"] = solution.scores
+        factor = 1.0 if scaled is None else scaled.factor_at(np.asarray(alphas), solution.alpha)
+        return solution, solved, chosen, factor
 
     def _rest(self, blocks: list[RowSums]) -> RowSums | None:
         """Return the sum over the rows that are not scored."""

@@ -19,6 +19,7 @@ from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # fraction of the rows on which the hold-out selection scores fits
+_LEAST_FACTOR = 0.01  # of scores of classes, also if they are unrelated to held-out labels
 _N_GROUPS = 5  # a fraction 1 / _N_GROUPS of rows or sequences is held out for closed loops
 
 #: Pairs of sums: over the rows of a fit, and over the rows on which it is scored.
@@ -267,6 +268,61 @@ class _Halves(_Blocked):
         n_blocks = 0 if blocks is None else len(blocks)
         if n_blocks != 2:
             raise ValueError(f"selection={name!r} needs two blocks; got {n_blocks}.")
+
+
+class ScaledScores(_Blocked):
+    """Blocks as of another rule, for scores of classes, which are scaled by the best factor first.
+
+    A temperature scales the scores when they become probabilities. Without the factor, scores that
+    are too large where rows are new, which happens if many rows depend on each other, would count
+    as worse than the same score for all rows.
+
+    Attributes
+    ----------
+    slope, curvature : arrays of shape (n_alphas, n_outputs)
+        Coefficients of the squared error of held-out rows as a function of the factor, which
+        multiplies the deviations of scores from their mean; set by `scores`.
+    """
+
+    slope: Array
+    curvature: Array
+
+    def scores(
+        self,
+        sums: RowSums,
+        path: Callable[[], PenaltyPath],
+        alphas: Array,
+        folds: Folds,
+        fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
+    ) -> Array:
+        """Return the squared errors of scaled scores."""
+        # errors are quadratic in the factor: three values determine them
+        none, half, whole = np.zeros((3, len(alphas), sums.n_outputs))
+        weight = 0.0
+        for fitted, scored in folds:
+            coefs, intercepts = fitted.along(alphas, fit_intercept)
+            means = fitted._solution(np.zeros_like(coefs[0]), 0.0, fit_intercept).intercept
+            for factor, errors in zip((0.0, 0.5, 1.0), (none, half, whole), strict=True):
+                moved = means + factor * (intercepts - means)
+                errors += scored.squared_errors(factor * coefs, moved)
+            weight += scored.weight
+        self.slope, self.curvature = 4 * half - 3 * none - whole, 2 * (none + whole - 2 * half)
+        factors = _factors(self.slope, self.curvature)[:, None]
+        return (none + factors * self.slope + factors**2 * self.curvature) / weight
+
+    def factor_at(self, alphas: Array, chosen: float | Array) -> float:
+        """Return the best factor for the chosen penalty, or for the penalties of each output."""
+        places = [int(np.flatnonzero(alphas == alpha)[0]) for alpha in np.ravel(chosen)]
+        which = places, np.arange(len(places)) if len(places) > 1 else slice(None)
+        found = _factors(*(np.atleast_2d(each[which]) for each in (self.slope, self.curvature)))
+        return float(found[0])
+
+
+def _factors(slope: Array, curvature: Array) -> Array:
+    """Return the factors, one for all outputs, at which the sums of squared errors are least."""
+    bend, fall = 2 * curvature.sum(axis=1), -slope.sum(axis=1)
+    return np.clip(fall / np.where(bend > 0, bend, np.inf), _LEAST_FACTOR, 1.0)
 
 
 _LEAST_RUN = 8  # least rows of a run that ends with a sequence; twice as many within a sequence
