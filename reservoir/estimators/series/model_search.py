@@ -248,10 +248,9 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
     Rows after the last value, for which there are known inputs only, are filled with forecasts.
     """
     rolling = learned.rolling
-    point = rolling.combined(learned.shares)
     window = untested_season(data.n_rows, data.seasons)
     bands = Bands.of(
-        point,
+        learned.average,
         rolling.followed,
         rolling.origins,
         data.positive,
