@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,13 @@ _FEWEST = 60  # least number of rows for the test
 _MOST = 2000  # largest number of rows that are used
 _LEARNED = 0.75  # fraction of the rows to which the autoregression is fitted
 _CLEAR, _OPEN = 0.4, 1.05  # bounds on the ratio of the networks' error to the autoregression's
-_NOISY = 0.3  # one-step error, in standard deviations, above which no law is assumed
+_NOISY, _TOO_NOISY = 0.3, 0.45  # one-step errors above which the result is not "yes", is "no"
+_HORIZONS = (8, 32, 128)  # numbers of steps of longer forecasts
+_WINDOWS = 3  # least number of these forecasts that fit into the held-out rows one after another
+_BLOCKS = 8  # largest number of blocks of origins, whose differences are nearly independent
+_LEAST_ERROR = 1e-9  # in standard deviations: smaller errors of longer forecasts are alike
+_MARGIN = 0.8  # bound on the ratio of the errors of longer forecasts
+_STANDARD_ERRORS = 2.0  # bound on the logarithm of this ratio, in standard errors
 
 
 class Rule(NamedTuple):
@@ -65,10 +72,52 @@ def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) 
         return "no"
     if joint:
         return "open"
-    return "no" if of_networks > min(_NOISY, _OPEN * of_lags) else "open"
+    return "no" if of_networks > min(_TOO_NOISY, _OPEN * of_lags) else "open"
 
 
-def mean_error(predicted: Array, followed: Array) -> float:
-    """Return the mean absolute error, in units of the actual values' standard deviations."""
+def horizons_for(horizon: int | None, n_held_out: int) -> list[int]:
+    """Return the numbers of steps over which forecasts of held-out rows are compared, ascending.
+
+    Without a given horizon there are up to three. None is longer than a third of the rows: a single
+    stretch of a random walk would decide over longer ones.
+    """
+    most = max(1, n_held_out // _WINDOWS)
+    wanted = _HORIZONS if horizon is None else (horizon,)
+    return sorted({min(n_steps, most) for n_steps in wanted})
+
+
+def is_clearly_better(
+    predicted: Array, others: Array, followed: Array, horizons: Sequence[int]
+) -> bool:
+    """Whether forecasts are clearly better than others over at least one of the horizons.
+
+    The geometric mean over origins of the ratio of both errors must be less than four fifths, and
+    its logarithm must exceed two standard errors, which are those of means over blocks of origins.
+    A geometric mean, since errors of chaotic systems differ by orders of magnitude, so that the
+    few largest of them would decide.
+
+    Parameters
+    ----------
+    predicted, others, followed : array of shape (n_origins, n_steps, n_outputs)
+        Both forecasts and the actual values, which are NaN after the end of the data. The first
+        horizon is known at each origin.
+    horizons : sequence of int
+        Numbers of steps.
+    """
     spread = np.nanstd(followed, axis=(0, 1))
-    return float(np.nanmean(np.abs(predicted - followed) / np.where(spread > 0, spread, 1.0)))
+    spread = np.where(spread > 0, spread, 1.0)
+    errors = np.stack([np.abs(each - followed) / spread for each in (predicted, others)])
+    for n_steps in horizons:
+        means = np.nanmean(errors[:, :, :n_steps], axis=(2, 3))
+        of_predicted, of_others = np.log(np.maximum(means, _LEAST_ERROR))
+        if _is_clear(of_others - of_predicted):
+            return True
+    return False
+
+
+def _is_clear(advantages: Array) -> bool:
+    """Whether logarithms of ratios, one for each origin, are clearly positive."""
+    blocks = np.array_split(advantages, min(_BLOCKS, len(advantages)))
+    means = np.array([block.mean() for block in blocks])
+    error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
+    return bool(advantages.mean() > max(-np.log(_MARGIN), _STANDARD_ERRORS * error))
