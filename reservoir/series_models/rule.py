@@ -17,7 +17,7 @@ _FEWEST = 60  # least number of rows for the test
 _MOST = 2000  # largest number of rows that are used
 _LEARNED = 0.75  # fraction of the rows to which the autoregression is fitted
 _CLEAR, _OPEN = 0.4, 1.05  # bounds on the ratio of the networks' error to the autoregression's
-_NOISY, _TOO_NOISY = 0.3, 0.45  # one-step errors above which the result is not "yes", is "no"
+_NOISY = 0.3  # one-step error, in standard deviations, above which no law is assumed
 _HORIZONS = (8, 32, 128)  # numbers of steps of longer forecasts
 _WINDOWS = 3  # least number of these forecasts that fit into the held-out rows one after another
 _BLOCKS = 8  # largest number of blocks of origins, whose differences are nearly independent
@@ -72,7 +72,7 @@ def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) 
         return "no"
     if joint:
         return "open"
-    return "no" if of_networks > min(_TOO_NOISY, _OPEN * of_lags) else "open"
+    return "no" if of_networks > min(_NOISY, _OPEN * of_lags) else "open"
 
 
 def horizons_for(horizon: int | None, n_held_out: int) -> list[int]:

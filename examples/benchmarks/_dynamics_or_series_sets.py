@@ -1,4 +1,4 @@
-"""The series of `rule.py`: random ones, real ones, and rows of dynamical systems."""
+"""The series of `dynamics_or_series.py`: random ones, real ones, rows of dynamical systems."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 from _dysts_systems import DATA, load_systems
-from _series_sets import fifteen
+from _series_sets import shipped
 from scipy.signal import lfilter
 
 Array = np.ndarray
 AHEAD = 128  # rows that follow each case
 LENGTHS = (60, 1000)  # shortest and longest random series
 CONTEXTS = (256, 512, 1000)  # rows of systems and maps
-EVERY = 2  # every second system
 
 
 @dataclass(frozen=True)
@@ -197,36 +196,36 @@ LAWS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 
 
 def real_series() -> Iterator[Case]:
-    """Yield real series, each cut at several places."""
-    for one in fifteen():
+    """Yield the series of the library, each cut at twelve places."""
+    for one in shipped():
         values = one.values.to_numpy(float)[:, None]
-        if not np.isfinite(values).all():
-            continue
-        for end in np.linspace(max(60, 0.4 * len(values)), len(values) - 8, 6).astype(int):
-            yield Case("real", f"{one.name} {end}", values[:end], values[end : end + AHEAD])
+        rows = np.isfinite(values[:, 0])
+        values = values[len(values) - np.argmin(rows[::-1]) :] if not rows.all() else values
+        for end in np.linspace(0.4 * len(values), len(values) - AHEAD // 4, 12).astype(int):
+            past, future, name = values[:end], values[end : end + AHEAD], f"{one.name} {end}"
+            yield Case("real", name, past, future, one.season)
+            if one.season > 1:
+                yield Case("real, season untold", name, past, future)
 
 
 # --- dynamics -------------------------------------------------------------------------------------
 
 
-def systems(
-    *, every: int = EVERY, begin: int = 0, folder: Path = DATA, ends: tuple[int, ...] = (5620,)
-) -> Iterator[Case]:
-    """Yield rows of systems: all variables or the first, fine or coarse, clean or with noise."""
-    for i, system in enumerate(load_systems(folder=folder, every=1)):
+def systems(*, every: int, begin: int, end: int, folder: Path = DATA) -> Iterator[Case]:
+    """Yield rows of systems: all variables and the first, fine or coarse, clean or with noise."""
+    for i, system in enumerate(load_systems(folder=folder)):
         if not len(system.rows) or i % every != begin:
             continue
         rng = np.random.default_rng(i)
-        for end in ends:
-            for which in ("all", "first"):
-                stride, context = int(rng.choice([1, 2])), int(rng.choice(CONTEXTS))
-                noise = float(rng.choice([0.0, 0.01, 0.05], p=[0.6, 0.2, 0.2]))
-                last = end // stride
-                rows = system.rows[::stride][last - context : last + AHEAD]
-                rows = _observed(rows if which == "all" else rows[:, :1], noise, rng)
-                kind = f"{which}, {100 * noise:.0f} %"
-                name = f"{system.name} {stride} {context}"
-                yield Case(kind, name, rows[:context], rows[context:])
+        for which in ("all", "first"):
+            stride, context = int(rng.choice([1, 2])), int(rng.choice(CONTEXTS))
+            noise = float(rng.choice([0.0, 0.01, 0.05], p=[0.6, 0.2, 0.2]))
+            first = end // stride - context
+            rows = system.rows[::stride][first : first + context + AHEAD]
+            rows = _observed(rows if which == "all" else rows[:, :1], noise, rng)
+            name = f"{system.name} {stride} {context}"
+            kind = f"{which}, {100 * noise:.0f} %"
+            yield Case(kind, name, rows[:context], rows[context:])
 
 
 def maps(numbers: range) -> Iterator[Case]:
