@@ -1,7 +1,7 @@
 """Whether ESNForecaster takes a series for dynamics, rightly or not, and intervals of dynamics.
 
-Usage: ``python examples/benchmarks/dynamics_or_series.py [--numbers 100 125] [--begin 1]
-[--data DIR] [--each]``
+Usage: ``python examples/benchmarks/dynamics_or_series.py [--numbers 100 125] [--every 2]
+[--begin 1] [--end 4600] [--maps 8 14] [--data DIR] [--each]``
 
 Random series of twenty laws, real ones cut at several places, rows of systems of dysts and of maps.
 Each is forecast as it comes. Where that is by networks, it is forecast by models of series as well,
@@ -20,7 +20,6 @@ import argparse
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,21 +136,24 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print(machine(), end="\n\n")
-    random = chain(random_series(range(*options.numbers)), real_series())
-    ruled = chain(
-        systems(every=options.every, begin=options.begin, end=options.end, folder=options.data),
-        maps(range(*options.maps)),
-    )
+    groups = {
+        "random series": random_series(range(*options.numbers)),
+        "real series": real_series(),
+        "systems": systems(
+            every=options.every, begin=options.begin, end=options.end, folder=options.data
+        ),
+        "maps": maps(range(*options.maps)),
+    }
     outcomes: dict[str, list[Outcome]] = defaultdict(list)
-    sums: dict[str, list[Outcome]] = defaultdict(list)
+    sums: dict[str, list[Outcome]] = {name: [] for name in groups}
     with threadpool_limits(1):
-        for name, cases in (("random and real", random), ("systems and maps", ruled)):
+        for name, cases in groups.items():
             for case in cases:
-                one = outcome_of(case, both=cases is ruled)
+                one = outcome_of(case, both=name in ("systems", "maps"))
                 outcomes[case.kind].append(one)
                 sums[name].append(one)
                 if options.each and np.isfinite(one.to_series):
-                    print(f"{case.kind:16s} {case.name:30s} {one.is_dynamics} {one.to_series:.3f}")
+                    print(f"{case.kind:20s} {case.name:30s} {one.is_dynamics} {one.to_series:.3f}")
     print(f"{'':21s}{'cases':>7s}{'dynamics':>10s}{'to series':>10s}{'wrong':>7s}{'missed':>8s}")
     for name, found in (outcomes | sums).items():
         print(line_of(name, found))

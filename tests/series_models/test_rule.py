@@ -121,7 +121,6 @@ RANDOM = {"vector": vector, "rotation": rotation, "walk": walk}
 
 
 def test_a_linear_law_with_noise_is_a_series():
-    """Of two of these the other half of series was forecast by networks before."""
     kinds = [kind_of(law(seed, 120)) for law in (vector, rotation) for seed in range(4)]
     assert kinds.count("dynamics") <= 1
 
@@ -147,6 +146,6 @@ def test_dynamical_systems_with_noise_are_taken_for_dynamics():
         rng = np.random.default_rng(seed)
         flow = lorenz(800, dt=0.05, random_state=seed)
         delay = mackey_glass(1000, random_state=seed).reshape(-1, 1)
-        for rows in (flow, flow[:, :1], delay):
-            kinds.append(kind_of(rows + 0.03 * rows.std(axis=0) * rng.normal(size=rows.shape)))
+        noisy = [x + 0.03 * x.std(axis=0) * rng.normal(size=x.shape) for x in (flow, delay)]
+        kinds += [kind_of(noisy[0]), kind_of(noisy[0][:, :1]), kind_of(noisy[1])]
     assert kinds.count("dynamics") == len(kinds)
