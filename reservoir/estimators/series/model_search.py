@@ -39,7 +39,7 @@ from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Learned, best_of, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
-from reservoir.series_models.rule import horizons_for, is_clearly_better, look_for_rule
+from reservoir.series_models.rule import confirms, horizons_for, look_for_rule
 from reservoir.series_models.series_data import SeriesData, possible_values, untested_season
 from reservoir.series_models.shared_models import learn_shared
 
@@ -273,13 +273,16 @@ def chosen_way(data: SeriesData, ending: LastRows, settings: Settings) -> str:
     if data.first or len(data.known) > data.n_rows:
         return "series"
     rule = look_for_rule(data, settings.seed)
-    if rule.followed != "open":
+    if rule.followed in ("yes", "no"):
         return "dynamics" if rule.followed == "yes" else "series"
-    return "dynamics" if _networks_are_better(data, settings) else "series"
+    return "dynamics" if _networks_are_better(data, settings, rule.followed) else "series"
 
 
-def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
-    """Whether networks forecast the end of the series clearly better than the models do."""
+def _networks_are_better(data: SeriesData, settings: Settings, assumed: str) -> bool:
+    """Whether networks forecast the end of the series better than the average of models does.
+
+    `assumed` is "likely" or "open", as in `Rule`: how much better they must be.
+    """
     # both are fitted to the first rows only, and compared from the same origins after them
     first = first_rows(data.n_rows)
     horizons = horizons_for(settings.horizon, data.n_rows - first)
@@ -294,7 +297,7 @@ def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
     by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
     ensemble = _learn(data.until(first), settings).ensemble
     by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
-    return is_clearly_better(by_networks, by_models, followed, horizons)
+    return confirms(by_networks, by_models, followed, horizons, assumed)
 
 
 def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:
