@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import ROOT
-from reservoir import ESNRegressor, NVARRegressor
+from reservoir import ESNForecaster, ESNRegressor, NVARRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run_closed_loop
 
