@@ -38,6 +38,8 @@ class FeatureSource(ABC):
         Number of outputs that are fed back into the source, one step late; 0 without feedback.
     n_past : int
         Number of rows before the present one that a state contains; 0 if it contains no rows.
+    causal : bool
+        Whether the features of a row depend on this row and the rows before it only.
     memory : int or None
         Number of rows after which an earlier state has no influence; None if its influence fades
         gradually, so that there is no such number.
@@ -57,6 +59,7 @@ class FeatureSource(ABC):
     dtype: Any
     n_fed_back: Any = 0
     n_past: Any = 0
+    causal: Any = True
     memory: Any = None
     hides_input_by: Any = ""
 

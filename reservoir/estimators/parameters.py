@@ -474,6 +474,21 @@ class DrivenParameters:
         makes closed loops robust.""",
         partial(check_number, low=0.0),
     )
+    bidirectional: bool = parameter(
+        False,
+        "bool",
+        """Whether the reservoir also runs over each sequence backwards, from its last row, so that
+        the readout receives the states of both runs: twice the states, in twice the time or three
+        times. Each prediction then depends on earlier and on later rows, and X consists of whole
+        recordings. As many rows as the washout are also excluded at the end of each sequence.
+        `partial_fit`, `stream`, `forecast` and ``return_state=True`` raise an error, as does
+        ``initial_state="last"`` after a fit to one sequence, since no run continues from another:
+        use "zeros", "steady", which is the steady state of the first row and, for the run
+        backwards, that of the last row, or an array, which contains the state before the first row,
+        optionally followed by the state after the last one (zeros by default). Not available with
+        `feedback`, `time_column` and `n_lags`.""",
+        check_switch,
+    )
 
 
 #: The parameters that estimators list: ``alpha: Any = shared.alpha``.
