@@ -478,14 +478,14 @@ class DrivenParameters:
         False,
         "bool",
         """Whether the reservoir also runs over each sequence backwards, from its last row, so that
-        the readout receives the states of both runs: twice the states, in twice the time or three
-        times. Each prediction then depends on earlier and on later rows, and X consists of whole
-        recordings. As many rows as the washout are also excluded at the end of each sequence.
-        `partial_fit`, `stream`, `forecast` and ``return_state=True`` raise an error, as does
-        ``initial_state="last"`` after a fit to one sequence, since no run continues from another:
-        use "zeros", "steady", which is the steady state of the first row and, for the run
-        backwards, that of the last row, or an array, which contains the state before the first row,
-        optionally followed by the state after the last one (zeros by default). Not available with
+        the readout receives the states of both runs: twice as many states, in up to four times the
+        time. Each prediction then depends on earlier and on later rows, and each sequence is a
+        whole recording. Rows at its end are excluded from the fit as well, as many as at its start
+        (`washout`). As no run continues from an earlier one, `partial_fit`, `stream`, `forecast`
+        and ``return_state=True`` raise an error, and so does ``initial_state="last"`` if fit
+        receives one sequence: use "zeros", or "steady", for which the run backwards starts from the
+        steady state of the last row. An array contains the states before the first row, and may
+        continue with the states after the last row (zeros by default). Cannot be combined with
         `feedback`, `time_column` and `n_lags`.""",
         check_switch,
     )

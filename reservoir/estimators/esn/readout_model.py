@@ -401,7 +401,7 @@ def _of_both_directions(
     """
     one = source.source
     if isinstance(spec, str):
-        if last is not None:
+        if last is not None and len(sequences) == 1:
             check_not_continued(spec)
         shape = StateShape(one.state_size, 0, one.state_dtype)
         turned = replace(sequences, arrays=tuple(rows[::-1] for rows in sequences.arrays))

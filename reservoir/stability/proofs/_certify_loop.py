@@ -125,6 +125,11 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
                 f"certify_loop needs a readout that is linear in the states; the model has "
                 f"augment={augment!r}. Use augment=None."
             )
+        if getattr(model, "bidirectional", False):
+            raise TypeError(
+                "certify_loop needs states that depend on earlier rows only; the model has "
+                "bidirectional=True. Use bidirectional=False."
+            )
         n_lags = getattr(model, "n_lags", 1)
         if n_lags > 1:
             raise TypeError(
