@@ -184,7 +184,7 @@ class BothDirections(FeatureSource):
 
     def _joined(self, features: Array, end: Array, back: Array) -> tuple[Array, Array]:
         """Return the features of both runs in a block, and the states of both at its last row."""
-        both = np.hstack([features, self.source.augmented(back)])
+        both = np.hstack([features, self.source.seen(back)])
         return both, np.concatenate([end, back[-1]])
 
     def states(

@@ -21,8 +21,9 @@ class FeatureSource(ABC):
     """Computes rows of features from rows of input, and the state after them from a first state.
 
     The main example is `DrivenReservoir`, which wraps a `Reservoir`. An estimator uses only the
-    methods and attributes defined here. Lags of the input, several layers or both directions of
-    time can therefore be added as further classes with the same interface.
+    methods and attributes defined here. Lags of the input (`PastInputs`) and both directions of
+    time (`BothDirections`) are further classes with the same interface, and several layers can be
+    added likewise.
     A source is immutable: it consists of arrays and plain objects that can be saved, and a run does
     not change it.
 

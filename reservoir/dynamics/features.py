@@ -192,17 +192,18 @@ class DrivenReservoir(FeatureSource):
                 before[index] = after
             yield index, start, self.seen(block, series[index][start : start + len(block)]), after
 
-    def seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
-        """Return the features of rows of states; new memory unless the features are the states."""
-        features = self.augmented(states, check=check)
-        return np.hstack([features, inputs]) if self.include_input else features
+    def seen(self, states: Array, inputs: Array | None = None, *, check: bool = True) -> Array:
+        """Return the features of rows of states, without inputs if `inputs` is None.
 
-    def augmented(self, states: Array, *, check: bool = True) -> Array:
-        """Return the features without inputs; new memory unless they are the states."""
+        The result has new memory unless the features are the states.
+        """
+        n_inputs = 0 if inputs is None else self.width - self.n_seen
         if self.augment is None:
-            return states
-        features = np.empty((len(states), self.n_seen), self.dtype)
-        write_augmented(self.augment, states, features, check=check)
+            return np.hstack([states, inputs]) if n_inputs else states  # type: ignore[list-item]
+        features = np.empty((len(states), self.n_seen + n_inputs), self.dtype)
+        write_augmented(self.augment, states, features[:, : self.n_seen], check=check)
+        if n_inputs:
+            features[:, self.n_seen :] = inputs
         return features
 
     def advance(
