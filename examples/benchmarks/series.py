@@ -20,7 +20,8 @@ methods whose name holds one of the texts; statsforecast's and LightGBM's are th
 `--cycles`: 25 generated series each of cycles by two lags, their sums, smooth series, damped
 trends, and cycles with a season; horizons 6 and 12. From `--first N` on, other ones.
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
-fifteen series and of 200 generated ones, with its standard error over series.
+fifteen series, of the yearly ones and of 200 generated ones, with its standard error over series,
+and the interval score over that of the naive intervals, a geometric mean.
 `--intermittent`: fifty generated series, most of whose values are 0, of each of four laws; from
 `--first N` on, other ones. "Mean demand" is the root mean squared error of the mean of 12 rows over
 that of the mean of the past, a geometric mean over series; 50 futures continue each series. "The
@@ -227,8 +228,12 @@ class NaiveIntervals:
         return np.column_stack(columns)
 
 
-def intervals(one: OneSeries, n_origins: int, horizon: int = 12) -> dict[str, Array]:
-    """Return shares inside and mean widths on one series, of ours and of the naive intervals."""
+def intervals(one: OneSeries, n_origins: int, horizon: int) -> dict[str, Array]:
+    """Return shares inside and interval scores on one series, of ours and of the naive intervals.
+
+    The interval score is the width, and 2 / (1 - coverage) times the distance of values outside
+    (Gneiting and Raftery 2007).
+    """
     n_origins = max(1, min(n_origins, int(0.4 * len(one.values)) // horizon))
     found = {}
     models = {"ours": forecaster_for(one.values, one.season), "naive": NaiveIntervals(one.season)}
@@ -243,26 +248,35 @@ def intervals(one: OneSeries, n_origins: int, horizon: int = 12) -> dict[str, Ar
                 coverage=list(COVERAGES),
                 metrics="mae",
             )
-            means = result.scores.mean()
-            found[name] = np.array(
-                [[means[f"{what} {c:g}"] for what in ("coverage", "width")] for c in COVERAGES]
-            )
+            found[name] = np.array([score_of(result.forecasts, each) for each in COVERAGES])
     return found
 
 
+def score_of(table: pd.DataFrame, coverage: float) -> list[float]:
+    """Return the share of values inside their intervals, and the mean interval score."""
+    truth, low, high = (
+        table[name].to_numpy(float)
+        for name in ("truth", f"lower {100 * coverage:g}%", f"upper {100 * coverage:g}%")
+    )
+    outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    score = high - low + 2 / (1 - coverage) * outside
+    return [float(np.mean(outside == 0)), float(score.mean())]
+
+
 def coverage_table(options: Any) -> None:
-    """Print shares inside with their standard errors over series, and widths."""
-    groups = {"the fifteen": (fifteen(), options.origins)}
+    """Print shares inside with their standard errors over series, and interval scores."""
+    groups = {"the fifteen": (fifteen(), options.origins, 12)}
+    groups["short yearly"] = (yearly(), options.origins, 6)
     for kind in GENERATED:
-        groups[f"generated, {kind}"] = ([generated(kind, i) for i in range(PER_KIND)], 2)
-    head = f"{'inside':>16s}{'naive inside':>16s}{'width to naive':>16s}"
+        groups[f"generated, {kind}"] = ([generated(kind, i) for i in range(PER_KIND)], 2, 12)
+    head = f"{'inside':>16s}{'naive inside':>16s}{'score to naive':>16s}"
     print(f"\n{'':26s}" + "".join(f"{f'{100 * c:g} %':>6s}{head}" for c in COVERAGES))
     rows: list[dict[str, Array]] = []
-    for name, (series, n_origins) in groups.items():
-        jobs = (delayed(intervals)(one, n_origins) for one in series)
+    for name, (series, n_origins, horizon) in groups.items():
+        jobs = (delayed(intervals)(one, n_origins, horizon) for one in series)
         found = list(Parallel(options.jobs)(jobs))
         print_coverage(f"{name} ({len(found)})", found)
-        rows += found if name != "the fifteen" else []
+        rows += found if name.startswith("generated") else []
     print_coverage(f"generated, all ({len(rows)})", rows)
 
 
@@ -271,8 +285,8 @@ def print_coverage(name: str, found: list[dict[str, Array]]) -> None:
     ours, naive = (np.array([each[who] for each in found]) for who in ("ours", "naive"))
     cells = []
     for i in range(len(COVERAGES)):
-        width = np.exp(np.mean(np.log(ours[:, i, 1] / naive[:, i, 1])))
-        cells.append(f"{'':6s}{share(ours[:, i, 0])}{share(naive[:, i, 0])}{width:16.2f}")
+        ratio = np.exp(np.mean(np.log(ours[:, i, 1] / naive[:, i, 1])))
+        cells.append(f"{'':6s}{share(ours[:, i, 0])}{share(naive[:, i, 0])}{ratio:16.2f}")
     print(f"{name:26s}" + "".join(cells), flush=True)
 
 

@@ -69,7 +69,7 @@ FIELDS = {
         class_weight: None | str | dict[any, number]; missing_targets: str
     """,
     "DrivenParameters": """
-        augment: None | str; feedback: bool; feedback_scaling: numbers; noise: number
+        augment: None | str; feedback, bidirectional: bool; feedback_scaling: numbers; noise: number
     """,
     "ReadoutParameters": """
         alpha: 'auto' | numbers; solver, alpha_selection: str

@@ -21,8 +21,9 @@ class FeatureSource(ABC):
     """Computes rows of features from rows of input, and the state after them from a first state.
 
     The main example is `DrivenReservoir`, which wraps a `Reservoir`. An estimator uses only the
-    methods and attributes defined here. Lags of the input, several layers or both directions of
-    time can therefore be added as further classes with the same interface.
+    methods and attributes defined here. Lags of the input (`PastInputs`) and both directions of
+    time (`BothDirections`) are further classes with the same interface, and several layers can be
+    added likewise.
     A source is immutable: it consists of arrays and plain objects that can be saved, and a run does
     not change it.
 
@@ -38,6 +39,8 @@ class FeatureSource(ABC):
         Number of outputs that are fed back into the source, one step late; 0 without feedback.
     n_past : int
         Number of rows before the present one that a state contains; 0 if it contains no rows.
+    causal : bool
+        Whether the features of a row depend on this row and the rows before it only.
     memory : int or None
         Number of rows after which an earlier state has no influence; None if its influence fades
         gradually, so that there is no such number.
@@ -57,6 +60,7 @@ class FeatureSource(ABC):
     dtype: Any
     n_fed_back: Any = 0
     n_past: Any = 0
+    causal: Any = True
     memory: Any = None
     hides_input_by: Any = ""
 

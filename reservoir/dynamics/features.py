@@ -89,10 +89,10 @@ class DrivenReservoir(FeatureSource):
     @property
     def width(self) -> int:
         """Number of columns of the features."""
-        return self._n_seen + (self.n_features if self.include_input else 0)
+        return self.n_seen + (self.n_features if self.include_input else 0)
 
     @property
-    def _n_seen(self) -> int:
+    def n_seen(self) -> int:
         """Number of feature columns computed from states; the inputs come after them."""
         if isinstance(self.augment, str):
             return AUGMENTS[self.augment].width(self.reservoir.n_units)
@@ -127,7 +127,7 @@ class DrivenReservoir(FeatureSource):
         dt: Array | None = None,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence block by block; `dt` is the duration of each step, as in `run`."""
-        n_units, n_seen = self.reservoir.n_units, self._n_seen
+        n_units, n_seen = self.reservoir.n_units, self.n_seen
         plain = self.augment is None
         n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
         # without `augment`, states are written directly into the features; otherwise they are
@@ -190,15 +190,20 @@ class DrivenReservoir(FeatureSource):
                 steps = Steps(block, before[index], inputs, received, leak, noisy=False)
                 activity.add(self.reservoir, skip - start, steps)
                 before[index] = after
-            yield index, start, self._seen(block, series[index][start : start + len(block)]), after
+            yield index, start, self.seen(block, series[index][start : start + len(block)]), after
 
-    def _seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
-        """Return the features of rows of states; new memory unless the features are the states."""
+    def seen(self, states: Array, inputs: Array | None = None, *, check: bool = True) -> Array:
+        """Return the features of rows of states, without inputs if `inputs` is None.
+
+        The result has new memory unless the features are the states.
+        """
+        n_inputs = 0 if inputs is None else self.width - self.n_seen
         if self.augment is None:
-            return np.hstack([states, inputs]) if self.include_input else states
-        features = np.empty((len(states), self.width), self.dtype)
-        write_augmented(self.augment, states, features[:, : self._n_seen], check=check)
-        features[:, self._n_seen :] = inputs[:, : self.width - self._n_seen]
+            return np.hstack([states, inputs]) if n_inputs else states  # type: ignore[list-item]
+        features = np.empty((len(states), self.n_seen + n_inputs), self.dtype)
+        write_augmented(self.augment, states, features[:, : self.n_seen], check=check)
+        if n_inputs:
+            features[:, self.n_seen :] = inputs
         return features
 
     def advance(
@@ -207,7 +212,7 @@ class DrivenReservoir(FeatureSource):
         """Take one step of many runs side by side, with one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
-        return self._seen(after, inputs, check=False), after
+        return self.seen(after, inputs, check=False), after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)
@@ -261,7 +266,7 @@ class DrivenReservoir(FeatureSource):
 
     def input_column(self, column: int) -> int | None:
         """Return the input column that a feature column copies; None for a state."""
-        return column - self._n_seen if column >= self._n_seen else None
+        return column - self.n_seen if column >= self.n_seen else None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
         """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""

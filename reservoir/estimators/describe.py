@@ -255,6 +255,7 @@ def description_of_readout(model: Any) -> dict[str, str]:
 
 def _rows_of(model: Any) -> str:
     rows, left_out = model._model.readout.n_rows, int(np.sum(model.washout_))
+    left_out *= 1 if model._model.source.causal else 2
     return f"over {rows} rows, without {left_out} rows of washout"
 
 

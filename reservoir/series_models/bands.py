@@ -19,6 +19,8 @@ from reservoir.series_models._error_dependence import (
 
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
 _PER_WINDOW = 3  # degrees of freedom for each window of rows that is as long as a forecast
+_LEAST, _MOST = 2.0, 12.0  # bounds on the degrees of freedom of Student's t, if windows are few
+_MANY = 12  # if they are many, it has at most 1 / 12 of the errors' degrees of freedom
 _OUTERMOST = 0.95  # coverage up to which empirical quantiles of errors are used
 _FARTHEST = 0.99  # coverage above which the allowance for few errors is constant
 _N_QUANTILES = 96
@@ -48,16 +50,17 @@ class Bands:
       joined continuously. Bands are symmetric on the scale of the errors.
     - Bands are wider if there are few errors: quantiles are shrunk towards normal quantiles, and
       multiplied by the ratio of the quantiles of Student's t to normal quantiles. The degrees of
-      freedom are three for each window of `n_steps` rows that was forecast, and at least one. If
-      the first forecasts saw only a few periods of the season, windows are as long as a season.
+      freedom are three for each window of `n_steps` rows that was forecast. Beyond the validated
+      horizons windows are longer. If the first forecasts saw only a few periods of the season,
+      windows are at least as long as a season. Student's t has at least 2 degrees of freedom, if
+      at least two rows were forecast. It has at most 12, or a quarter of the number of windows if
+      that is more, because the future often differs from the past by more than the few windows of
+      the past differ.
     - Bands are never narrower than those of the error of rounding, which is uniform with the width
       of the resolution: the least difference of two values of the series.
 
-    The weights of the averaged models were computed from the same errors, which are therefore a
-    little too small; on the other hand, the models at the origins were fitted to fewer rows than
-    the final models. On many series these two effects roughly cancelled, so there is no further
-    correction. If the future differs from the origins, bands are too narrow, above all after a
-    short and smooth series.
+    If the future differs from the origins, as at a turning point of a short and smooth series,
+    bands are too narrow.
 
     Attributes
     ----------
@@ -167,7 +170,7 @@ class Bands:
                 "of 0.9, a band contains nine of ten values."
             )
         deviations = stats.norm.ppf((1 + requested) / 2)
-        reach = self._errors_at(deviations[:, None])[:, None, :] * self._scales(len(point))
+        reach = self._errors_at(deviations[:, None, None], len(point)) * self._scales(len(point))
         ends = np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)
         if self.rounding is None:
             return ends
@@ -202,7 +205,7 @@ class Bands:
             growth=float(self.growths.mean()),
             common=_COMMON / (_COMMON + float(self.freedom.mean())),
         )
-        errors = np.sign(deviations) * self._errors_at(np.abs(deviations))
+        errors = np.sign(deviations) * self._errors_at(np.abs(deviations), len(point))
         paths = self._moved(point, errors * self._scales(len(point)))
         if self.rounding is None:
             return paths
@@ -221,18 +224,22 @@ class Bands:
         pairs = zip(self.scales, self.growths, strict=True)
         return np.column_stack([error_scales.extended(s, g, n_steps) for s, g in pairs])
 
-    def _errors_at(self, deviations: Array) -> Array:
-        """Return the absolute errors at which |z| has the same quantile, (..., n_outputs)."""
+    def _errors_at(self, deviations: Array, n_steps: int) -> Array:
+        """Return the absolute errors at which |z| has the same quantile, relative to their scale.
+
+        `deviations` can be broadcast to the result, which has shape (..., n_steps, n_outputs).
+        """
         coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
         edge = stats.norm.ppf((1 + _OUTERMOST) / 2)
         inner = stats.norm.ppf((1 + coverages) / 2)
-        shape = (*deviations.shape[:-1], len(self.log))
+        shape = (*deviations.shape[:-2], n_steps, len(self.log))
         deviations = np.broadcast_to(deviations, shape)
         found = np.empty(shape)
-        for j, (quantiles, freedom) in enumerate(zip(self.quantiles.T, self.freedom, strict=True)):
+        for j, (quantiles, scale) in enumerate(zip(self.quantiles.T, self.scales, strict=True)):
             size = deviations[..., j]
             plain = np.interp(size, inner, quantiles) * np.maximum(size / edge, 1.0)
-            found[..., j] = plain * _allowance(size, freedom)
+            windows = np.minimum(len(scale) / np.arange(1, n_steps + 1), 1.0)
+            found[..., j] = plain * _allowances(size, self.freedom[j] * windows)
         return found
 
     def _moved(self, point: Array, errors: Array) -> Array:
@@ -280,12 +287,22 @@ def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
 
 def _degrees_of_freedom(relative: Array, origins: Array, window: float) -> float:
     rows = np.add.outer(origins, np.arange(relative.shape[1]))[np.isfinite(relative)]
-    return max(_PER_WINDOW * len(np.unique(rows)) / max(relative.shape[1], window), 1.0)
+    n_rows = len(np.unique(rows))
+    return max(_PER_WINDOW * n_rows / max(relative.shape[1], window), min(n_rows, _LEAST))
 
 
-def _allowance(deviations: Array, freedom: float) -> Array:
-    """Return the quantiles of Student's t divided by normal quantiles."""
+def _allowances(deviations: Array, freedom: Array) -> Array:
+    """Return quantiles of Student's t divided by normal quantiles, (..., n_steps).
+
+    `freedom`, (n_steps,), are the degrees of freedom of the errors at each horizon.
+    """
     farthest = stats.norm.ppf((1 + _FARTHEST) / 2)
     grid = np.linspace(0.01, farthest, 100)
-    ratios = stats.t.ppf(stats.norm.cdf(grid), freedom) / grid
-    return np.interp(deviations, grid, ratios)
+    found = np.empty(deviations.shape)
+    least, most = min(freedom[0], _LEAST), max(freedom[0] / _MANY, _MOST)
+    rounded = np.round(np.clip(freedom, least, most), 1)  # few values: quantiles are slow
+    for each in np.unique(rounded).tolist():
+        ratios = stats.t.ppf(stats.norm.cdf(grid), each) / grid
+        same = rounded == each
+        found[..., same] = np.interp(deviations[..., same], grid, ratios)
+    return found

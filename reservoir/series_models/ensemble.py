@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
-from reservoir.series_models.rolling import RollingForecasts, roll
+from reservoir.series_models.rolling import RollingForecasts, origins_of, roll
 from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
@@ -112,6 +112,9 @@ class Learned(NamedTuple):
         Weights in the average; 0 for models that are not part of it.
     rolling : RollingForecasts
         Forecasts of the held-out rows.
+    average : array of shape (n_origins, n_steps, n_outputs)
+        Averages of these forecasts, from which bands are learned. The weights do not depend on the
+        errors of the same forecasts.
     """
 
     ensemble: Ensemble
@@ -119,6 +122,7 @@ class Learned(NamedTuple):
     errors: Array
     shares: Array
     rolling: RollingForecasts
+    average: Array
 
     @property
     def relative_error(self) -> float:
@@ -163,7 +167,8 @@ def learn(
     used = np.flatnonzero(shares)
     members = [candidates[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
-    return Learned(ensemble, candidates, errors, shares, rolling)
+    average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], factors)
+    return Learned(ensemble, candidates, errors, shares, rolling, average)
 
 
 def handicaps(candidates: Sequence[Candidate], n_rows: int, seasons: Sequence[float] = ()) -> Array:

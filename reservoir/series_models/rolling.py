@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from reservoir.series_models.series_data import Bounds, SeriesData
 
 _FEWEST = 4  # least number of rows
 _N_FITS = 6  # number of fits of each model
+_FEWEST_FITS = 3  # least number of fits to compute weights from all fits but one
 _PER_HORIZON = 4  # number of origins within the length of a forecast
 _EXACT = 1e-12  # errors, relative to the values, that count as rounding errors
 _WORST = 1e100  # largest error relative to the best model
@@ -88,6 +89,38 @@ class RollingForecasts:
         """Return the weighted average of the forecasts, (n_origins, n_steps, n_outputs)."""
         used = weights > 0
         return np.tensordot(weights[used], self.predicted[used], 1)
+
+    def combined_apart(self, n_origins: Sequence[int], handicaps: ArrayLike = 1.0) -> Array:
+        """Return averages whose weights do not depend on the errors of the same fit.
+
+        Parameters
+        ----------
+        n_origins : sequence of int
+            Number of origins of each fit, in order.
+        handicaps : array of shape (n_models,), optional
+            As in `weights`.
+
+        Returns
+        -------
+        array of shape (n_origins, n_steps, n_outputs)
+            The average from each origin, with the weights that follow from the other fits. If there
+            are fewer than three fits, the weights follow from all of them.
+        """
+        if len(n_origins) < _FEWEST_FITS:
+            return self.combined(self.weights(handicaps))
+        fitted = np.isfinite(self.errors())
+        found = np.empty(self.followed.shape)
+        for part in np.split(np.arange(len(self.origins)), np.cumsum(n_origins)[:-1]):
+            others = np.delete(np.arange(len(self.origins)), part)
+            rest = replace(
+                self,
+                origins=self.origins[others],
+                predicted=np.where(fitted[:, None, None, None], self.predicted[:, others], np.nan),
+                followed=self.followed[others],
+            )
+            same = replace(self, predicted=self.predicted[:, part])
+            found[part] = same.combined(rest.weights(handicaps))
+        return found
 
 
 def _to_best(errors: Array, none: Array) -> Array:

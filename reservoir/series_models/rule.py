@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,15 @@ from reservoir.series_models.series_data import SeriesData
 _FEWEST = 60  # least number of rows for the test
 _MOST = 2000  # largest number of rows that are used
 _LEARNED = 0.75  # fraction of the rows to which the autoregression is fitted
-_CLEAR, _OPEN = 0.4, 1.05  # bounds on the ratio of the networks' error to the autoregression's
+# bounds on the ratio of the networks' error to the autoregression's
+_CLEAR, _LIKELY, _OPEN = 0.4, 0.75, 1.05
 _NOISY = 0.3  # one-step error, in standard deviations, above which no law is assumed
+_HORIZONS = (8, 32, 128)  # numbers of steps of longer forecasts
+_WINDOWS = 3  # least number of these forecasts that fit into the held-out rows one after another
+_BLOCKS = 8  # largest number of blocks of origins, whose differences are nearly independent
+_LEAST_ERROR = 1e-9  # in standard deviations: smaller errors of longer forecasts are alike
+# bounds on the ratio of the errors of longer forecasts, and on its logarithm in standard errors
+_NEEDED = {"likely": (1.0, 1.0), "open": (0.8, 2.0)}
 
 
 class Rule(NamedTuple):
@@ -24,9 +32,9 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    followed : {"yes", "no", "open"}
+    followed : {"yes", "likely", "open", "no"}
         Whether networks on standardised levels predict the next row much better than a linear
-        autoregression of differences; "open" if only longer forecasts can decide.
+        autoregression of differences; "likely" or "open" if only longer forecasts can decide.
     of_networks, of_autoregression : float
         Root mean squared one-step errors of both on held-out rows, in standard deviations.
     """
@@ -58,17 +66,64 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
 
 
 def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) -> str:
-    """Return the result; for several variables without a season it is "yes" or "open"."""
+    """Return the result; for several variables without a season it is never "no"."""
     if of_networks < _CLEAR * of_lags and of_networks <= _NOISY:
         return "yes"
     if seasonal:
         return "no"
+    if of_networks < _LIKELY * of_lags and of_networks <= _NOISY:
+        return "likely"
     if joint:
         return "open"
     return "no" if of_networks > min(_NOISY, _OPEN * of_lags) else "open"
 
 
-def mean_error(predicted: Array, followed: Array) -> float:
-    """Return the mean absolute error, in units of the actual values' standard deviations."""
+def horizons_for(horizon: int | None, n_held_out: int) -> list[int]:
+    """Return the numbers of steps over which forecasts of held-out rows are compared, ascending.
+
+    Without a given horizon there are up to three. None is longer than a third of the rows: a single
+    stretch of a random walk would decide over longer ones.
+    """
+    most = max(1, n_held_out // _WINDOWS)
+    wanted = _HORIZONS if horizon is None else (horizon,)
+    return sorted({min(n_steps, most) for n_steps in wanted})
+
+
+def confirms(
+    predicted: Array, others: Array, followed: Array, horizons: Sequence[int], assumed: str
+) -> bool:
+    """Whether forecasts are better than others over at least one of the horizons.
+
+    The geometric mean over origins of the ratio of both errors must be less than four fifths, and
+    its logarithm must exceed two standard errors, which are those of means over blocks of origins.
+    If a law is "likely", a ratio less than 1 by one standard error suffices. It is a geometric
+    mean, since errors of chaotic systems differ by orders of magnitude, so that the few largest of
+    them would decide.
+
+    Parameters
+    ----------
+    predicted, others, followed : array of shape (n_origins, n_steps, n_outputs)
+        Both forecasts and the actual values, which are NaN after the end of the data. The first
+        horizon is known at each origin.
+    horizons : sequence of int
+        Numbers of steps.
+    assumed : {"likely", "open"}
+        As `Rule.followed`.
+    """
     spread = np.nanstd(followed, axis=(0, 1))
-    return float(np.nanmean(np.abs(predicted - followed) / np.where(spread > 0, spread, 1.0)))
+    spread = np.where(spread > 0, spread, 1.0)
+    errors = np.stack([np.abs(each - followed) / spread for each in (predicted, others)])
+    for n_steps in horizons:
+        means = np.nanmean(errors[:, :, :n_steps], axis=(2, 3))
+        of_predicted, of_others = np.log(np.maximum(means, _LEAST_ERROR))
+        if _is_clear(of_others - of_predicted, *_NEEDED[assumed]):
+            return True
+    return False
+
+
+def _is_clear(advantages: Array, ratio: float, n_errors: float) -> bool:
+    """Whether logarithms of ratios, one for each origin, are clearly positive."""
+    blocks = np.array_split(advantages, min(_BLOCKS, len(advantages)))
+    means = np.array([block.mean() for block in blocks])
+    error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
+    return bool(advantages.mean() > max(-np.log(ratio), n_errors * error))

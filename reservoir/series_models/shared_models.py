@@ -84,7 +84,9 @@ def learn_shared(
         pairs = [(fit[i], shares[i][m]) for m, fit in zip(used, fits, strict=True) if shares[i][m]]
         members, weights = zip(*pairs, strict=True)
         ensemble = Ensemble(list(members), np.array(weights), bounds[i])
-        learned.append(Learned(ensemble, candidates, errors, shares[i], rolling))
+        # the weights follow from the errors on all series, of which those of this one are few
+        average = rolling.combined(shares[i])
+        learned.append(Learned(ensemble, candidates, errors, shares[i], rolling, average))
     return learned
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import ROOT
-from reservoir import ESNRegressor, NVARRegressor
+from reservoir import ESNForecaster, ESNRegressor, NVARRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run_closed_loop
 
@@ -185,3 +185,10 @@ def test_a_system_of_dysts_is_integrated():
     assert system.rows.shape == (60, 3)
     assert system.method == "dop853 at 1e-12"
     assert 0.8 < system.exponent < 1.0
+
+
+@pytest.mark.slow
+def test_a_system_that_other_models_forecast_well_for_eight_rows_is_dynamics():
+    pytest.importorskip("dysts")
+    rows = systems.integrate("MultiChua", 30, 7420).rows[-512:]
+    assert ESNForecaster(random_state=0).fit(rows).kind_ == "dynamics"

@@ -180,6 +180,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNRegressor(10).fit(X, y),
         reservoir.ESNRegressor(10, solver="qr").fit(X, y),
         reservoir.ESNRegressor(10, n_lags=2, alpha_selection="reml_ar1").fit(X, y),
+        reservoir.ESNRegressor(10, bidirectional=True, initial_state="zeros").fit(X, y),
         trained.fit(X, y).partial_fit(X, y),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
         *(

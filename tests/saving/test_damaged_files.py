@@ -71,6 +71,9 @@ MODELS = {
     "at irregular times": lambda: ESNRegressor(12, time_column=0, leak_rate=0.3).fit(TIMES, Y),
     "lags": lambda: NVARRegressor(dtype="float32").fit(X, Y),
     "lags beside states": lambda: ESNRegressor(12, n_lags=3, random_state=0).fit(X, Y),
+    "both directions": lambda: ESNRegressor(12, bidirectional=True, initial_state="zeros").fit(
+        X, Y
+    ),
     "labels": lambda: ESNClassifier(12, random_state=0).fit(X, LABELS),
     "states": lambda: ReservoirTransformer(12, random_state=0).fit(X),
     "trained": lambda: RNNRegressor(5, max_iter=1, gradient_control=Omega(0.5)).fit(X, Y),

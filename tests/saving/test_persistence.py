@@ -57,6 +57,9 @@ MODELS = {
     "float32": lambda: regressor(dtype="float32"),
     "numpy dtype": lambda: regressor(dtype=np.float32),
     "feedback": lambda: regressor(feedback=True, feedback_scaling=0.1),
+    "both directions": lambda: ESNRegressor(12, bidirectional=True, initial_state="zeros").fit(
+        X, Y
+    ),
     "lags": lambda: regressor(n_lags=np.int64(3), skip=2),
     "noise": lambda: regressor(noise=0.01),
     "generator": lambda: regressor(noise=0.01, random_state=np.random.default_rng(3)),
@@ -109,6 +112,8 @@ def use(model):
 def continues(model):
     """What partial_fit makes of it."""
     if isinstance(model, ReservoirTransformer) or model.sequence_column == 0:
+        return np.zeros(1)
+    if getattr(model, "bidirectional", False):  # it learns from whole recordings only
         return np.zeros(1)
     if isinstance(model, ESNClassifier):
         return np.zeros(1) if model.class_weight else model.partial_fit(X, LABELS).coef_

@@ -74,10 +74,24 @@ def test_bands_have_their_coverage_on_many_series(process):
     hits = coverage_of(process, 200)
     near = hits[..., :N_VALIDATED].mean(axis=2)
     error = near.std(axis=0) / np.sqrt(len(near))
-    assert np.all(np.abs(near.mean(axis=0) - COVERAGES) < 2 * error), near.mean(axis=0)
+    # the tails are those of Student's t, which is more than the law of a process asks for
+    assert np.all(near.mean(axis=0) > COVERAGES - 2 * error), near.mean(axis=0)
+    assert np.all(near.mean(axis=0) < np.add(COVERAGES, [0.04, 0.03])), near.mean(axis=0)
     # beyond them the growth of the errors is a guess
     far = hits[..., N_VALIDATED:].mean(axis=(0, 2))
-    assert np.all(np.abs(far - COVERAGES) < [0.06, 0.025]), far
+    assert np.all(np.abs(far - COVERAGES) < [0.07, 0.035]), far
+
+
+def test_bands_widen_beyond_the_validated_horizons_for_want_of_windows():
+    """Errors of constant size: the scale hardly grows, but fewer windows are that long."""
+    errors = np.random.default_rng(0).normal(size=(40, 4, 1))
+    learned = Bands.of(np.zeros_like(errors), errors, np.arange(20, 60), np.array([False]))
+    width = learned.around(np.zeros((80, 1)), [0.95])[0, 1, :, 0] / learned._scales(80)[:, 0]
+    assert np.all(np.diff(width) > -1e-12)
+    np.testing.assert_allclose(width[:4], width[0])
+    # from 12 degrees of freedom to 2, that is
+    ratio = stats.t.ppf(0.975, 2) / stats.t.ppf(0.975, 12)
+    assert width[-1] / width[0] == pytest.approx(ratio, rel=1e-3)  # quantiles are interpolated
 
 
 def test_bands_of_counts_have_at_least_their_coverage():

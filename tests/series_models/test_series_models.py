@@ -651,6 +651,23 @@ def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
                 assert said[0, 0, 0] == pytest.approx(3.0 * n_rows, rel=0.2), candidate
 
 
+def test_averages_apart_do_not_depend_on_the_errors_of_their_fit():
+    rng = np.random.default_rng(0)
+    followed = rng.normal(size=(9, 4, 2))
+    said = followed + rng.normal(size=(3, 9, 4, 2)) * rng.uniform(0.5, 2, size=(3, 9, 1, 1))
+    said[2, 0] = np.nan  # a model that could not be fitted to the first rows
+    found = RollingForecasts(np.arange(9), said, followed)
+    apart = found.combined_apart([3, 2, 4], [1.0, 1.25, 1.0])
+    for part in (slice(0, 3), slice(3, 5), slice(5, 9)):
+        others = np.delete(np.arange(9), np.r_[part])
+        rest = RollingForecasts(others, said[:2, others], followed[others])
+        weights = rest.weights([1.0, 1.25])
+        np.testing.assert_allclose(apart[part], np.tensordot(weights, said[:2, part], 1))
+    # two fits are too few to leave one out
+    together = found.combined(found.weights([1.0, 1.25, 1.0]))
+    np.testing.assert_array_equal(found.combined_apart([5, 4], [1.0, 1.25, 1.0]), together)
+
+
 @pytest.mark.slow
 def test_models_have_no_units():
     for scale in (1e300, 1e-290):

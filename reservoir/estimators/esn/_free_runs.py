@@ -37,6 +37,11 @@ def check_free_runs(model: Any) -> None:
             f"have no separate errors, but alpha_per_target={model.alpha_per_target} selects a "
             'penalty for each output. Use alpha_per_target=False, or alpha_selection="auto".'
         )
+    if model.bidirectional:
+        raise ValueError(
+            f"{setting} runs closed loops, but bidirectional=True needs rows that a loop has not "
+            f"reached yet. {_OTHER}"
+        )
     if getattr(model, "time_column", None) is not None:
         raise ValueError(
             f"{setting} cannot be combined with time_column={model.time_column!r}: in a closed "

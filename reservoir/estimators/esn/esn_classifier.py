@@ -81,6 +81,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     feedback: bool = shared.feedback
     feedback_scaling: Any = shared.feedback_scaling
     noise: float = shared.noise
+    bidirectional: bool = shared.bidirectional
     include_input: bool = shared.include_input
     alpha: Any = shared.alpha
     solver: str = shared.solver

@@ -87,6 +87,7 @@ class ESNRegressor(SourceRegressor):
     feedback: bool = shared.feedback
     feedback_scaling: Any = shared.feedback_scaling
     noise: float = shared.noise
+    bidirectional: bool = shared.bidirectional
     include_input: bool = shared.include_input
     alpha: Any = shared.alpha
     solver: str = shared.solver
@@ -142,7 +143,9 @@ class ESNRegressor(SourceRegressor):
         Returns
         -------
         array of shape (n_samples, n_units), or sequences in the container of X
-            The states after each row. With feedback the network runs in closed loop.
+            The states after each row. With feedback the network runs in closed loop. With
+            `bidirectional` there are 2 * n_units columns: the states of the run forwards, then
+            those of the run backwards.
         """
         predictor = self._predictor()
         sequences = predictor.read(X)
@@ -162,8 +165,8 @@ class ESNRegressor(SourceRegressor):
         Raises
         ------
         ValueError
-            If the network has ``feedback=True``, an `augment`, `n_lags` above 1, or a custom
-            `readout`.
+            If the network has ``feedback=True``, ``bidirectional=True``, an `augment`, `n_lags`
+            above 1, or a custom `readout`.
 
         Examples
         --------

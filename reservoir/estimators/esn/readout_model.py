@@ -13,13 +13,14 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, check_numbers
+from reservoir.dynamics.both_directions import BothDirections
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
@@ -34,6 +35,7 @@ from reservoir.estimators.esn.readout_training import (
     naming_columns,
     open_loop_outputs,
     state_after,
+    tails_of,
 )
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
 from reservoir.estimators.progress import Progress, StateShape, warn_of_leaving
@@ -208,7 +210,10 @@ class ReadoutModel:
     ) -> list[TrainingSequence]:
         """Return the sequences to learn from; one that continues keeps its noise generator."""
         size, number = self.source.state_size, self.n_trained
-        cuts = readout.cut(data.sequences.lengths, skips, continues=continues, number=number)
+        # the rows at the end of a sequence that are excluded belong to no part, and have no number
+        tails = tails_of(self.source, skips)
+        lengths = [n - tail for n, tail in zip(data.sequences.lengths, tails, strict=True)]
+        cuts = readout.cut(lengths, skips, continues=continues, number=number)
         previous = self.noise_generator if continues else None
         sequences = []
         for i, (X, Y) in enumerate(zip(data.arrays, data.targets, strict=True)):
@@ -220,7 +225,7 @@ class ReadoutModel:
             sequences.append(
                 TrainingSequence(X, targets, weights, skips[i], cuts[i], start, last, noise, number)
             )
-            number += len(X)
+            number += lengths[i]
         return sequences
 
     def _learn(
@@ -359,6 +364,8 @@ def initial_states(
         spec = timed_starts(clock, spec, sequences, last, n_units)
     elif isinstance(source, PastInputs):
         spec = _with_equal_past(source, spec, sequences)
+    elif isinstance(source, BothDirections):
+        spec = _of_both_directions(source, progress, spec, sequences, last)
     shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
     steady, fresh = source.steady_state, source.initial_state_of
     return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
@@ -382,6 +389,46 @@ def _with_equal_past(source: PastInputs, spec: Any, sequences: Sequences) -> Any
         return spec
     pairs = zip(sequences.arrays, units, strict=True)
     return np.stack([source.after_equal_rows(rows[0], each) for rows, each in pairs])
+
+
+def _of_both_directions(
+    source: BothDirections, progress: Progress, spec: Any, sequences: Sequences, last: Array | None
+) -> Any:
+    """Return an initial state for `Progress.starts`: of the run forwards, then backwards.
+
+    Both runs start in the same way, from zeros or from the steady state of their first row. An
+    array may contain the states of the run forwards only; the other run then starts from zeros.
+    """
+    one = source.source
+    if isinstance(spec, str):
+        if last is not None and len(sequences) == 1:
+            check_not_continued(spec)
+        shape = StateShape(one.state_size, 0, one.state_dtype)
+        turned = replace(sequences, arrays=tuple(rows[::-1] for rows in sequences.arrays))
+        runs = [
+            progress.starts(spec, each, shape, last=None, steady=one.steady_state)
+            for each in (sequences, turned)
+        ]
+        return np.hstack(runs)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != one.state_size:
+        return spec
+    return np.concatenate([states, np.zeros_like(states)], axis=-1)
+
+
+def check_not_continued(spec: Any) -> None:
+    """Raise if a run in both directions would continue from the end of an earlier one."""
+    if isinstance(spec, str) and spec == "last":
+        what = "initial_state='last' continues from the state at the end of training"
+        raise_looks_ahead(what, 'Set initial_state="zeros" or "steady", or bidirectional=False')
+
+
+def raise_looks_ahead(what: str, remedy: str) -> NoReturn:
+    """Raise an error about states that depend on later rows."""
+    raise ValueError(
+        f"{what}, and bidirectional=True reads rows from the end of a recording back to its start. "
+        f"{remedy}."
+    )
 
 
 class ReadoutPredictor(Predictor):
@@ -460,6 +507,7 @@ class ReadoutPredictor(Predictor):
 
     def check_can_loop(self) -> None:
         """Check that outputs can be fed back as the next inputs."""
+        self.estimator._check_steps("forecast")
         if getattr(self.source, "clock", None) is not None:
             self.source.check_can_loop()
 

@@ -57,7 +57,8 @@ def washout_lengths(
     """
     lengths = data.sequences.lengths[:1] if partial else data.sequences.lengths
     if is_measured(washout):
-        return _measured(source, data, starts, len(lengths))
+        measured = _measured(source, data, starts, len(lengths))
+        return _rows_between(source, measured, lengths)
     if isinstance(washout, str) and washout == "auto" and source.memory is not None:
         if not partial:
             _require_more_rows(source, lengths)
@@ -66,7 +67,28 @@ def washout_lengths(
         _require_past(source, lengths)
     elif not isinstance(washout, str):
         return [check_count("washout", washout, minimum=0)]
-    return resolve_washout(washout, lengths)
+    return _rows_between(source, resolve_washout(washout, lengths), lengths)
+
+
+def tails_of(source: FeatureSource, skips: Sequence[int]) -> list[int]:
+    """Return the number of rows at the end of each sequence that the fit excludes.
+
+    If the features depend on later rows, it is the number of rows excluded at the start.
+    """
+    return [0] * len(skips) if source.causal else list(skips)
+
+
+def _rows_between(source: FeatureSource, skips: list[int], lengths: Sequence[int]) -> list[int]:
+    """Return the washout of each sequence, after checking that rows are left between both ends."""
+    for i, (skip, n_samples) in enumerate(zip(skips, lengths, strict=True)):
+        if not source.causal and 2 * skip >= n_samples:
+            which = "X" if len(lengths) == 1 else f"sequence {i}"
+            raise ValueError(
+                f"washout={skip} leaves nothing to fit: bidirectional=True excludes as many rows "
+                f"at the end of a sequence as at its start, and {which} has "
+                f'n_samples={n_samples}. Lower it or use washout="auto".'
+            )
+    return skips
 
 
 def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
@@ -110,7 +132,11 @@ def _measured(
             first = given if given.size else np.zeros(reservoir.n_outputs)
             feedback = one_step_late(first, Y)
         try:
-            steps = transient_length(reservoir, X, feedback=feedback, random_state=0)
+            runs = [X] if source.causal else [X, np.ascontiguousarray(X[::-1])]
+            steps = max(
+                transient_length(reservoir, rows, feedback=feedback, random_state=0)
+                for rows in runs
+            )
         except ValueError as error:
             raise ValueError(
                 f'washout="measured" failed in sequence {i} (n_samples={len(X)}). {error}'
@@ -509,10 +535,18 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
     )
 
 
-def equal_share(weights: Sequence[Array] | None, skips: Sequence[int]) -> float:
-    """Return the effective number of rows after the washout, divided by their number."""
+def equal_share(
+    weights: Sequence[Array] | None, skips: Sequence[int], tails: Sequence[int] | None = None
+) -> float:
+    """Return the effective number of rows that the fit includes, divided by their number."""
     if weights is None:
         return 1.0
-    w = np.concatenate([part[skip:] for part, skip in zip(weights, skips, strict=True)])
+    tails = [0] * len(skips) if tails is None else tails
+    w = np.concatenate(
+        [
+            part[skip : len(part) - tail]
+            for part, skip, tail in zip(weights, skips, tails, strict=True)
+        ]
+    )
     w = w[w > 0]
     return float(w.sum() ** 2 / (len(w) * np.square(w).sum())) if len(w) else 1.0

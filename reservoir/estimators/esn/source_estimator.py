@@ -17,8 +17,18 @@ from reservoir._validation import advising, check_choice
 from reservoir.estimators.describe import description_of_readout, description_of_reservoir
 from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.online_readout import FeatureLearner
-from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
-from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
+from reservoir.estimators.esn.readout_model import (
+    ReadoutModel,
+    ReadoutPredictor,
+    RunOptions,
+    raise_looks_ahead,
+)
+from reservoir.estimators.esn.readout_training import (
+    equal_share,
+    few_rows,
+    tails_of,
+    washout_lengths,
+)
 from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
@@ -46,7 +56,8 @@ class SourceEstimator(TimeSeriesEstimator):
         Weights of the built-in readout: states first, then inputs. With `augment`, the weights of
         the augmented states replace the first n_units weights. With the `n_lags` of `ESNRegressor`,
         the weights of older rows follow the weights of the present input: n_features weights per
-        row, the latest row first.
+        row, the latest row first. With `bidirectional`, the weights of the states of the run
+        backwards come last.
     intercept_ : float or array of shape (n_outputs,)
         Intercept of each output.
     alpha_ : float or array of shape (n_outputs,)
@@ -72,12 +83,14 @@ class SourceEstimator(TimeSeriesEstimator):
     certificate_ : reservoir.stability.Certificate
         With ``bias="stable"``: the property that is proved, and the range of inputs that it covers.
     washout_ : array of shape (n_sequences,)
-        Number of rows at the start of each sequence that fit excluded.
+        Number of rows at the start of each sequence that fit excluded; with `bidirectional` it
+        excluded as many at the end.
     state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
         The state at the end of the last training sequence. With feedback, the last target follows.
         With a `time_column` the shape is (n_units + 1,), and the last entry is the time of the last
         row, in steps since the first row of fit. With the `n_lags` of `ESNRegressor`, the last
-        ``(n_lags - 1) * skip`` rows of X come first, the oldest of them at the start.
+        ``(n_lags - 1) * skip`` rows of X come first, the oldest of them at the start. With
+        `bidirectional` the shape is (2 * n_units,): the states of both runs at the last row.
     time_step_ : float or None
         The time between two rows to which `leak_rate` refers; None without a `time_column`.
     n_outputs_ : int
@@ -91,7 +104,9 @@ class SourceEstimator(TimeSeriesEstimator):
 
     _model: ReadoutModel
     _grows_with: tuple[str, ...] = ()  # parameters that the number of features grows with
-    noise = 0.0  # a parameter of the subclasses whose states can be noisy
+    # parameters of some subclasses only
+    noise: float = 0.0
+    bidirectional: bool = False
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
@@ -139,7 +154,8 @@ class SourceEstimator(TimeSeriesEstimator):
             model = model.fitted(
                 data, starts, skips, readout, options, by_loops=self._chooses_by_loops()
             )
-            doubt = few_rows(model.readout, share=equal_share(data.weights, skips))
+            tails = tails_of(model.source, skips)
+            doubt = few_rows(model.readout, share=equal_share(data.weights, skips, tails))
             self._publish(reader, model, data, skips, model.solution(doubt))
         return self
 
@@ -147,6 +163,7 @@ class SourceEstimator(TimeSeriesEstimator):
         self: _Self, X: Any, y: Any, sample_weight: Any, *, new_sequence: bool, **known: Any
     ) -> _Self:
         """Learn from a chunk; `known` is passed to `TargetCoding.read`."""
+        self._check_steps("partial_fit", bool(self.bidirectional))
         with advising(self._memory_advice()):
             first, skips_missing = self._is_new, self._skips_missing()
             reader = DataReader(self, self._coding()) if first else self._reader
@@ -380,6 +397,15 @@ class SourceEstimator(TimeSeriesEstimator):
         return words | self._model.source.description | description_of_readout(self)
 
     # ------------------------------------------------------------------ using the fitted model
+
+    def _check_steps(self, what: str, asked: bool = False) -> None:
+        """Raise if states depend on later rows, in the fitted model or as `asked` for."""
+        if asked or not (self._is_new or self._model.source.causal):
+            run = "fit" if what == "partial_fit" else "predict"
+            raise_looks_ahead(
+                f"{what} needs states that do not depend on later rows",
+                f"Use bidirectional=False, or pass whole recordings to {run}",
+            )
 
     def _shown_model(self) -> ReadoutModel:
         """Return the model with the state in `state_`, which the user may have set."""

@@ -13,10 +13,11 @@ from reservoir._typing import Array
 from reservoir._validation import Clock, as_generator
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics.both_directions import BothDirections
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.timed_reservoir import TimedReservoir
-from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.readout_model import ReadoutModel, check_not_continued
 from reservoir.estimators.esn.readout_training import is_measured
 from reservoir.estimators.parameters import read_dtype
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -30,8 +31,11 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
     Parameters are checked first, since connecting the units may take minutes.
     """
     check_reservoir(estimator, reader)
+    runs = 2 if estimator.bidirectional else 1
+    if runs == 2 and len(data.sequences) == 1:
+        check_not_continued(estimator.initial_state)
     if isinstance(estimator.n_units, Integral):
-        estimator._new_readout(reader).check_room(int(estimator.n_units), data.n_rows)
+        estimator._new_readout(reader).check_room(runs * int(estimator.n_units), data.n_rows)
     generator = as_generator(estimator.random_state)
     fed_back = data.targets if estimator.feedback else None
     source, certificate = reservoir_source(
@@ -49,10 +53,33 @@ def check_reservoir(estimator: Any, reader: DataReader) -> None:
             "missing_targets='skip' cannot be combined with feedback=True: each target is fed back "
             "into the next step. Fill the missing targets, or use feedback=False."
         )
+    if estimator.bidirectional:
+        _check_both_directions(estimator, reader)
     if getattr(estimator, "n_lags", 1) > 1:
         _check_lags(estimator, reader)
     if reader.clock is not None:
         _check_timed(estimator)
+
+
+def _check_both_directions(estimator: Any, reader: DataReader) -> None:
+    """Check that the parameters support runs over each sequence in both directions."""
+    what = "bidirectional=True cannot be combined with"
+    if estimator.feedback:
+        raise ValueError(
+            f"{what} feedback=True: outputs are fed back from row to row, and a run backwards "
+            "would need outputs of later rows. Use feedback=False, or bidirectional=False."
+        )
+    if getattr(estimator, "n_lags", 1) > 1:
+        raise ValueError(
+            f"{what} n_lags={estimator.n_lags}: the readout would receive inputs before each row "
+            "but none after it. Use n_lags=1, or bidirectional=False and later rows as columns of "
+            "X."
+        )
+    if reader.clock is not None:
+        raise ValueError(
+            f"{what} time_column={estimator.time_column!r}: the lengths of steps are the times "
+            "since the row before. Use bidirectional=False, or a regular grid without time_column."
+        )
 
 
 def _check_lags(estimator: Any, reader: DataReader) -> None:
@@ -132,7 +159,7 @@ def reservoir_source(
     rows: Sequence[Array],
     targets: Sequence[Array] | None,
     generator: np.random.Generator,
-) -> tuple[DrivenReservoir | PastInputs | TimedReservoir, Certificate | None]:
+) -> tuple[DrivenReservoir | BothDirections | PastInputs | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and its certificate, if any.
 
     Parameters
@@ -172,5 +199,7 @@ def reservoir_source(
     certificate = None if ranges is None else ranges.certify(built)
     if clock is not None:
         return TimedReservoir(source, clock), certificate
+    if getattr(estimator, "bidirectional", False):
+        return BothDirections(source), certificate
     n_lags = int(getattr(estimator, "n_lags", 1))
     return source if n_lags == 1 else PastInputs(source, n_lags, int(estimator.skip)), certificate

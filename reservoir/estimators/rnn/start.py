@@ -465,6 +465,12 @@ def network_of(esn: Any) -> Network:
             f"A network with n_lags={source.n_lags} cannot be trained as a recurrent network, "
             "whose readout receives the present input only. Use n_lags=1."
         )
+    if not source.causal:
+        raise ValueError(
+            "A network with bidirectional=True cannot be trained as a recurrent network, which has "
+            'one direction. Use bidirectional=False, or train RNNRegressor(cell=bidirectional("'
+            'leaky")).'
+        )
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))

@@ -162,8 +162,11 @@ class ESNForecaster(Described, BaseEstimator):
     systems of Gilpin (2021 [4]_), for "series" over real and generated series. The choice between
     the two kinds is made by one-step errors: the series follows a rule if networks are much better
     than a linear autoregression of differences. If the comparison is not clear, both kinds forecast
-    the end of the series, and the better one is chosen. Forecasts are clipped to the range of the
-    training data, widened on either side by `clip` times its width.
+    the last 30 % of the rows over 8, 32 and 128 steps, or over `horizon`, and networks are chosen
+    if their errors over any of these are clearly smaller: by a fifth and by two standard errors, or
+    by one standard error if their one-step errors are smaller by a quarter.
+    Forecasts are clipped to the range of the training data, widened on either side by `clip` times
+    its width.
 
     References
     ----------

@@ -36,10 +36,10 @@ from reservoir.estimators.series.fits import (
 from reservoir.estimators.series.panel import Panel, PanelRows
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
-from reservoir.series_models.ensemble import Learned, best_of, default_steps, learn, table_of
+from reservoir.series_models.ensemble import Learned, best_of, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
-from reservoir.series_models.rule import look_for_rule, mean_error
+from reservoir.series_models.rule import confirms, horizons_for, look_for_rule
 from reservoir.series_models.series_data import SeriesData, possible_values, untested_season
 from reservoir.series_models.shared_models import learn_shared
 
@@ -248,10 +248,9 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
     Rows after the last value, for which there are known inputs only, are filled with forecasts.
     """
     rolling = learned.rolling
-    point = rolling.combined(learned.shares)
     window = untested_season(data.n_rows, data.seasons)
     bands = Bands.of(
-        point,
+        learned.average,
         rolling.followed,
         rolling.origins,
         data.positive,
@@ -273,25 +272,31 @@ def chosen_way(data: SeriesData, ending: LastRows, settings: Settings) -> str:
     if data.first or len(data.known) > data.n_rows:
         return "series"
     rule = look_for_rule(data, settings.seed)
-    if rule.followed != "open":
+    if rule.followed in ("yes", "no"):
         return "dynamics" if rule.followed == "yes" else "series"
-    return "dynamics" if _networks_are_better(data, settings) else "series"
+    return "dynamics" if _networks_are_better(data, settings, rule.followed) else "series"
 
 
-def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
-    """Whether networks forecast the end of the series better than the average of models does."""
+def _networks_are_better(data: SeriesData, settings: Settings, assumed: str) -> bool:
+    """Whether networks forecast the end of the series better than the average of models does.
+
+    `assumed` is "likely" or "open", as in `Rule`: how much better they must be.
+    """
     # both are fitted to the first rows only, and compared from the same origins after them
     first = first_rows(data.n_rows)
-    n_steps = settings.horizon or default_steps(data)
-    origins = origins_after(first, data.n_rows - n_steps, n_steps)
+    horizons = horizons_for(settings.horizon, data.n_rows - first)
+    shortest, n_steps = horizons[0], horizons[-1]
+    # the shortest forecasts end within the data: pad the longer ones with NaN
+    origins = origins_after(first, data.n_rows, 4 * shortest)
     values = data.values
-    followed = values[np.add.outer(origins, np.arange(n_steps))]
+    beyond = np.full((n_steps, values.shape[1]), np.nan)
+    followed = np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]
     known = [data.known[:first]] if data.known.shape[1] else []
     fit, _ = fit_networks([values[:first]], known, settings, data.possible)
     by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
     ensemble = _learn(data.until(first), settings).ensemble
     by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
-    return mean_error(by_networks, followed) < mean_error(by_models, followed)
+    return confirms(by_networks, by_models, followed, horizons, assumed)
 
 
 def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:

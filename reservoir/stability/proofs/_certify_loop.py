@@ -119,18 +119,7 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
                 "certify_loop needs a linear readout: give readout=(coef, intercept) with a "
                 "Reservoir, or a fitted ESNRegressor without readout=."
             )
-        augment = getattr(model, "augment", None)
-        if augment is not None:
-            raise TypeError(
-                f"certify_loop needs a readout that is linear in the states; the model has "
-                f"augment={augment!r}. Use augment=None."
-            )
-        n_lags = getattr(model, "n_lags", 1)
-        if n_lags > 1:
-            raise TypeError(
-                "certify_loop needs a readout of the states and the present input only; the model "
-                f"has n_lags={n_lags}. Use n_lags=1."
-            )
+        _check_features(model)
         readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         # The weights of the inputs, if there are any, come after the weights of the states.
         include_input = readout[0].shape[1] > as_reservoir(model).n_units
@@ -151,6 +140,27 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
             f"{coef.shape}, {intercept.shape}."
         )
     return coef, np.broadcast_to(intercept, (len(coef),)), bool(include_input)
+
+
+def _check_features(model: Any) -> None:
+    """Check that the readout of a fitted model receives the states and the present input only."""
+    augment = getattr(model, "augment", None)
+    if augment is not None:
+        raise TypeError(
+            f"certify_loop needs a readout that is linear in the states; the model has "
+            f"augment={augment!r}. Use augment=None."
+        )
+    if getattr(model, "bidirectional", False):
+        raise TypeError(
+            "certify_loop needs states that depend on earlier rows only; the model has "
+            "bidirectional=True. Use bidirectional=False."
+        )
+    n_lags = getattr(model, "n_lags", 1)
+    if n_lags > 1:
+        raise TypeError(
+            "certify_loop needs a readout of the states and the present input only; the model "
+            f"has n_lags={n_lags}. Use n_lags=1."
+        )
 
 
 class _Loop:
