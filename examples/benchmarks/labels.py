@@ -15,7 +15,8 @@ from. The rivals see the last twenty rows: scikit-learn's `HistGradientBoostingC
 `LogisticRegression` as they come (300 iterations). Figures are of new rows, means over seeds:
 accuracy in per cent with its standard error; the log loss in nats; the calibration error, which is
 the mean distance of confidence from accuracy over 15 bins of confidence; seconds of processor time
-of a fit, one thread. "RNNClassifier" is `RNNClassifier(30)`.
+of a fit and of predictions, one thread. "RNNClassifier" is `RNNClassifier(30)`; "both directions",
+`ESNClassifier(bidirectional=True)`, also sees the rows after the present one.
 
 `--keep FILE` writes each figure to a line of FILE and measures only what FILE does not have.
 """
@@ -49,7 +50,7 @@ N_LAGS, N_BINS = 20, 15
 LEAST = 1e-6  # of a probability, so that its logarithm is finite
 BEFORE = {"n_units": 100, "leak_rate": 1.0, "bias_scaling": 0.1}
 BOOSTING, LOGISTIC, RNN = "boosting", "logistic", "RNNClassifier"
-AS_IT_COMES, AS_IT_WAS = "as it comes", "as it was"
+AS_IT_COMES, AS_IT_WAS, BOTH = "as it comes", "as it was", "both directions"
 LEAKS: dict[str, float | tuple[float, ...]] = {
     "1": 1.0,
     ".3": 0.3,
@@ -148,7 +149,8 @@ def models_of(part: str) -> dict[str, Model]:
         LOGISTIC: on_lags(logistic),
     }
     if part == "table":
-        own = {AS_IT_COMES: network(), AS_IT_WAS: network(**BEFORE)}
+        both = network(bidirectional=True, initial_state="zeros")
+        own = {AS_IT_COMES: network(), AS_IT_WAS: network(**BEFORE), BOTH: both}
         return {**own, RNN: trained, **rivals}
     found = {AS_IT_WAS: network(**BEFORE)}
     for n_units in (100, 300):
