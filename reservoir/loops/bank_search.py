@@ -173,8 +173,8 @@ class Search:
 
     def run(self) -> Choice:
         """Try the candidates, and return the ensemble of the best networks with all results."""
-        first = self._first_round()
-        rivals = [self._round(bank) for bank in self._rivals(first)]
+        first, others = self._first_round()
+        rivals = [self._round(bank) for bank in others]
         rounds = [first, *sorted(rivals, key=lambda one: -one.left_out)]
         if rivals and rounds[1].left_out > first.left_out + _CLEARLY:
             rounds = [*rounds[1:], first]
@@ -195,30 +195,33 @@ class Search:
             self._design(self.data, final).washout,
         )
 
-    def _first_round(self) -> Round:
-        """Try the bank for the data, its best networks also on held-out blocks where needed."""
+    def _first_round(self) -> tuple[Round, list[Bank]]:
+        """Try the bank for the data; return the results, and banks that must be tried as well.
+
+        The best networks are also tried on held-out blocks, if the bank is for noisy data or is
+        compared with others.
+        """
         bank = self.bank
         if not bank.recycle:
-            return self._round(bank)
+            first = self._round(bank)
+            return first, rivals_of(bank, self.segment, first.score)
         first = self._round(replace(bank, leave_out=False))
-        if not bank.leave_out and not self._rivals(first):
-            return first
+        others = rivals_of(bank, self.segment, first.score)
+        if not bank.leave_out and not others:
+            return first, []
         # loops in held-out blocks need more fits: run them for the best networks only
         bank = replace(bank, leave_out=True)
         best = first.best[:_SCORED_TWICE]
         again = self._try(best, self.segment, bank, "trying on held-out rows")
         tried = first.tried | dict(zip(best, again, strict=True))
-        return Round(bank, tried, sorted(best, key=lambda key: -tried[key].scores.max()))
+        best = sorted(best, key=lambda key: -tried[key].scores.max())
+        return Round(bank, tried, best), others
 
     def _round(self, bank: Bank) -> Round:
         """Try all candidates of a bank."""
         keys = [(plan, self.seed) for plan in bank.plans]
         tried = dict(zip(keys, self._try(keys, self.segment, bank, "trying"), strict=True))
         return Round(bank, tried, sorted(keys, key=lambda key: -tried[key].scores.max()))
-
-    def _rivals(self, first: Round) -> list[Bank]:
-        """Return the banks of other models, which are tried if the best network is poor."""
-        return rivals_of(self.bank, self.segment) if first.score < self.bank.enough else []
 
     def _ensemble(
         self, bank: Bank, best: list[Key], tried: dict[Key, Tried]

@@ -34,6 +34,7 @@ _EXACT = 1e-4  # one-step error, in standard deviations, up to which past rows d
 _NOISY = 5e-3  # one-step error, in standard deviations, above which the series is noisy
 _DETERMINED = 1e-5  # one-step errors below it, in standard deviations, are not compared
 _POOR = 4.5  # score of networks for clean series up to which other models are tried as well
+_FAIR = 1.5  # score of networks for noisy series from which networks for clean series are tried
 _FEWEST_FOR_RIVALS = 200  # least number of consecutive rows for which other models are tried
 
 # Networks: spectral radius, input scaling, bias scaling and, for leaky units, the leak rate.
@@ -173,23 +174,22 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True, enough=_POOR)
 
 
-def rivals_of(bank: Bank, data: Trajectories) -> list[Bank]:
-    """Return banks of other models for series on which the best network of `bank` is poor.
+def rivals_of(bank: Bank, data: Trajectories, score: float) -> list[Bank]:
+    """Return banks of other models if the best network of `bank` has a poor score.
 
     They are compared by loops in held-out blocks, because such models can reproduce any training
     rows. Narrow radial units follow sudden changes that networks smooth, as in spikes and switches,
-    and analogues repeat what a series repeats itself.
+    and analogues repeat what a series repeats itself. If networks are not quite so poor, the error
+    that was taken for noise may be theirs, and the others are networks for clean series.
     """
-    if max(map(len, data.levels)) < _FEWEST_FOR_RIVALS:
+    if score >= bank.enough or max(map(len, data.levels)) < _FEWEST_FOR_RIVALS:
         return []
     alone = replace(bank, leave_out=True, recycle=False, grows=False)
-    units = min(_MANY_UNITS, data.n_rows)
-    radial = tuple(RadialPlan(units, width, np.inf, 1) for width in _RIVAL_WIDTHS)
-    banks = [replace(alone, plans=radial, alphas=_RADIAL_PENALTIES)]
-    if bank.alphas == _NOISE_PENALTIES:
-        # the errors of small networks may look like noise: networks for clean series as well
+    if bank.alphas == _NOISE_PENALTIES and score >= _FAIR:
         clean = plans_of(_CLEAN, most_units(data.n_rows), "square")
-        banks.append(replace(alone, plans=clean, alphas=_CLEAN_PENALTIES))
+        return [replace(alone, plans=clean, alphas=_CLEAN_PENALTIES)]
+    radial = tuple(RadialPlan(_MANY_UNITS, width, np.inf, 1) for width in _RIVAL_WIDTHS)
+    banks = [replace(alone, plans=radial, alphas=_RADIAL_PENALTIES)]
     if not data.exog[0].size:
         analogues = tuple(AnaloguePlan(n_lags) for n_lags in _RIVAL_LAGS)
         banks.append(replace(alone, plans=analogues, alphas=(np.nan,)))

@@ -137,7 +137,7 @@ def test_where_networks_are_good_nothing_else_is_tried():
 def test_short_series_and_own_networks_have_no_rivals():
     for rows, known in ((spikes(150), 0), (spikes(450), 1)):
         data = Trajectories([rows], [np.zeros((len(rows), known))])
-        rivals = rivals_of(bank_for(data, diagnose(data, 0)), data)
+        rivals = rivals_of(bank_for(data, diagnose(data, 0)), data, 0.4)
         analogues = [isinstance(bank.plans[0], AnaloguePlan) for bank in rivals]
         assert not any(analogues)
         assert bool(rivals) == bool(known)
