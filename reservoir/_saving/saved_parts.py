@@ -25,6 +25,7 @@ PARTS = {
         centre: real(n_features); width_of_input: of(centre.dtype, n_features)
     """,
     "LagSource": "n_lags, n_outputs: count; n_known: natural",
+    "Analogue": "rows: float64(n_rows, _); followed: bool_(n_rows); n_lags: count",
     "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",
     "SpikingNetwork": """
         W: csr(n_units, n_units); W_in: csr(n_units, _); W.data, W_in.data: float64(_)

@@ -10,19 +10,22 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._workers import one_blas_thread, run_jobs
+from reservoir.loops.analogue_plan import AnaloguePlan
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_bank import (
     Bank,
     Diagnosis,
+    Plan,
     bank_for,
     bank_of,
     design_of,
     diagnose,
     grown,
+    rivals_of,
     scores_of,
 )
 from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Clip, Member, NetworkTrial, Plan
+from reservoir.loops.network_trial import Clip, Member, NetworkTrial
 from reservoir.loops.path_loops import log_errors
 from reservoir.loops.radial_plan import RadialPlan
 
@@ -30,6 +33,7 @@ Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Key = tuple[Plan, int]
 _SEGMENT = 2000  # number of rows that candidates are tried on
 _SCORED_TWICE = 4  # number of best networks that are also scored on held-out blocks
+_CLEARLY = 0.05  # difference of scores by which other models must be better than networks
 
 
 class Tried(NamedTuple):
@@ -59,6 +63,34 @@ class Tried(NamedTuple):
         return self.members[int(np.argmax(self.scores)) if number is None else number]
 
 
+class Round(NamedTuple):
+    """A bank whose candidates were tried, and the results.
+
+    Attributes
+    ----------
+    bank : Bank
+        The bank, with the scores by which the best candidates were compared.
+    tried : dict of Tried
+        Results of each candidate.
+    best : list of keys
+        The best candidates, best first.
+    """
+
+    bank: Bank
+    tried: dict[Key, Tried]
+    best: list[Key]
+
+    @property
+    def score(self) -> float:
+        """Score of the best candidate, from all kinds of loops of this bank."""
+        return float(self.tried[self.best[0]].scores.max())
+
+    @property
+    def left_out(self) -> float:
+        """Best score of loops in held-out blocks."""
+        return float(np.nanmax([self.tried[key].left_out for key in self.best]))
+
+
 class Choice(NamedTuple):
     """The networks that a search chose, and the results of all candidates.
 
@@ -66,7 +98,7 @@ class Choice(NamedTuple):
     ----------
     members : list of Member
         The networks of the ensemble, fitted on all rows.
-    plan : NetworkPlan or RadialPlan
+    plan : NetworkPlan, RadialPlan or AnaloguePlan
         Plan of the best network.
     score : float
         Score of the best network.
@@ -141,49 +173,74 @@ class Search:
 
     def run(self) -> Choice:
         """Try the candidates, and return the ensemble of the best networks with all results."""
-        keys = [(plan, self.seed) for plan in self.bank.plans]
-        in_two_rounds = self.bank.leave_out and self.bank.recycle
-        first = replace(self.bank, leave_out=False) if in_two_rounds else self.bank
-        tried = dict(zip(keys, self._try(keys, self.segment, first, "trying"), strict=True))
-        best = sorted(keys, key=lambda key: -tried[key].scores.max())
-        # loops in held-out blocks need more fits: run them for the best networks only
-        if in_two_rounds:
-            best = best[:_SCORED_TWICE]
-            again = self._try(best, self.segment, self.bank, "trying on held-out rows")
-            tried |= zip(best, again, strict=True)
-            best = sorted(best, key=lambda key: -tried[key].scores.max())
-        table = self._table([tried[key] for key in keys])
+        first, others = self._first_round()
+        rivals = [self._round(bank) for bank in others]
+        rounds = [first, *sorted(rivals, key=lambda one: -one.left_out)]
+        if rivals and rounds[1].left_out > first.left_out + _CLEARLY:
+            rounds = [*rounds[1:], first]
+        bank, tried, best = rounds[0]
         # fit the ensemble on all rows; fits that already used all rows are reused
-        bank, chosen, numbers = self._ensemble(best, tried)
-        known = tried if self.segment is self.data and bank is self.bank else {}
+        final, chosen, numbers = self._ensemble(bank, best, tried)
+        known = tried if self.segment is self.data and final is bank else {}
         wanted = [key for key in dict.fromkeys(chosen) if key not in known]
-        fitted = self._try(wanted, self.data, bank, "fitting") if wanted else []
+        fitted = self._try(wanted, self.data, final, "fitting") if wanted else []
         known = known | dict(zip(wanted, fitted, strict=True))
         return Choice(
             [known[key].pick(number) for key, number in zip(chosen, numbers, strict=True)],
             chosen[0][0],
             float(known[chosen[0]].scores.max()),
-            self._score_of_mean(bank),
-            table,
+            self._score_of_mean(final),
+            self._table(rounds),
             self.diagnosis,
-            self._design(self.data, bank).washout,
+            self._design(self.data, final).washout,
         )
 
+    def _first_round(self) -> tuple[Round, list[Bank]]:
+        """Try the bank for the data; return the results, and banks that must be tried as well.
+
+        The best networks are also tried on held-out blocks, if the bank is for noisy data or is
+        compared with others.
+        """
+        bank = self.bank
+        if not bank.recycle:
+            first = self._round(bank)
+            return first, rivals_of(bank, self.segment, first.score)
+        first = self._round(replace(bank, leave_out=False))
+        others = rivals_of(bank, self.segment, first.score)
+        if not bank.leave_out and not others:
+            return first, []
+        # loops in held-out blocks need more fits: run them for the best networks only
+        bank = replace(bank, leave_out=True)
+        best = first.best[:_SCORED_TWICE]
+        again = self._try(best, self.segment, bank, "trying on held-out rows")
+        tried = first.tried | dict(zip(best, again, strict=True))
+        best = sorted(best, key=lambda key: -tried[key].scores.max())
+        return Round(bank, tried, best), others
+
+    def _round(self, bank: Bank) -> Round:
+        """Try all candidates of a bank."""
+        keys = [(plan, self.seed) for plan in bank.plans]
+        tried = dict(zip(keys, self._try(keys, self.segment, bank, "trying"), strict=True))
+        return Round(bank, tried, sorted(keys, key=lambda key: -tried[key].scores.max()))
+
     def _ensemble(
-        self, best: list[Key], tried: dict[Key, Tried]
+        self, bank: Bank, best: list[Key], tried: dict[Key, Tried]
     ) -> tuple[Bank, list[Key], list[int | None]]:
         """Return the bank for the ensemble, its networks, and the indices of their penalties.
 
         The members are the best network under several seeds, each with its best penalty, for which
         the index is None. Radial units do not depend on a seed: their members are the best pairs of
-        network and penalty.
+        network and penalty. An analogue has no other members: a median of several series of rows is
+        none of them.
         """
+        if isinstance(best[0][0], AnaloguePlan):
+            return bank, best[:1], [None]
         if isinstance(best[0][0], RadialPlan):
-            pairs = [(key, a) for key in best for a in range(len(self.bank.alphas))]
+            pairs = [(key, a) for key in best for a in range(len(bank.alphas))]
             pairs.sort(key=lambda pair: -tried[pair[0]].scores[pair[1]])
             first = pairs[: self.n_members]
-            return self.bank, [key for key, _ in first], [number for _, number in first]
-        bank, plan = grown(self.bank, best[0][0], self.data)
+            return bank, [key for key, _ in first], [number for _, number in first]
+        bank, plan = grown(bank, best[0][0], self.data)
         seeds = range(self.seed, self.seed + self.n_members)
         return bank, [(plan, seed) for seed in seeds], [None] * self.n_members
 
@@ -204,21 +261,31 @@ class Search:
         results = run_jobs(_try_one, jobs, self.n_jobs)
         return list(self.report(results, len(keys), what))
 
-    def _table(self, tried: list[Tried]) -> dict[str, Any]:
-        """Return a table with one row for each pair of network and penalty that was tried."""
-        plans, n_alphas = self.bank.plans, len(self.bank.alphas)
-        table: dict[str, Any] = {
-            each.name: np.repeat([getattr(plan, each.name) for plan in plans], n_alphas)
-            for each in fields(plans[0])
-        }
-        table["alpha"] = np.tile(self.bank.alphas, len(plans))
-        table["score"] = np.concatenate([one.recycled for one in tried])
-        table["score_left_out"] = np.concatenate([one.left_out for one in tried])
+    def _table(self, rounds: list[Round]) -> dict[str, Any]:
+        """Return a table with one row for each pair of network and penalty that was tried.
+
+        The candidates of the first of the rounds, which was chosen, rank first.
+        """
+        of_round, banks, plans, tried = zip(
+            *[
+                (number, one.bank, plan, results)
+                for number, one in enumerate(rounds)
+                for (plan, _), results in one.tried.items()
+            ],
+            strict=True,
+        )
+        sizes = [len(bank.alphas) for bank in banks]
+        names = dict.fromkeys(each.name for plan in plans for each in fields(plan))
+        table: dict[str, Any] = {name: np.repeat(_column(plans, name), sizes) for name in names}
+        table["alpha"] = np.concatenate([bank.alphas for bank in banks])
+        table["score"] = np.concatenate([each.recycled for each in tried])
+        table["score_left_out"] = np.concatenate([each.left_out for each in tried])
         # networks that were also scored on held-out blocks rank before the others: the two kinds of
         # scores are not comparable
-        total = np.concatenate([one.scores for one in tried])
-        once = np.isnan(table["score_left_out"]) & self.bank.leave_out
-        order = np.lexsort((-total, once))
+        total = np.concatenate([each.scores for each in tried])
+        twice = np.repeat([bank.leave_out for bank in banks], sizes)
+        once = np.isnan(table["score_left_out"]) & twice
+        order = np.lexsort((-total, once, np.repeat(of_round, sizes)))
         table["rank"] = np.empty(len(order), int)
         table["rank"][order] = np.arange(1, len(order) + 1)
         return table | self.diagnosis._asdict()
@@ -234,10 +301,21 @@ def _try_one(
     clip: Clip,
 ) -> Tried:
     """Fit and score a network with one BLAS thread, because their number affects the last bits."""
+    if isinstance(plan, AnaloguePlan):
+        score = plan.score(data, design, bank.least_error, clip)
+        return Tried([plan.member(data)], np.array([np.nan]), np.array([score]))
     alphas = np.array(bank.alphas)
     trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
     recycled, left_out = scores_of(trial, bank, clip)
     return Tried([trial.member(a) for a in range(len(alphas))], recycled, left_out)
+
+
+def _column(plans: Sequence[Plan], name: str) -> Array:
+    """Return a parameter of plans; NaN, or None for texts, where a plan does not have it."""
+    has = [hasattr(plan, name) for plan in plans]
+    numeric = all(not isinstance(getattr(plan, name, 0), (str, type(None))) for plan in plans)
+    values = [getattr(plan, name, np.nan if numeric else None) for plan in plans]
+    return np.array(values) if all(has) or numeric else np.array(values, dtype=object)
 
 
 def _scores(recycled: Array, left_out: Array) -> Array:

@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir.loops.analogue_plan import AnaloguePlan
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Clip, NetworkTrial, Plan
+from reservoir.loops.network_trial import Clip, NetworkTrial
 from reservoir.loops.radial_plan import RadialPlan
 
+Plan = NetworkPlan | RadialPlan | AnaloguePlan
 _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
 _SHARE = 0.3  # largest number of units per row
 _PART_SEEN = 10  # radial units receive at most 1 / 10 of the rows at once
@@ -30,6 +32,10 @@ _N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
 _HIDDEN = 2.5  # ratio of one-step errors without and with memory above which memory is needed
 _EXACT = 1e-4  # one-step error, in standard deviations, up to which past rows determine the next
 _NOISY = 5e-3  # one-step error, in standard deviations, above which the series is noisy
+_DETERMINED = 1e-5  # one-step errors below it, in standard deviations, are not compared
+_POOR = 4.5  # score of networks for clean series up to which other models are tried as well
+_FAIR = 1.5  # score of networks for noisy series from which networks for clean series are tried
+_FEWEST_FOR_RIVALS = 200  # least number of consecutive rows for which other models are tried
 
 # Networks: spectral radius, input scaling, bias scaling and, for leaky units, the leak rate.
 _CLEAN = (
@@ -68,6 +74,9 @@ _RADIAL = (
     (1.4, 2.0, 12, 1),
     (0.7, np.inf, 2, 1),
 )
+# Widths of radial units that receive the present row only, and numbers of rows of analogues.
+_RIVAL_WIDTHS = (0.15, 0.25, 0.5, 1.0, 2.0)
+_RIVAL_LAGS = (1, 3, 5, 10, 20)
 _CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
 _LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
 _NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
@@ -99,7 +108,7 @@ class Bank:
 
     Attributes
     ----------
-    plans : tuple of NetworkPlan, or of RadialPlan
+    plans : tuple of NetworkPlan, of RadialPlan or of AnaloguePlan
         The candidates.
     alphas : tuple of float
         Penalties, per row.
@@ -112,6 +121,8 @@ class Bank:
         for networks that can reproduce any training rows.
     grows : bool
         Whether the best network gets more units if there are enough rows for them.
+    enough : float
+        Score of the best network above which no other models are tried.
     """
 
     plans: tuple[Plan, ...]
@@ -120,6 +131,7 @@ class Bank:
     leave_out: bool
     recycle: bool = True
     grows: bool = False
+    enough: float = -np.inf
 
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
@@ -136,8 +148,8 @@ def diagnose(data: Trajectories, seed: int) -> Diagnosis:
         for plan in memoryless + others
     ]
     least = float(min(errors))
-    # the lower bound of 1e-9, because ratios of rounding errors are meaningless
-    hidden = errors[0] > _HIDDEN * max(least, 1e-9)
+    # the lower bound, because a row whose next row is known to five digits determines it
+    hidden = errors[0] > _HIDDEN * max(least, _DETERMINED)
     return Diagnosis("some" if hidden else "all", least)
 
 
@@ -157,16 +169,38 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     if diagnosis.noise > _NOISY:
         plans = plans_of(_NOISE, n_units, "square")
         plans += plans_of(_NOISE_FEW, min(_FEW_UNITS, n_units), "square")
-        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True)
+        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True, enough=np.inf)
     plans = plans_of(_CLEAN, n_units, "square")
-    return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True)
+    return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True, enough=_POOR)
+
+
+def rivals_of(bank: Bank, data: Trajectories, score: float) -> list[Bank]:
+    """Return banks of other models if the best network of `bank` has a poor score.
+
+    They are compared by loops in held-out blocks, because such models can reproduce any training
+    rows. Narrow radial units follow sudden changes that networks smooth, as in spikes and switches,
+    and analogues repeat what a series repeats itself. If networks are not quite so poor, the error
+    that was taken for noise may be theirs, and the others are networks for clean series.
+    """
+    if score >= bank.enough or max(map(len, data.levels)) < _FEWEST_FOR_RIVALS:
+        return []
+    alone = replace(bank, leave_out=True, recycle=False, grows=False)
+    if bank.alphas == _NOISE_PENALTIES and score >= _FAIR:
+        clean = plans_of(_CLEAN, most_units(data.n_rows), "square")
+        return [replace(alone, plans=clean, alphas=_CLEAN_PENALTIES)]
+    radial = tuple(RadialPlan(_MANY_UNITS, width, np.inf, 1) for width in _RIVAL_WIDTHS)
+    banks = [replace(alone, plans=radial, alphas=_RADIAL_PENALTIES)]
+    if not data.exog[0].size:
+        analogues = tuple(AnaloguePlan(n_lags) for n_lags in _RIVAL_LAGS)
+        banks.append(replace(alone, plans=analogues, alphas=(np.nan,)))
+    return banks
 
 
 def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnosis) -> Bank:
     """Return a bank of user-defined candidates, whose number of units is not changed."""
     if diagnosis.observed == "some":
         return Bank(tuple(plans), _HIDDEN_PENALTIES, 1e-2, leave_out=False)
-    return replace(bank_for(data, diagnosis), plans=tuple(plans), grows=False)
+    return replace(bank_for(data, diagnosis), plans=tuple(plans), grows=False, enough=-np.inf)
 
 
 def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
@@ -174,7 +208,7 @@ def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
 
     If the bank allows growth and the data have enough rows, the network gets more units.
     """
-    if isinstance(plan, RadialPlan) or not bank.grows or data.n_rows < _LONG:
+    if not isinstance(plan, NetworkPlan) or not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)
     return replace(bank, alphas=_LONG_PENALTIES), plan

@@ -22,7 +22,7 @@ from reservoir.readouts.sums import RowSums
 
 Plan = NetworkPlan | RadialPlan
 Clip = tuple[Array, Array]
-_ROUNDING = 1e-15  # smaller errors of standardised rows are rounding errors
+ROUNDING = 1e-15  # smaller errors of standardised rows are rounding errors
 _LEAST_FOR_GRAM = 1e-11  # per row: the smallest penalty for which a Gram matrix is accurate enough
 
 
@@ -135,7 +135,7 @@ class NetworkTrial:
             increments=True,
         )
         followed = data.followed(places, n_steps)[:, None]
-        return log_errors(rows, followed, np.ones(data.n_outputs), low=_ROUNDING)
+        return log_errors(rows, followed, np.ones(data.n_outputs), low=ROUNDING)
 
     def member(self, which: int) -> Member:
         """Return the network with the readout for the penalty with index `which`."""
@@ -189,6 +189,8 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
         if i != before:
             before, at, state = i, 0, source.initial_state_of(data.inputs[i][0])
         if t > at:
+            if source.memory is not None and t - at > source.memory:
+                at = t - source.memory  # earlier rows have no influence
             for _, _, end in source.iter_features(data.inputs[i][at:t], state):
                 state = end
             at = t

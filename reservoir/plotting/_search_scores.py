@@ -51,7 +51,8 @@ def closed_loop_search(
     results : dict of arrays
         `search_results_` of `reservoir.ESNForecaster`, or `cv_results_` of
         `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among the candidates' parameters
-        (also inside a pipeline). Greater scores are better. Candidates without a score are omitted.
+        (also inside a pipeline). Greater scores are better. Candidates without a score are omitted,
+        and so are analogues, which have no penalty: if one was chosen, there is no circle.
     n_named : int, default=5
         Number of networks that are named in the legend, the best ones.
     ax : matplotlib Axes, default=None
@@ -95,7 +96,8 @@ def closed_loop_search(
             style = style | {"label": "others"}
         ax.plot(tried.alphas[order], tried.scores[order], **style)
     best = next(iter(lines.values()))[0]
-    _mark(ax, tried.alphas[best], tried.scores[best])
+    if tried.ranks[best] == 1:
+        _mark(ax, tried.alphas[best], tried.scores[best])
     ax.set_xscale("log")
     ax.locator_params(axis="x", numticks=6)  # exponents of two digits are wide
     ax.set_xlabel("penalty alpha" + (" per row" if "score_left_out" in results else ""))
@@ -148,13 +150,17 @@ def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
     left_out = np.asarray(results.get("score_left_out", np.full_like(score, np.nan)), dtype=float)
     both = (score + left_out) / 2
     parts = [name for name in results if name not in _ABOUT_FORECASTER]
-    networks = [{name: results[name][row] for name in parts} for row in range(len(score))]
-    return _Tried(
-        networks,
-        np.asarray(results["alpha"], dtype=float),
-        np.where(np.isnan(score), left_out, np.where(np.isnan(left_out), score, both)),
-        np.asarray(results["rank"]),
-    )
+    networks = [_known({name: results[name][row] for name in parts}) for row in range(len(score))]
+    alphas = np.asarray(results["alpha"], dtype=float)
+    total = np.where(np.isnan(score), left_out, np.where(np.isnan(left_out), score, both))
+    rows = np.flatnonzero(~np.isnan(alphas))  # analogues have no penalty
+    ranks = np.asarray(results["rank"])[rows]
+    return _Tried([networks[row] for row in rows], alphas[rows], total[rows], ranks)
+
+
+def _known(network: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that a network has; others are NaN or None in its row of the table."""
+    return {name: x for name, x in network.items() if x is not None and x == x}
 
 
 def _of_search(results: Mapping[str, Any]) -> _Tried:

@@ -174,6 +174,8 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     dated = np.column_stack([np.arange(60), X])
     forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
     odd = np.append(np.random.default_rng(0).poisson(0.3, 60), 90.0)
+    spikes = np.zeros(110)
+    spikes[[2, 19, 31, 36, 53, 60, 82, 91, 107]] = y[:9]
     of_cells = stacked(bidirectional("gru"), FeedforwardCell(2), DeepTransitionCell(5, (2,)))
     trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
     for model in (
@@ -209,6 +211,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
         reservoir.force_train(reservoir.ESNRegressor(10, feedback=True), y, n_test=0),
         forecaster(search="dynamics").fit(reservoir.datasets.mackey_glass(80, random_state=0)),
+        forecaster(search="dynamics").fit(np.tile(spikes, 4)),
         forecaster(search="series", season=4).fit(y[:40]),
         forecaster(search="series", outliers="missing").fit(odd),
     ):

@@ -99,10 +99,12 @@ class ESNForecaster(Described, BaseEstimator):
     `fit` chooses between two kinds of models. If the series follows a deterministic rule (a flow or
     a map, chaotic or not), networks learn the rule: candidate echo state networks and ridge
     penalties are compared by closed loops within the data [1]_, and the best combination is fitted
-    with several seeds. All other series, with trends, seasons and noise, are forecast by an average
-    of models that are compared on held-out rows: networks in closed loop, networks that forecast
-    all horizons at once, linear autoregression, an average of ARI models (autoregressions of levels
-    and of first and second differences), Theta [2]_, the last season with drift and, if more than
+    with several seeds. Where these networks are poor, radial units and analogues, past rows that
+    are most like the last ones [6]_, are compared with them, and the best is taken. All other
+    series, with trends, seasons and noise, are forecast by an average of models that are compared
+    on held-out rows: networks in closed loop, networks that forecast all horizons at once, linear
+    autoregression, an average of ARI models (autoregressions of levels and of first and second
+    differences), Theta [2]_, the last season with drift and, if more than
     half of the values are 0, a model of intermittent demand [5]_. Most of them are fitted to
     the values and, if these are positive, to their logarithms as well. `summary` describes the
     choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
@@ -133,12 +135,14 @@ class ESNForecaster(Described, BaseEstimator):
         `rank`. Either score is NaN where such loops were not run. Radial units [3]_ have the
         parameters `n_units` (their largest number), `width` (of their bells, in standard
         deviations), `memory` (the number of steps after which the weight of a row is 1 / e),
-        `n_lags` and `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row
-        determines the next one, else "some", and `noise` is the one-step error in held-out rows, in
-        standard deviations.
+        `n_lags` and `skip`; they are chosen by `score_left_out` alone, as are analogues, whose only
+        parameter is `n_lags`, the number of rows that are compared. Parameters that a candidate
+        does not have are NaN or None. `observed` is "all" if a row determines the next one, else
+        "some", and `noise` is the one-step error in held-out rows, in standard deviations.
     best_params_ : dict
         For "dynamics" the parameters of the best network at its final size (parameters of radial
-        units cannot be used in `search`); for "series" the name and scale of the best model.
+        units and of analogues cannot be used in `search`); for "series" the name and scale of the
+        best model.
     best_score_ : float
         For "dynamics" the score of the best network; for "series" minus the ratio of the error of
         the average to the error of the best naive forecast, averaged over series.
@@ -179,6 +183,8 @@ class ESNForecaster(Described, BaseEstimator):
        modelling", NeurIPS Datasets and Benchmarks, 2021.
     .. [5] R. H. Teunter, A. A. Syntetos and M. Z. Babai, "Intermittent demand: linking forecasting
        to inventory obsolescence", European Journal of Operational Research 214, 2011.
+    .. [6] E. N. Lorenz, "Atmospheric predictability as revealed by naturally occurring analogues",
+       Journal of the Atmospheric Sciences 26, 1969.
 
     Examples
     --------
