@@ -247,31 +247,54 @@ def measure(part: str, models: list[str], tasks: list[str], options: Any, kept: 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def print_table(part: str, models: list[str], tasks: list[str], options: Any, kept: Kept) -> None:
-    """Print a row for each task, and means of several figures for each part of the tasks."""
-    width = 2 + max(map(len, models))
-    print(f"\n{'accuracy, %':26s}" + "".join(f"{model:>{max(width, 14)}s}" for model in models))
+class Table:
+    """Figures of models on tasks, printed as means over seeds."""
 
-    def over_seeds(task: str, model: str, figure: str) -> Array:
-        return np.array(
-            [kept.figures[part, task, seed, model][figure] for seed in range(options.seeds)]
-        )
+    def __init__(self, part: str, models: list[str], n_seeds: int, kept: Kept) -> None:
+        self.part, self.models, self.n_seeds, self.kept = part, models, n_seeds, kept
+        self.width = max(14, 2 + max(map(len, models)))
 
-    for title, reported in (("to choose by", False), ("to report", True)):
-        names = [name for name in tasks if TASKS[name].reported == reported]
-        if not names:
-            continue
-        print(title)
+    def over_seeds(self, task: str, model: str, figure: str) -> Array:
+        """Return a figure of each seed."""
+        places = [(self.part, task, seed, model) for seed in range(self.n_seeds)]
+        return np.array([self.kept.figures[place][figure] for place in places])
+
+    def line(self, name: str, cells: list[str]) -> None:
+        """Print a row."""
+        print(f"{name:28s}" + "".join(f"{cell:>{self.width}s}" for cell in cells))
+
+    def tasks(self, names: list[str]) -> None:
+        """Print the accuracy on each task, with its standard error over seeds."""
         for name in names:
-            cells = [over_seeds(name, model, "accuracy") for model in models]
-            shown = [f"{c.mean():.1f} +- {c.std(ddof=1) / len(c) ** 0.5:.1f}" for c in cells]
-            print(f"  {name:24s}" + "".join(f"{cell:>{max(width, 14)}s}" for cell in shown))
-        for figure in ("accuracy", "log loss", "calibration", "seconds"):
-            means = [np.mean([over_seeds(n, m, figure).mean() for n in names]) for m in models]
-            digits = 1 if figure == "accuracy" else 3
-            shown = [f"{mean:.{digits}f}" for mean in means]
-            cells = "".join(f"{cell:>{max(width, 14)}s}" for cell in shown)
-            print(f"  {'mean ' + figure:24s}{cells}")
+            found = [self.over_seeds(name, model, "accuracy") for model in self.models]
+            error = np.sqrt(max(self.n_seeds - 1, 1) * self.n_seeds)
+            cells = [
+                f"{c.mean():.1f} +- {np.sqrt(np.sum((c - c.mean()) ** 2)) / error:.1f}"
+                for c in found
+            ]
+            self.line(f"  {name}", cells)
+
+    def means(self, title: str, names: list[str], figure: str, digits: int) -> None:
+        """Print the mean of a figure over tasks."""
+        each = [[self.over_seeds(n, m, figure).mean() for n in names] for m in self.models]
+        self.line(title, [f"{np.mean(of_model):.{digits}f}" for of_model in each])
+
+    def print(self, names: list[str]) -> None:
+        """Print all rows: the tasks to choose by, those to report, and families of tasks."""
+        self.line("accuracy, %", self.models)
+        for title, reported in (("to choose by", False), ("to report", True)):
+            of_part = [name for name in names if TASKS[name].reported == reported]
+            if of_part:
+                print(title)
+                self.tasks(of_part)
+                self.means("  mean accuracy", of_part, "accuracy", 1)
+                self.means("  mean log loss", of_part, "log loss", 3)
+                self.means("  mean calibration", of_part, "calibration", 3)
+                self.means("  mean seconds", of_part, "seconds", 2)
+        print("families, accuracy")
+        for family in dict.fromkeys(TASKS[name].family for name in names):
+            of_family = [name for name in names if TASKS[name].family == family]
+            self.means(f"  {family} ({len(of_family)})", of_family, "accuracy", 1)
 
 
 def main() -> None:
@@ -298,7 +321,7 @@ def main() -> None:
         models = [m for m in models_of(part) if any(word in m for word in options.models)]
         measure(part, models, tasks, options, kept)
         print(f"\n=== {part}: {len(tasks)} tasks, {options.seeds} seeds ===")
-        print_table(part, models, tasks, options, kept)
+        Table(part, models, options.seeds, kept).print(tasks)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def test_each_rule_chooses_from_the_rows_between(rule):
     assert model.alpha_ in options["alpha"]
 
 
-@pytest.mark.parametrize("readout", [None, LogisticRegression()])
+@pytest.mark.parametrize("readout", [None, LogisticRegression(max_iter=1000)])
 def test_labels_of_recordings(readout):
     options = {"readout": readout, "class_weight": "balanced", **RECENT}
     model = ESNClassifier(60, bidirectional=True, **options).fit(SERIES, NAMES)
