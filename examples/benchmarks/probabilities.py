@@ -102,9 +102,14 @@ def next_symbols(draw: Callable[[int], tuple[Array, Array | None]], seed: int) -
     n_symbols = symbols.max() + 1
     X, y = np.eye(n_symbols)[symbols[:-1]], symbols[1:]
     start = time.process_time()
-    clf = ESNClassifier(500, alpha=1e-6, washout=N_WASHOUT, random_state=seed).fit(
-        X[:N_TEXT], y[:N_TEXT]
-    )
+    clf = ESNClassifier(
+        500,
+        leak_rate=1.0,
+        bias_scaling=0.1,
+        alpha=1e-6,
+        washout=N_WASHOUT,
+        random_state=seed,
+    ).fit(X[:N_TEXT], y[:N_TEXT])
     seconds = time.process_time() - start
     truth = np.searchsorted(clf.classes_, y[N_TEXT:])
     share = np.bincount(y[:N_TEXT], minlength=n_symbols)[clf.classes_] / N_TEXT
