@@ -144,11 +144,11 @@ def logistic(seed: int) -> Any:
 
 def models_of(part: str) -> dict[str, Model]:
     """Return the models of a part by name."""
-    rivals = {
-        BOOSTING: on_lags(lambda seed: HistGradientBoostingClassifier(random_state=seed)),
-        LOGISTIC: on_lags(logistic),
-    }
     if part == "table":
+        rivals = {
+            BOOSTING: on_lags(lambda seed: HistGradientBoostingClassifier(random_state=seed)),
+            LOGISTIC: on_lags(logistic),
+        }
         both = network(bidirectional=True, initial_state="zeros")
         own = {AS_IT_COMES: network(), AS_IT_WAS: network(**BEFORE), BOTH: both}
         return {**own, RNN: trained, **rivals}
@@ -167,7 +167,7 @@ def models_of(part: str) -> dict[str, Model]:
     found["penalty by GCV"] = network(**best, alpha_selection="gcv")
     for power in (1.0, 0.3):
         found[f"filtered, power {power:g}"] = filtered(power)
-    return {AS_IT_COMES: network(), **found, **rivals}
+    return {AS_IT_COMES: network(), **found}
 
 
 # --- measuring ------------------------------------------------------------------------------------
