@@ -171,7 +171,8 @@ def test_starts_from_another_network():
     first = pair(RNNClassifier, max_iter=2)
     for model, X in zip(first, (codes[:, None], columns(codes)), strict=True):
         model.fit(X, y)
-    esn = ESNClassifier(6, include_input=False, random_state=0).fit(columns(codes), y)
+    esn = ESNClassifier(6, leak_rate=1.0, include_input=False, random_state=0)
+    esn = esn.fit(columns(codes), y)
     frozen = [FrozenEstimator(model) for model in (*first, esn)]
     for one, other in ((frozen[0], frozen[1]), (frozen[1], frozen[0]), (frozen[2], frozen[2])):
         coded = pair(RNNClassifier, init=one)[0].fit(codes[:, None], y)

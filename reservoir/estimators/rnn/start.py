@@ -468,8 +468,8 @@ def network_of(esn: Any) -> Network:
     if not source.causal:
         raise ValueError(
             "A network with bidirectional=True cannot be trained as a recurrent network, which has "
-            'one direction. Use bidirectional=False, or train RNNRegressor(cell=bidirectional("'
-            'leaky")).'
+            "one direction. Use bidirectional=False, or train an RNNRegressor whose cell is "
+            "bidirectional."
         )
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
