@@ -45,8 +45,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         The number by which scores are divided before the softmax turns them into probabilities. It
         is fitted by maximum likelihood on a sample of at most 256 training rows, each scored by a
         fit that excludes it, and raised if scores of rows in held-out blocks, by which a penalty
-        was chosen, are further too large. With ``forgetting < 1`` the sample is drawn from the latest rows,
-        weighted as in the fit.
+        was chosen, are further too large. With ``forgetting < 1`` the sample is drawn from the
+        latest rows, weighted as in the fit.
     {FITTED}
 
     See Also
