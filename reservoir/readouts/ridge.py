@@ -27,6 +27,7 @@ from reservoir.readouts.selection import (
     Runs,
     ScaledScores,
     SelectionRule,
+    centre_of_codes,
     folds,
     least_score,
 )
@@ -177,10 +178,10 @@ def _temperature(
     left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
     errors = targets - (features @ solution.coef.T + solution.intercept)
     scores = targets - errors / left
-    means = np.average(targets, axis=0, weights=weights) * (of_intercept > 0)
-    deviations = (scores - means) * weights[:, None]
-    total = float((deviations * (scores - means)).sum())
-    own = float((deviations * (targets - means)).sum()) / total if total > 0 else factor
+    centre = centre_of_codes(targets.shape[1])
+    deviations = (scores - centre) * weights[:, None]
+    total = float((deviations * (scores - centre)).sum())
+    own = float((deviations * (targets - centre)).sum()) / total if total > 0 else factor
     ratio = max(min(own, 1.0) / factor, 1.0)
     return fitted_temperature(scores, targets, weights) * ratio
 

@@ -281,7 +281,7 @@ class ScaledScores(_Blocked):
     ----------
     slope, curvature : arrays of shape (n_alphas, n_outputs)
         Coefficients of the squared error of held-out rows as a function of the factor, which
-        multiplies the deviations of scores from their mean; set by `scores`.
+        multiplies the deviations of scores from the mean over the classes; set by `scores`.
     """
 
     slope: Array
@@ -299,12 +299,12 @@ class ScaledScores(_Blocked):
         """Return the squared errors of scaled scores."""
         # errors are quadratic in the factor: three values determine them
         none, half, whole = np.zeros((3, len(alphas), sums.n_outputs))
+        centre = centre_of_codes(sums.n_outputs)
         weight = 0.0
         for fitted, scored in folds:
             coefs, intercepts = fitted.along(alphas, fit_intercept)
-            means = fitted._solution(np.zeros_like(coefs[0]), 0.0, fit_intercept).intercept
             for factor, errors in zip((0.0, 0.5, 1.0), (none, half, whole), strict=True):
-                moved = means + factor * (intercepts - means)
+                moved = centre + factor * (intercepts - centre)
                 errors += scored.squared_errors(factor * coefs, moved)
             weight += scored.weight
         self.slope, self.curvature = 4 * half - 3 * none - whole, 2 * (none + whole - 2 * half)
@@ -317,6 +317,15 @@ class ScaledScores(_Blocked):
         which = places, np.arange(len(places)) if len(places) > 1 else slice(None)
         found = _factors(*(np.atleast_2d(each[which]) for each in (self.slope, self.curvature)))
         return float(found[0])
+
+
+def centre_of_codes(n_columns: int) -> float:
+    """Return the mean over the classes of the labels' codes, of which one is +1 and others -1.
+
+    Scaling scores about it does not change which class has the largest one. Two classes have a
+    single column, whose sign tells them apart.
+    """
+    return 2 / n_columns - 1 if n_columns > 1 else 0.0
 
 
 def _factors(slope: Array, curvature: Array) -> Array:

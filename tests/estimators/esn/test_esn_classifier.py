@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from scipy.stats import entropy
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import accuracy_score, log_loss
 
@@ -209,13 +210,28 @@ def test_the_temperature_is_that_of_fits_without_each_row(n_classes, options):
     expected = fitted_temperature(scores, columns[used], weights[used])
     if getattr(clf, "alpha_selection_", None) == "halves":
         # scores of rows in the other half, whose neighbours are not in the fit, may be too large
-        means = clf.fit_intercept * np.average(columns[used], axis=0, weights=weights[used])
-        own = best_factor([(scores - means, columns[used] - means, weights[used])])
+        centre = 0.0 if n_classes == 2 else columns.mean()
+        own = best_factor([(scores - centre, columns[used] - centre, weights[used])])
         parts, ends = np.array(Runs().cut([len(y)], [20])[0]).T
         part = np.repeat(parts, np.diff(ends, prepend=0))[used]
         halves = [scores_of_half(*given, part == k, clf.alpha_, clf.fit_intercept) for k in (0, 1)]
         expected *= max(min(own, 1.0) / min(max(best_factor(halves), 0.01), 1.0), 1.0)
     assert clf.temperature_ == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("shares", [(0.85, 0.15), (0.7, 0.2, 0.1)])
+def test_labels_that_nothing_tells_get_their_shares(shares):
+    """Penalties are judged by scores as `predict` compares them: noise leaves the largest class."""
+    right, losses = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(600, 3)), rng.choice(len(shares), 600, p=shares)
+        clf = ESNClassifier(60, random_state=seed).fit(X[:300], y[:300])
+        right.append(clf.score(X[300:], y[300:]) - np.mean(y[300:] == 0))
+        given = clf.predict_proba(X[300:])[np.arange(300), y[300:]]
+        losses.append(-np.log(given).mean() - entropy(shares))
+    assert np.mean(right) > -0.01
+    assert np.mean(losses) < 0.15
 
 
 def best_factor(parts):
@@ -225,13 +241,13 @@ def best_factor(parts):
 
 
 def scores_of_half(features, targets, weights, scored, alpha, fit_intercept):
-    """Return deviations of a half's scores and targets from the means of the other, and weights."""
+    """Return deviations of a half's scores and targets from the classes' mean, and weights."""
     others = ~scored
     ridge = Ridge(alpha, fit_intercept=fit_intercept, solver="svd")
     ridge.fit(features[others], targets[others], weights[others])
-    means = fit_intercept * np.average(targets[others], axis=0, weights=weights[others])
+    centre = 0.0 if targets.shape[1] == 1 else targets.mean()
     scores = ridge.predict(features[scored]).reshape(scored.sum(), -1)
-    return scores - means, targets[scored] - means, weights[scored]
+    return scores - centre, targets[scored] - centre, weights[scored]
 
 
 def test_it_depends_neither_on_workers_nor_on_chunks(tmp_path):
