@@ -98,13 +98,15 @@ class Drawing:
 def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
     """Return leak rates as `Reservoir` needs them: the rates in a short tuple belong to groups.
 
-    A group consists of neighbouring units; the sizes of groups differ by at most one. If there is
-    a single unit, it has the first rate.
+    A group consists of neighbouring units; the sizes of groups differ by at most one. One or
+    two units have the first rates.
     """
     if not isinstance(leak_rate, tuple) or len(leak_rate) < 2:
         return leak_rate
     if n_units == 1:
-        return leak_rate[0]  # a default of several rates must be valid for a single unit, too
+        return leak_rate[0]  # a default of several rates must be valid for few units, too
+    if n_units == 2 and len(leak_rate) == 3:
+        return leak_rate[:2]
     if len(leak_rate) >= n_units:
         return leak_rate
     sizes = [len(part) for part in np.array_split(np.arange(n_units), len(leak_rate))]

@@ -41,8 +41,12 @@ class AnaloguePlan:
     def score(
         self, data: Trajectories, design: LoopDesign, least_error: float, clip: Clip
     ) -> float:
-        """Return the score of loops in each block that repeat rows outside it."""
-        means = []
+        """Return the score of loops in each block that repeat rows outside it.
+
+        Where values recur, as in counts, a repeated row is often exactly right by chance, which
+        would outweigh its other errors: these are averaged before the logarithm.
+        """
+        recur, means = _values_recur(data), []
         for k, (block, places) in enumerate(zip(design.blocks, design.left_out, strict=True)):
             n_steps = design.n_steps_left_out(k)
             member = self.member(data, block)
@@ -57,6 +61,15 @@ class AnaloguePlan:
                 increments=True,
             )
             followed = data.followed(places, n_steps)[:, None]
-            errors = log_errors(rows, followed, np.ones(data.n_outputs), low=ROUNDING)
+            high = np.inf if recur else 1.0
+            errors = log_errors(rows, followed, np.ones(data.n_outputs), low=ROUNDING, high=high)
+            if recur:
+                errors = np.log10(np.mean(10**errors))
             means.append(np.maximum(errors, np.log10(least_error)).mean())
         return -float(np.mean(means))
+
+
+def _values_recur(data: Trajectories) -> bool:
+    """Whether at most half of the values of a column are different ones."""
+    levels = np.concatenate(data.levels)
+    return any(2 * len(np.unique(column)) <= len(levels) for column in levels.T)

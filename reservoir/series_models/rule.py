@@ -22,7 +22,7 @@ _NOISY = 0.3  # one-step error, in standard deviations, above which no law is as
 _HORIZONS = (8, 32, 128)  # numbers of steps of longer forecasts
 _WINDOWS = 3  # least number of these forecasts that fit into the held-out rows one after another
 _BLOCKS = 8  # largest number of blocks of origins, whose differences are nearly independent
-_LEAST_ERROR = 1e-9  # in standard deviations: smaller errors of longer forecasts are alike
+_LEAST_ERROR = 1e-3  # in standard deviations: smaller errors of longer forecasts are alike
 # bounds on the ratio of the errors of longer forecasts, and on its logarithm in standard errors
 _NEEDED = {"likely": (1.0, 1.0), "open": (0.8, 2.0)}
 

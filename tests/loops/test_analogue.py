@@ -1,5 +1,7 @@
 """Analogues: past rows are found, followed and scored as a naive version does."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -157,3 +159,13 @@ def test_forecasts_by_an_analogue_go_on_after_rows_and_are_saved(tmp_path):
     np.testing.assert_array_equal(loaded.forecast(30), model.forecast(30))
     paths = model.simulate(15, n_paths=5, random_state=0)
     assert np.isfinite(np.asarray(paths)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_recur_by_chance_are_not_repeated(seed):
+    """A repeated row of counts is often exactly right, which says nothing of its other errors."""
+    y = (np.random.default_rng(seed).random(300) < 0.3).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # no network does better than the mean
+        model = ESNForecaster(search="dynamics", random_state=0).fit(y)
+    assert "n_units" in model.best_params_  # a network, or radial units

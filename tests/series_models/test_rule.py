@@ -163,3 +163,15 @@ def test_dynamical_systems_with_noise_are_taken_for_dynamics():
         noisy = [x + 0.03 * x.std(axis=0) * rng.normal(size=x.shape) for x in (flow, delay)]
         kinds += [kind_of(noisy[0]), kind_of(noisy[0][:, :1]), kind_of(noisy[1])]
     assert kinds.count("dynamics") == len(kinds)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_demands_most_of_which_are_zero_are_series(seed):
+    y = np.random.default_rng(seed).poisson(0.05, (300, 2)).astype(float)
+    assert kind_of(y) == "series"
+    bands = ESNForecaster(search="dynamics", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        forecast = bands.fit(y).forecast(4, coverage=0.9)
+    lower, upper = forecast.reshape(4, 2, 3)[..., 1:].transpose(2, 0, 1)
+    assert np.all(upper - lower > 0.5)  # half of the least difference of two counts, and more

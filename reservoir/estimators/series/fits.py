@@ -467,7 +467,10 @@ class DynamicalFit:
         followed = np.concatenate([levels, beyond])[np.add.outer(origins, np.arange(n_steps))]
         restore = self.scale.restore
         unsigned = np.zeros(levels.shape[1], bool)
-        bands = Bands.of(restore(predicted), restore(followed), origins, unsigned)
+        resolution = SeriesData.complete(restore(levels), known).resolution()
+        bands = Bands.of(
+            restore(predicted), restore(followed), origins, unsigned, resolution=resolution
+        )
         return Intervals(bands, self.bounds.low, self.bounds.high, self.ending.shift)
 
     @property

@@ -264,12 +264,15 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
 
 
 def chosen_way(data: SeriesData, ending: LastRows, settings: Settings) -> str:
-    """Return "dynamics" or "series", whichever suits the data; "series" if values are missing."""
+    """Return "dynamics" or "series", whichever suits the data.
+
+    It is "series" if values are missing, and for demands most of which are zero.
+    """
     if ending.odd is not None:  # odd values say nothing about the rows before them
         n_rows = int(ending.odd.rows.min()) - data.first
         data = replace(data.until(n_rows), known=data.known[:n_rows])
     # rows were dropped at the beginning or the end
-    if data.first or len(data.known) > data.n_rows:
+    if data.first or len(data.known) > data.n_rows or data.intermittent.any():
         return "series"
     rule = look_for_rule(data, settings.seed)
     if rule.followed in ("yes", "no"):

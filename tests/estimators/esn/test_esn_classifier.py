@@ -219,6 +219,14 @@ def test_the_temperature_is_that_of_fits_without_each_row(n_classes, options):
     assert clf.temperature_ == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("n_units", [1, 2, 3])
+def test_few_units_are_enough_for_its_defaults(n_units):
+    X, y = three_waves(80)
+    clf = ESNClassifier(n_units, random_state=0).fit(X, y)
+    leaks = np.broadcast_to(clf.reservoir_.leak_rate, n_units)
+    np.testing.assert_array_equal(leaks, [1.0, 0.3, 0.1][:n_units])
+
+
 @pytest.mark.parametrize("shares", [(0.85, 0.15), (0.7, 0.2, 0.1)])
 def test_labels_that_nothing_tells_get_their_shares(shares):
     """Penalties are judged by scores as `predict` compares them: noise leaves the largest class."""
