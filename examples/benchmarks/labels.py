@@ -149,7 +149,7 @@ def models_of(part: str) -> dict[str, Model]:
             BOOSTING: on_lags(lambda seed: HistGradientBoostingClassifier(random_state=seed)),
             LOGISTIC: on_lags(logistic),
         }
-        both = network(bidirectional=True, initial_state="zeros")
+        both = network(bidirectional=True)
         own = {AS_IT_COMES: network(), AS_IT_WAS: network(**BEFORE), BOTH: both}
         return {**own, RNN: trained, **rivals}
     found = {AS_IT_WAS: network(**BEFORE)}

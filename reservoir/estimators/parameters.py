@@ -482,11 +482,10 @@ class DrivenParameters:
         time. Each prediction then depends on earlier and on later rows, and each sequence is a
         whole recording. Rows at its end are excluded from the fit as well, as many as at its start
         (`washout`). As no run continues from an earlier one, `partial_fit`, `stream`, `forecast`
-        and ``return_state=True`` raise an error, and so does ``initial_state="last"`` if fit
-        receives one sequence: use "zeros", or "steady", for which the run backwards starts from the
-        steady state of the last row. An array contains the states before the first row, and may
-        continue with the states after the last row (zeros by default). Cannot be combined with
-        `feedback`, `time_column` and `n_lags`.""",
+        and ``return_state=True`` raise an error, and ``initial_state="last"`` is "zeros"; with
+        "steady" the run backwards starts from the steady state of the last row. An array contains
+        the states before the first row, and may continue with the states after the last row (zeros
+        by default). Cannot be combined with `feedback`, `time_column` and `n_lags`.""",
         check_switch,
     )
 

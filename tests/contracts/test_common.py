@@ -78,8 +78,8 @@ def expected_failures(estimator):
         SlidingWindow(50),
         ESNRegressor(10, forgetting=0.99),
         ESNClassifier(10, forgetting=0.99),
-        ESNRegressor(10, bidirectional=True, initial_state="zeros"),
-        ESNClassifier(10, bidirectional=True, initial_state="zeros"),
+        ESNRegressor(10, bidirectional=True),
+        ESNClassifier(10, bidirectional=True),
     ],
     expected_failed_checks=expected_failures,
 )

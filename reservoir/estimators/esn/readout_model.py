@@ -365,7 +365,7 @@ def initial_states(
     elif isinstance(source, PastInputs):
         spec = _with_equal_past(source, spec, sequences)
     elif isinstance(source, BothDirections):
-        spec = _of_both_directions(source, progress, spec, sequences, last)
+        spec = _of_both_directions(source, progress, spec, sequences)
     shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
     steady, fresh = source.steady_state, source.initial_state_of
     return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
@@ -392,17 +392,16 @@ def _with_equal_past(source: PastInputs, spec: Any, sequences: Sequences) -> Any
 
 
 def _of_both_directions(
-    source: BothDirections, progress: Progress, spec: Any, sequences: Sequences, last: Array | None
+    source: BothDirections, progress: Progress, spec: Any, sequences: Sequences
 ) -> Any:
     """Return an initial state for `Progress.starts`: of the run forwards, then backwards.
 
-    Both runs start in the same way, from zeros or from the steady state of their first row. An
+    Both runs start in the same way, from zeros or from the steady state of their first row: no
+    earlier run ends where a recording begins, so that "last" is zeros for a single one, too. An
     array may contain the states of the run forwards only; the other run then starts from zeros.
     """
     one = source.source
     if isinstance(spec, str):
-        if last is not None and len(sequences) == 1:
-            check_not_continued(spec)
         shape = StateShape(one.state_size, 0, one.state_dtype)
         turned = replace(sequences, arrays=tuple(rows[::-1] for rows in sequences.arrays))
         runs = [
@@ -414,13 +413,6 @@ def _of_both_directions(
     if states.ndim not in (1, 2) or states.shape[-1] != one.state_size:
         return spec
     return np.concatenate([states, np.zeros_like(states)], axis=-1)
-
-
-def check_not_continued(spec: Any) -> None:
-    """Raise if a run in both directions would continue from the end of an earlier one."""
-    if isinstance(spec, str) and spec == "last":
-        what = "initial_state='last' continues from the state at the end of training"
-        raise_looks_ahead(what, 'Set initial_state="zeros" or "steady", or bidirectional=False')
 
 
 def raise_looks_ahead(what: str, remedy: str) -> NoReturn:

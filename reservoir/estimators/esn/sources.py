@@ -17,7 +17,7 @@ from reservoir.dynamics.both_directions import BothDirections
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.timed_reservoir import TimedReservoir
-from reservoir.estimators.esn.readout_model import ReadoutModel, check_not_continued
+from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.readout_training import is_measured
 from reservoir.estimators.parameters import read_dtype
 from reservoir.estimators.reading import DataReader, TrainingData
@@ -32,8 +32,6 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
     """
     check_reservoir(estimator, reader)
     runs = 2 if estimator.bidirectional else 1
-    if runs == 2 and len(data.sequences) == 1:
-        check_not_continued(estimator.initial_state)
     if isinstance(estimator.n_units, Integral):
         estimator._new_readout(reader).check_room(runs * int(estimator.n_units), data.n_rows)
     generator = as_generator(estimator.random_state)
