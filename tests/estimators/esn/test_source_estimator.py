@@ -140,12 +140,14 @@ def test_states_and_readout_are_those_of_the_low_level_functions(seed):
     np.testing.assert_allclose(esn.states(X, initial_state="zeros"), H[:, :40], atol=1e-14)
 
 
-def test_a_single_unit_has_the_first_of_the_leak_rates():
+def test_one_or_two_units_have_the_first_of_the_leak_rates():
     X, y = series()
     esn = ESNRegressor(1, random_state=0).fit(X, y)
     assert esn.reservoir_.leak_rate == 0.5
-    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(3,\). Give one number, or"):
-        ESNRegressor(2, leak_rate=(0.5, 0.3, 0.1)).fit(X, y)
+    esn = ESNRegressor(2, leak_rate=(0.5, 0.3, 0.1)).fit(X, y)
+    np.testing.assert_array_equal(esn.reservoir_.leak_rate, [0.5, 0.3])
+    with pytest.raises(ValueError, match=r"shape \(3,\); got shape \(4,\). Give one number, or"):
+        ESNRegressor(3, leak_rate=(0.5, 0.3, 0.1, 0.05)).fit(X, y)
 
 
 def test_one_generator_per_matrix():
