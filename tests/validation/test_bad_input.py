@@ -120,7 +120,7 @@ BAD = {
 }
 SWITCHES = {
     "alpha_per_target", "fit_intercept", "include_input", "feedback", "refit_readout",
-    "early_stopping", "warm_start", "verbose",
+    "early_stopping", "warm_start", "verbose", "bidirectional",
 }  # fmt: skip
 
 
