@@ -7,7 +7,7 @@ import pytest
 
 from helpers import ROOT
 
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
 FOLDER = ROOT / "examples" / "benchmarks"
@@ -85,10 +85,17 @@ def test_naive_intervals_of_noise_hold_what_they_promise(seed):
 
 @pytest.mark.slow
 def test_intervals_are_measured():
-    found = series.intervals(sets.generated("seasonal", 0, n_rows=80), 1)
-    for shares_and_widths in found.values():
-        assert shares_and_widths.shape == (2, 2)
-        assert (np.diff(shares_and_widths, axis=0) >= 0).all()
+    found = series.intervals(sets.generated("seasonal", 0, n_rows=80), 1, 12)
+    for shares_and_scores in found.values():
+        assert shares_and_scores.shape == (2, 2)
+        assert (np.diff(shares_and_scores, axis=0) >= 0).all()
+
+
+def test_the_interval_score_is_the_width_and_the_distance_of_values_outside():
+    table = pd.DataFrame({"truth": [1.0, 5.0], "lower 80%": [0.0, 0.0], "upper 80%": [2.0, 3.0]})
+    share, score = series.score_of(table, 0.8)
+    assert share == 0.5
+    assert score == pytest.approx((2 + 3 + 2 / 0.2 * 2) / 2)
 
 
 @pytest.mark.parametrize("kind", ["cycle", "integrated cycle", "cycle and season"])
