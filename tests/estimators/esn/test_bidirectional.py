@@ -221,6 +221,12 @@ def test_the_table_of_a_notebook_shows_both_directions():
 # --- what is refused -----------------------------------------------------------------------------
 
 
+def test_a_backtest_is_refused_as_forecasts_are():
+    pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"^forecast needs.*bidirectional=False"):
+        backtest(esn(), np.sin(np.arange(200) / 3), horizon=3, n_origins=2)
+
+
 def test_what_cannot_read_later_rows_is_refused_by_name():
     inputs, targets = make_forecast_pairs(np.sin(np.arange(200) / 3))
     model = esn().fit(inputs, targets)
@@ -232,7 +238,6 @@ def test_what_cannot_read_later_rows_is_refused_by_name():
         (lambda: model.forecast(3), "forecast needs"),
         (lambda: model.forecast(3, context=inputs), "forecast needs"),
         (lambda: forecast(pipe, 3), "forecast needs"),
-        (lambda: backtest(esn(), inputs.ravel(), horizon=3, n_origins=2), "forecast needs"),
         (lambda: model.stream(), "stream needs"),
         (lambda: labels.stream(), "stream needs"),
         (lambda: model.partial_fit(inputs, targets), "partial_fit needs"),
