@@ -35,6 +35,8 @@ from reservoir.scaling import SpectralRadiusError, scale_to_spectral_radius
 from reservoir.scaling import spectral_radius as spectral_radius_of
 from reservoir.topologies import TOPOLOGIES
 
+_FEW_UNITS = 2  # up to as many units have the first of several leak rates
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drawing:
@@ -103,12 +105,10 @@ def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
     """
     if not isinstance(leak_rate, tuple) or len(leak_rate) < 2:
         return leak_rate
-    if n_units == 1:
-        return leak_rate[0]  # a default of several rates must be valid for few units, too
-    if n_units == 2 and len(leak_rate) == 3:
-        return leak_rate[:2]
+    if n_units <= _FEW_UNITS:  # a default of several rates must be valid for few units, too
+        leak_rate = leak_rate[:n_units]
     if len(leak_rate) >= n_units:
-        return leak_rate
+        return leak_rate if n_units > 1 else leak_rate[0]
     sizes = [len(part) for part in np.array_split(np.arange(n_units), len(leak_rate))]
     return np.repeat(check_numbers("leak_rate", leak_rate), sizes)
 

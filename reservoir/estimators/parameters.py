@@ -215,8 +215,7 @@ class ReservoirParameters:
         """Fraction of the state that is new at each step; lower it for slow series. A tuple of more
         than one and fewer than n_units rates, such as (0.5, 0.3), assigns one rate to each group of
         neighbouring units; the sizes of the groups differ by one at most. Units of different groups
-        are connected, unlike in `ReservoirFeatures`. One or two units have
-        the first rates.""",
+        are connected, unlike in `ReservoirFeatures`. One or two units have the first rates.""",
     )
     activation: Any = parameter(
         "tanh",

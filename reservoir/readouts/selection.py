@@ -175,12 +175,7 @@ class _Blocked(SelectionRule):
         fit_intercept: bool,
         neighbours: NeighbourSums | None = None,
     ) -> Array:
-        squared_error = np.zeros((len(alphas), sums.n_outputs))
-        weights = []
-        for fitted, scored in folds:
-            squared_error += scored.squared_errors(*fitted.along(alphas, fit_intercept))
-            weights.append(scored.weight)
-        return squared_error / sum(weights)
+        return _held_out_errors(folds, alphas, fit_intercept)[0]
 
 
 class _HoldOut(_Blocked):
@@ -298,18 +293,11 @@ class ScaledScores(_Blocked):
     ) -> Array:
         """Return the squared errors of scaled scores."""
         # errors are quadratic in the factor: three values determine them
-        none, half, whole = np.zeros((3, len(alphas), sums.n_outputs))
-        centre = centre_of_codes(sums.n_outputs)
-        weight = 0.0
-        for fitted, scored in folds:
-            coefs, intercepts = fitted.along(alphas, fit_intercept)
-            for factor, errors in zip((0.0, 0.5, 1.0), (none, half, whole), strict=True):
-                moved = centre + factor * (intercepts - centre)
-                errors += scored.squared_errors(factor * coefs, moved)
-            weight += scored.weight
+        factors, centre = (0.0, 0.5, 1.0), centre_of_codes(sums.n_outputs)
+        none, half, whole = _held_out_errors(folds, alphas, fit_intercept, factors, centre)
         self.slope, self.curvature = 4 * half - 3 * none - whole, 2 * (none + whole - 2 * half)
-        factors = _factors(self.slope, self.curvature)[:, None]
-        return (none + factors * self.slope + factors**2 * self.curvature) / weight
+        best = _factors(self.slope, self.curvature)[:, None]
+        return none + best * self.slope + best**2 * self.curvature
 
     def factor_at(self, alphas: Array, chosen: float | Array) -> float:
         """Return the best factor for the chosen penalty, or for the penalties of each output."""
@@ -317,6 +305,27 @@ class ScaledScores(_Blocked):
         which = places, np.arange(len(places)) if len(places) > 1 else slice(None)
         found = _factors(*(np.atleast_2d(each[which]) for each in (self.slope, self.curvature)))
         return float(found[0])
+
+
+def _held_out_errors(
+    folds: Folds,
+    alphas: Array,
+    fit_intercept: bool,
+    factors: Sequence[float] = (1.0,),
+    centre: float = 0.0,
+) -> Array:
+    """Return mean squared errors in held-out blocks, (n_factors, n_alphas, n_outputs).
+
+    Predictions are first moved away from `centre` by each factor.
+    """
+    errors, weight = [np.zeros(1)] * len(factors), 0.0
+    for fitted, scored in folds:
+        coefs, intercepts = fitted.along(alphas, fit_intercept)
+        for i, factor in enumerate(factors):
+            moved = centre + factor * (intercepts - centre)
+            errors[i] = errors[i] + scored.squared_errors(factor * coefs, moved)
+        weight += scored.weight
+    return np.array(errors) / weight
 
 
 def centre_of_codes(n_columns: int) -> float:
