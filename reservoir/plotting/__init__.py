@@ -1,16 +1,17 @@
-"""Plots: functions that take arrays and return matplotlib `Axes`.
+"""Plots: functions that return matplotlib `Axes`.
 
-Matplotlib is imported inside the functions, and no other part of the package imports this one.
-Without matplotlib, each function raises an ImportError that names the package to install. Every
-plot can be read in black and white: elements of different colours also differ in line style, marker
-or grey level.
+Colours come from matplotlib's rcParams, and are moved away from the background where they would not
+be visible. Every plot can be read in black and white: elements of different colours also differ in
+line style, marker or grey level. The limits of given axes are not touched. Matplotlib is imported
+inside the functions, and no other part of the package imports this one.
 """
 
+from reservoir.plotting._backtest import backtest
 from reservoir.plotting._bias_region import bias_region
-from reservoir.plotting._bias_surface import bias_surface
 from reservoir.plotting._bifurcation import bifurcation
 from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._forecast import forecast
 from reservoir.plotting._forgetting import forgetting
 from reservoir.plotting._gradient_norms import jacobian_norms, temporal_gradients
 from reservoir.plotting._horizon_errors import horizon_errors
@@ -19,13 +20,14 @@ from reservoir.plotting._parameter_map import parameter_map
 from reservoir.plotting._penalty_path import penalty_path
 from reservoir.plotting._phase_portrait import phase_portrait
 from reservoir.plotting._residuals import residuals
+from reservoir.plotting._running_error import running_error
 from reservoir.plotting._search_scores import closed_loop_search
 from reservoir.plotting._spectrum import multipliers, spectrum
-from reservoir.plotting._time_series import forecast, states
+from reservoir.plotting._states import states
 
 __all__ = [
+    "backtest",
     "bias_region",
-    "bias_surface",
     "bifurcation",
     "certificate",
     "closed_loop_search",
@@ -40,6 +42,7 @@ __all__ = [
     "penalty_path",
     "phase_portrait",
     "residuals",
+    "running_error",
     "spectrum",
     "states",
     "temporal_gradients",

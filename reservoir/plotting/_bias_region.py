@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number
-from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
-from reservoir.plotting._styles import HATCHED, MARK
 from reservoir.stability import bias_bounds, critical_bias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_EDGE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.4}
 
 
 def bias_region(
@@ -26,14 +24,16 @@ def bias_region(
     *,
     leak_rate: float = 1.0,
     printed: bool = False,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the biases that give a tanh unit the echo state property, as a function of its gain.
 
     In the hatched region the property is proved for every drive in the range, by theorems T0 to T3
-    of `reservoir.stability.bias_bounds`. In the white region, if the gain is positive or there is
-    no leak, some constant drive violates the property; for a negative gain with a leak this is an
-    open question.
+    of `reservoir.stability.bias_bounds`. In the white region some constant drive violates the
+    property. Where neither is known, between the bounds of a negative gain with a leak, it is
+    dotted.
 
     Parameters
     ----------
@@ -46,8 +46,13 @@ def bias_region(
     printed : bool, default=False
         Whether to also draw the bounds as printed in [1]_, for gains above 1. They use the wrong
         bound of the drive, and are correct only if its range is symmetric about 0.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the bounds, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -69,7 +74,7 @@ def bias_region(
     >>> from reservoir import plotting
     >>> ax = plotting.bias_region(np.linspace(0.5, 4, 50), 0.0, 2.0, printed=True)
     >>> ax.get_legend_handles_labels()[1]
-    ['proved', 'bounds', 'as printed']
+    ['bounds', 'as printed', 'proved']
     """
     grid = np.unique(finite("gains", gains, "n_gains"))
     low = check_number("drive_min", drive_min)
@@ -93,20 +98,50 @@ def bias_region(
     ends = np.concatenate([lower[known], upper[known], [-low, -high], wrong.ravel()])
     margin = 0.25 * (np.ptp(ends) or 1.0)
     bottom, top = ends.min() - margin, ends.max() + margin
-    # The proved region, its bounds, and the bounds as printed.
-    ax = new_axes(ax)
-    ax.fill_between(grid, np.maximum(lower, bottom), top, **HATCHED, label="proved")
-    ax.fill_between(grid, bottom, np.where(known, upper, bottom), **HATCHED)
-    for values, label in ((lower, "bounds" if known.any() else "_"), (upper, "_upper")):
-        ax.plot(grid, np.where(known, values, np.nan), **_EDGE, label=label)
-    if len(steep):
-        for values, label in zip(wrong, ("as printed", "_printed"), strict=True):
-            ax.plot(steep, values, **(MARK | {"linewidth": 1.8}), label=label)
-    ax.set_xlim(grid[0], grid[-1])
-    ax.set_ylim(bottom, top)
-    ax.set_xlabel("gain")
-    ax.set_ylabel("bias")
-    return legend_strip(ax)
+    picture = Picture(ax, legend, line_kw)
+    _draw_bounds(picture, grid, np.where(known, lower, np.nan), np.where(known, upper, np.nan))
+    for values, label in zip(wrong, ("as printed", "_printed"), strict=True):
+        style = picture.theme.curve(3, 1.8) | {"label": label}
+        picture.ax.plot(steep, values, **style) if len(steep) else None
+    _draw_regions(
+        picture, grid, (np.where(known, lower, bottom), upper, known), (bottom, top), leak
+    )
+    picture.ax.set_xlabel("gain")
+    picture.ax.set_ylabel("bias")
+    return picture.finish()
+
+
+def _draw_bounds(picture: Picture, grid: Array, lower: Array, upper: Array) -> None:
+    """Draw the lower and the upper bound where they exist."""
+    style = {"color": picture.theme.ink, "linewidth": picture.theme.width(1.4)}
+    label = "bounds" if np.isfinite(lower).any() else "_bounds"
+    picture.ax.plot(grid, lower, **picture.subject(style), label=label)
+    picture.ax.plot(grid, upper, **picture.subject(style), label="_upper")
+
+
+def _draw_regions(
+    picture: Picture, grid: Array, bounds: Sequence[Array], ends: tuple[float, float], leak: float
+) -> None:
+    """Fill the proved region, and where it is unknown whether the property holds.
+
+    The areas end exactly at the limits of the axes, without a margin: a white strip would read as
+    "not proved".
+    """
+    lower, upper, known = bounds
+    bottom, top = ends
+    proved = picture.theme.hatched | {"zorder": 0}
+    areas = [
+        picture.ax.fill_between(grid, np.maximum(lower, bottom), top, **proved, label="proved"),
+        picture.ax.fill_between(grid, bottom, np.where(known, upper, bottom), **proved),
+    ]
+    unclear = known & (grid < 0) & (leak < 1)
+    if unclear.any():
+        dotted = proved | {"hatch": "...", "facecolor": "none", "label": "open question"}
+        areas += [picture.ax.fill_between(grid, upper, lower, where=unclear, **dotted)]
+    for area in areas:
+        area.sticky_edges.x.extend([grid[0], grid[-1]])
+        area.sticky_edges.y.extend([bottom, top])
+    picture.ax.autoscale_view()
 
 
 def _with_jumps(gains: Array, leak: float) -> Array:

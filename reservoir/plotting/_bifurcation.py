@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.plotting._axes import cell_edges, legend_strip, new_axes
+from reservoir.plotting._picture import Picture, cell_edges
 from reservoir.plotting._plot_arguments import check_finite, increasing, read_mask
-from reservoir.plotting._styles import HATCHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_DOTS: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": ".", "markersize": 2.5}
+_MANY = 20_000  # more dots are an image in vector graphics
 
 
 def bifurcation(
@@ -23,7 +21,9 @@ def bifurcation(
     points: Sequence[ArrayLike] | Array,
     *,
     certified: ArrayLike | None = None,
-    label: str = "bias",
+    parameter: str = "bias",
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw one unit's states on the attractors of a network, as a function of a parameter.
@@ -37,10 +37,15 @@ def bifurcation(
         states may differ between values.
     certified : bool array of shape (n_values,), default=None
         Whether a certificate holds for each value; certified intervals are hatched.
-    label : str, default="bias"
+    parameter : str, default="bias"
         The parameter's name.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the states, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def bifurcation(
     ...     [0.0, 1.0, 2.0], [[-0.9, 0.9], [-0.8, 0.95], [0.99]], certified=[False, False, True]
     ... )
     >>> ax.get_legend_handles_labels()[1]
-    ['certified', 'attractors']
+    ['attractors', 'certified']
     """
     # Check the parameter and the states at each of its values.
     row = increasing("values", values)
@@ -76,18 +81,29 @@ def bifurcation(
             )
         check_finite(f"points[{i}]", cloud)
     mask = None if certified is None else read_mask(certified, row.shape)
-    # Certified intervals, then the states.
-    ax = new_axes(ax)
+    # The states, and certified intervals below them.
+    picture = Picture(ax, legend, line_kw)
+    ax, theme = picture.ax, picture.theme
+    parameters = np.repeat(row, [len(cloud) for cloud in clouds])
+    states = np.concatenate(clouds)
+    size = float(np.clip(60 / np.sqrt(max(len(states), 1)), 1.2, 4.0))
+    dots: dict[str, Any] = {
+        "marker": "o",
+        "markersize": size,
+        "markeredgewidth": 0.0,
+        "color": theme.ink,
+    }
+    dots["linestyle"] = "none"
+    if len(states) > _MANY:
+        dots["rasterized"] = True
+    ax.plot(parameters, states, **picture.subject(dots), label="attractors")
     edges = cell_edges(row)
     if mask is not None:
         # one span for each run of neighbouring certified values
         turns = np.flatnonzero(np.diff(np.pad(mask, 1).astype(int)))
         for k, (first, last) in enumerate(turns.reshape(-1, 2)):
             name = "certified" if k == 0 else "_certified"
-            ax.axvspan(edges[first], edges[last], **HATCHED, zorder=0, label=name)
-    parameters = np.repeat(row, [len(cloud) for cloud in clouds])
-    ax.plot(parameters, np.concatenate(clouds), **_DOTS, label="attractors")
-    ax.set_xlim(edges[0], edges[-1])
-    ax.set_xlabel(label)
+            ax.axvspan(edges[first], edges[last], **theme.hatched, zorder=0, label=name)
+    ax.set_xlabel(parameter)
     ax.set_ylabel("state")
-    return legend_strip(ax)
+    return picture.finish()

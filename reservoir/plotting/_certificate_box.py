@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.plotting._axes import inches, legend_strip, new_axes
+from reservoir.plotting._picture import Picture, inches
 from reservoir.plotting._plot_arguments import choose_units, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0.9, "width": 0.7}
-_DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
 _NUMBER = 0.3  # width of a unit's number on the axis, in inches
 _VISIBLE = 1e-3  # differences of states below this cannot be seen
 _MOST_ROWS = 200  # at most this many states of a unit are marked: more would merge
@@ -26,6 +24,8 @@ def certificate(
     states: ArrayLike | None = None,
     *,
     units: int | Sequence[int] = 20,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a certificate's box, which eventually contains every state, and the states of a run.
@@ -46,8 +46,13 @@ def certificate(
         trajectory eventually, not from the start.
     units : int or list of int, default=20
         Indices of the units to draw, or a number of units that are spread evenly over all.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the ranges of the states, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -87,30 +92,40 @@ def certificate(
     H = None if states is None else finite("states", states, "n_samples", "n_units")
     if H is not None and H.shape[1] != len(low):
         raise ValueError(f"states has {H.shape[1]} columns; the box has n_units={len(low)}.")
-    # Bars, then states over them.
-    ax = new_axes(ax)
+    # States, and the bars of the box below them.
+    picture = Picture(ax, legend, line_kw)
     positions = np.arange(len(chosen))
-    name = "certified box" if certificate else "box, not certified"
-    style = _BOX | {"linestyle": "-" if certificate else "--"}
-    ax.use_sticky_edges = False  # room below the lowest bar
-    ax.bar(positions, (high - low)[chosen], bottom=low[chosen], **style, label=name)
     if H is not None:
-        _draw_states(ax, positions, H[:, chosen])
-    ax.set_title(_title(certificate), loc="left", fontsize="medium")
-    _name_units(ax, positions, chosen)
-    ax.set_ylabel("state")
-    return legend_strip(ax)
+        _draw_states(picture, positions, H[:, chosen])
+    _draw_box(picture, positions, low[chosen], high[chosen], bool(certificate))
+    picture.ax.set_title(_title(certificate), loc="left", fontsize="medium")
+    _name_units(picture.ax, positions, chosen)
+    picture.ax.set_ylabel("state")
+    return picture.finish()
 
 
-def _draw_states(ax: Axes, positions: Array, H: Array) -> None:
+def _draw_box(picture: Picture, positions: Array, low: Array, high: Array, holds: bool) -> None:
+    """Draw the interval of each unit as a bar, with dashed edges if nothing is proved."""
+    theme = picture.theme
+    style: dict[str, Any] = {"facecolor": theme.mix(theme.ink, 0.1), "edgecolor": theme.ink}
+    style |= {"linewidth": 0.9, "width": 0.7, "linestyle": "-" if holds else "--", "zorder": 1}
+    name = "certified box" if holds else "box, not certified"
+    for bar in picture.ax.bar(positions, high - low, bottom=low, **style, label=name):
+        bar.sticky_edges.y.clear()  # room below the lowest bar
+
+
+def _draw_states(picture: Picture, positions: Array, H: Array) -> None:
     """Draw dashes for some of the states, and a line over the range of all of them."""
     rows = np.unique(np.linspace(0, len(H) - 1, _MOST_ROWS).round().astype(int))
     at = np.broadcast_to(positions, (len(rows), len(positions)))
     size = float(np.clip(60 / len(positions), 3, 12))
-    ax.plot(at.ravel(), H[rows].ravel(), **_DASHES, markersize=size, alpha=0.35, label="_states")
-    ax.vlines(
-        positions, H.min(axis=0), H.max(axis=0), color="firebrick", linewidth=1.4, label="states"
-    )
+    colour = picture.theme.colour(0)
+    dashes = picture.theme.marker("_", size) | {"color": colour, "linestyle": "none"}
+    picture.ax.plot(at.ravel(), H[rows].ravel(), **dashes, alpha=0.35, label="_states")
+    ranges = np.stack([H.min(axis=0), H.max(axis=0), np.full(H.shape[1], np.nan)])
+    style = {"color": colour, "linewidth": picture.theme.width(1.4)}
+    ends = np.repeat(positions, 3), ranges.T.ravel()  # NaN between the lines of two units
+    picture.ax.plot(*ends, **picture.subject(style), label="states")
 
 
 def _title(certificate: Any) -> str:
@@ -126,9 +141,8 @@ def _title(certificate: Any) -> str:
     return title
 
 
-def _name_units(ax: Axes, positions: Array, chosen: Array) -> None:
+def _name_units(ax: Any, positions: Array, chosen: Array) -> None:
     """Label the horizontal axis with the units' indices; if there are many, label only some."""
     every = int(np.ceil(len(positions) * _NUMBER / inches(ax)[0]))
     ax.set_xticks(positions[::every], labels=[str(unit) for unit in chosen[::every]])
-    ax.set_xlim(-0.7, len(positions) - 0.3)
     ax.set_xlabel("unit")

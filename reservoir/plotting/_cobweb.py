@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,21 +11,18 @@ from scipy.optimize import brentq
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number
 from reservoir.activations import Activation, get_activation
-from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
-from reservoir.plotting._styles import DASHES, MARK, START
+from reservoir.plotting._styles import DASHES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_STAIRS: dict[str, Any] = {"color": "firebrick", "linewidth": 0.8}
-_FIXED: dict[str, Any] = {
-    "marker": "o",
-    "markersize": 6,
-    "linestyle": "none",
-    "markeredgecolor": "black",
-}
-_MAPS = ("tab:blue", "black", "0.45")  # colours of the phases: with DASHES twelve different lines
+_N_STARTS, _N_SETTLED, _LONGEST = 41, 2_000, 64  # of the search for longer cycles, in periods
+_CLOSED, _SAME = (
+    1e-9,
+    1e-6,
+)  # a trajectory that returns this closely is a cycle; cycles this close are one
 _FEW_PHASES = 4  # the legend names each phase up to this number
 _GRID = 4001  # points of the grid in whose intervals roots are sought
 _MARGIN = 1e-9  # a fixed point whose slope is this close to 1 is not labelled stable
@@ -43,6 +40,8 @@ def cobweb(
     n_steps: int = 50,
     activation: str | Activation = "tanh",
     tangents: bool = False,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the cobweb diagram of one unit: its map, the diagonal, and staircases between them.
@@ -50,7 +49,8 @@ def cobweb(
     The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive, filled
     dots are stable fixed points, hollow dots unstable or marginal ones. Under a periodic drive,
     each phase has a separate map, and the dots are the steps of the cycles, one on the map of each
-    phase. A cycle is a fixed point of the *composed* map, not of the map of a phase.
+    phase. A cycle is a fixed point of the *composed* map, not of the map of a phase. If the unit is
+    attracted to a cycle of several periods of the drive, its states are drawn as well.
 
     Parameters
     ----------
@@ -72,8 +72,13 @@ def cobweb(
         Whether to also draw the maps of the two critical drives, plus and minus
         `reservoir.stability.critical_bias`, which touch the diagonal. They exist only for tanh with
         a gain above 1.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the staircases, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -117,23 +122,24 @@ def cobweb(
     low, high = f.enclosure.low, f.enclosure.high
     maps = [_map(f, weight, c, leak) for c in drives]
     cycles = _cycles(maps, [_slope(f, weight, c, leak) for c in drives], low, high)
-    # Diagonal, maps, staircases and cycles, over the range of the states.
-    ax = new_axes(ax)
+    longer = _longer_cycles(maps, low, high)
+    # Staircases, maps, cycles and the diagonal, over the range of the states.
+    picture = Picture(ax, legend, line_kw)
     ends = np.array([min(low, *starts), max(high, *starts)])
     ends += np.array([-0.04, 0.04]) * np.ptp(ends)
     grid = np.linspace(ends[0], ends[1], 801)
-    ax.plot(ends, ends, color="0.6", linewidth=1.0, label="_diagonal")
-    _draw_maps(ax, grid, maps)
+    _draw_maps(picture, grid, maps)
     if tangents:
-        _draw_tangents(ax, grid, f, weight, leak, critical)
+        _draw_tangents(picture, grid, f, weight, leak, critical)
     for k, start in enumerate(starts):
-        _draw_stairs(ax, maps, start, count, k)
-    _draw_cycles(ax, cycles)
-    ax.set_xlim(*ends)
-    ax.set_ylim(*ends)
-    ax.set_xlabel("state")
-    ax.set_ylabel("next state")
-    return legend_strip(ax)
+        _draw_stairs(picture, maps, start, count, k)
+    _draw_cycles(picture, cycles + [(states, True) for states in longer])
+    diagonal = picture.theme.helper | {"linewidth": 1.0, "color": picture.theme.muted}
+    picture.ax.plot(ends, ends, **diagonal, label="_diagonal")
+    picture.ax.set_aspect("equal", adjustable="box")
+    picture.ax.set_xlabel("state")
+    picture.ax.set_ylabel("next state")
+    return picture.finish()
 
 
 def _map(f: Activation, gain: float, c: float, leak: float) -> Map:
@@ -201,47 +207,76 @@ def _roots(function: Map, nodes: Array, zero: float) -> Array:
     return np.sort(flat + [brentq(function, nodes[i], nodes[i + 1]) for i in crossing])
 
 
-def _draw_maps(ax: Axes, grid: Array, maps: list[Map]) -> None:
+def _longer_cycles(maps: list[Map], low: float, high: float) -> list[Array]:
+    """Return the attracting cycles of several periods of the drive.
+
+    They are the ends of trajectories from a grid of initial states. The first state of a cycle is
+    repeated at its end.
+    """
+    x = np.linspace(low, high, _N_STARTS)
+    for _ in range(_N_SETTLED):
+        for step in maps:
+            x = step(x)
+    path = [x]
+    for t in range(_LONGEST * len(maps)):
+        path.append(maps[t % len(maps)](path[-1]))
+    states = np.array(path)
+    found: list[Array] = []
+    for column in states.T:
+        gaps = np.abs(column[:: len(maps)] - column[0])[1:]
+        closed = np.flatnonzero(gaps < _CLOSED)
+        if not len(closed) or closed[0] == 0:
+            continue  # a fixed point of the composed map, or no cycle of this length
+        cycle = column[: (closed[0] + 1) * len(maps) + 1]
+        if not any(len(c) == len(cycle) and np.abs(c - cycle[0]).min() < _SAME for c in found):
+            found.append(cycle)
+    return found
+
+
+def _draw_maps(picture: Picture, grid: Array, maps: list[Map]) -> None:
     """Draw the map of each phase; if there are many, only the first has a label."""
     for k, step in enumerate(maps):
         name = "map" if len(maps) == 1 else f"map of phase {k}"
         if len(maps) > _FEW_PHASES:
             name = f"maps of {len(maps)} phases" if k == 0 else f"_{name}"
-        style = {"color": _MAPS[k % 3], "linestyle": DASHES[k % 4], "linewidth": 1.6}
-        ax.plot(grid, step(grid), **style, label=name)
+        picture.ax.plot(grid, step(grid), **picture.theme.curve(k, 1.6), label=name)
 
 
 def _draw_tangents(
-    ax: Axes, grid: Array, f: Activation, gain: float, leak: float, critical: float
+    picture: Picture, grid: Array, f: Activation, gain: float, leak: float, critical: float
 ) -> None:
     """Draw the maps of the two critical drives, and where they touch the diagonal."""
-    touch = np.sqrt(1 - 1 / gain)
+    touch, theme = np.sqrt(1 - 1 / gain), picture.theme
+    bar = theme.marker("|", 11) | {"color": theme.ink, "linestyle": "none", "label": "_touch"}
     for c, h in ((-critical, touch), (critical, -touch)):
         name = f"critical drives \N{PLUS-MINUS SIGN}{critical:.4g}" if c < 0 else "_tangent"
-        ax.plot(grid, _map(f, gain, c, leak)(grid), **MARK, label=name)
-        ax.plot(h, h, marker="|", markersize=11, color="black", linestyle="none", label="_touch")
+        picture.ax.plot(grid, _map(f, gain, c, leak)(grid), **theme.mark, label=name)
+        picture.ax.plot(h, h, **bar)
 
 
-def _draw_stairs(ax: Axes, maps: list[Map], start: float, n_steps: int, k: int) -> None:
+def _draw_stairs(picture: Picture, maps: list[Map], start: float, n_steps: int, k: int) -> None:
     """Draw the path (x, x) -> (x, x') -> (x', x') -> ..., and a cross where it starts."""
     states = [start]
     for t in range(n_steps):
         states.append(float(maps[t % len(maps)](states[-1])))
-    corners = np.repeat(states, 2)
-    style = START | _STAIRS | {"linestyle": DASHES[k % 4], "label": "_steps" if k else "steps"}
-    ax.plot(corners[:-1], corners[1:], **style, markeredgecolor="black", markevery=[0], zorder=3)
+    corners, theme = np.repeat(states, 2), picture.theme
+    style = theme.start | {"color": theme.colour(1), "linestyle": DASHES[k % 4]}
+    style |= {"linewidth": theme.width(0.8), "label": "_steps" if k else "steps"}
+    style |= {"markeredgecolor": theme.ink, "markevery": [0], "zorder": 3}
+    picture.ax.plot(corners[:-1], corners[1:], **picture.subject(style))
 
 
-def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
+def _draw_cycles(picture: Picture, cycles: list[tuple[Array, bool]]) -> None:
     """Draw stable cycles as filled and unstable ones as hollow dots, and label their numbers."""
-    for stable, word, color in ((True, "stable", "black"), (False, "unstable", "white")):
-        chosen = [states for states, is_stable in cycles if is_stable == stable]
-        if not chosen:
-            continue
-        period = len(chosen[0]) - 1
+    kinds = sorted({(not stable, len(states) - 1) for states, stable in cycles})
+    for k, (unstable, period) in enumerate(kinds):
+        chosen = [x for x, stable in cycles if (not stable, len(x) - 1) == (unstable, period)]
+        word = "unstable" if unstable else "stable"
         what = "fixed point" if period == 1 else f"cycle of period {period}"
         if len(chosen) > 1:
             what = what.replace("point", "points").replace("cycle", "cycles")
         points = np.concatenate([np.column_stack([x[:-1], x[1:]]) for x in chosen])
-        name = f"{len(chosen)} {word} {what}"
-        ax.plot(*points.T, **_FIXED, markerfacecolor=color, zorder=5, label=name)
+        theme = picture.theme
+        dots = theme.marker("os^Dv"[k % 5], 6) | {"linestyle": "none", "zorder": 5}
+        dots |= {"color": theme.ink, "markerfacecolor": theme.ground if unstable else theme.ink}
+        picture.ax.plot(*points.T, **dots, label=f"{len(chosen)} {word} {what}")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number
-from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PROVED: dict[str, Any] = {"color": "black", "linewidth": 3.0}
-_RATE: dict[str, Any] = {"color": "0.35", "linewidth": 2.0, "linestyle": "--", "zorder": 3}
-_RUNS: dict[str, Any] = {"color": "firebrick", "linewidth": 0.8}
 _DISTANCES = 60  # points of the proved curve
 
 
@@ -25,6 +23,8 @@ def forgetting(
     differences: ArrayLike | None = None,
     *,
     distance: float = 1e-6,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the proved bound of the difference between two trajectories after each step.
@@ -44,8 +44,13 @@ def forgetting(
     distance : float, above 0, default=1e-6
         The smallest difference, at which the curve ends. It must be at least the certificate's
         `resolution`.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the simulated differences, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -79,25 +84,28 @@ def forgetting(
     widest = _widest(certificate)
     distances = np.geomspace(max(distance, 1e-300), max(widest, 2 * distance), _DISTANCES)[::-1]
     steps = np.asarray(certificate.steps_to(distances))
-    ax = new_axes(ax)
-    ax.plot(steps, distances, **_PROVED, drawstyle="steps-post", label="proved, from any start")
+    picture = Picture(ax, legend, line_kw)
+    ax, theme = picture.ax, picture.theme
+    proved: dict[str, Any] = {
+        "color": theme.ink,
+        "linewidth": theme.width(3.0),
+        "drawstyle": "steps-post",
+    }
+    ax.plot(steps, distances, **proved, label="proved, from any start")
     last = np.log(distance / distances[0]) / np.log(certificate.rate)
-    ax.plot([0, last], [distances[0], distance], **_RATE, label="by the rate alone")
+    by_rate = {"color": theme.muted, "linewidth": theme.width(2.0), "linestyle": "--", "zorder": 3}
+    ax.plot([0, last], [distances[0], distance], **by_rate, label="by the rate alone")
+    style = picture.subject({"color": theme.colour(1), "linewidth": theme.width(0.8)})
     for k, run in enumerate(runs.T):
-        visible = np.flatnonzero(run > 0.1 * distance)
+        visible = np.flatnonzero(run >= distance)
         stop = visible[-1] + 1 if len(visible) else 0
-        ax.plot(np.arange(stop), run[:stop], **_RUNS, label="_" if k else "simulated")
+        shown = np.where(run[:stop] >= distance, run[:stop], np.nan)
+        picture.line(np.arange(stop), shown, **style, label="_" if k else "simulated")
     ax.set_yscale("log")
-    ax.set_ylim(distance, 1.5 * distances[0])
-    ax.set_xlim(0, 1.03 * max(steps.max(), 1))
     # The proved number is in the axis label, where no title covers it; two lines fit small axes.
     ax.set_xlabel(f"steps\n(proved: at most {distance:.2g} after {steps.max():,})")
-    ax.set_ylabel("largest difference")
-    # legend_strip extends a linear axis; apply the same share in decades to this logarithmic one.
-    bottom, top = ax.get_ylim()
-    legend_strip(ax)
-    ax.set_ylim(bottom, top * (top / bottom) ** ((ax.get_ylim()[1] - top) / (top - bottom)))
-    return ax
+    ax.set_ylabel("largest\ndifference")
+    return picture.finish()
 
 
 def _widest(certificate: Any) -> float:

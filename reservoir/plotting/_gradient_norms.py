@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.plotting._axes import finish, new_axes
-from reservoir.plotting._styles import DASHES, MARK
+from reservoir.plotting._picture import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLORS = ("black", "firebrick", "tab:blue", "0.6")
-
 
 def jacobian_norms(
-    log_norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
+    log_norms: ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the norm of products of step Jacobians against their depth, on a logarithmic axis.
 
@@ -33,8 +35,13 @@ def jacobian_norms(
         is zero (-inf).
     labels : list of n_networks str, default=None
         Names of the networks, for the legend; by default there is no legend.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the curves, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -58,15 +65,19 @@ def jacobian_norms(
     if np.isnan(table).any() or np.isposinf(table).any():
         raise ValueError("log_norms contains NaN or inf; only finite values and -inf can be drawn.")
     table = _columns("log_norms", table, "depth", labels)
-    ax = new_axes(ax)
-    ax.axhline(0, **MARK)
-    ax.set_xlabel("depth (steps)")
-    ax.set_ylabel("norm (decimal logarithm)")
-    return _draw(ax, np.arange(1, len(table) + 1), table / np.log(10), labels)
+    picture = Picture(ax, legend, line_kw)
+    picture.ax.axhline(0, **picture.theme.mark)
+    picture.ax.set_ylabel("norm\n(decimal logarithm)")
+    return _draw(picture, table / np.log(10), labels, "depth (steps)")
 
 
 def temporal_gradients(
-    norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
+    norms: ArrayLike,
+    *,
+    labels: Sequence[str] | None = None,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the norm of each step's contribution to the gradient, on a logarithmic axis.
 
@@ -80,8 +91,13 @@ def temporal_gradients(
         norm is 0.
     labels : list of n_networks str, default=None
         Names of the networks, for the legend; by default there is no legend.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the curves, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -110,11 +126,10 @@ def temporal_gradients(
             "norms are all 0: no step contributes to the gradient, and there is nothing to draw."
         )
     table = _columns("norms", table, "n_steps", labels)
-    ax = new_axes(ax)
-    ax.set_xlabel("step")
-    ax.set_ylabel("norm of the gradient\n(decimal logarithm)")
+    picture = Picture(ax, legend, line_kw)
+    picture.ax.set_ylabel("norm of the gradient\n(decimal logarithm)")
     with np.errstate(divide="ignore"):
-        return _draw(ax, np.arange(1, len(table) + 1), np.log10(table), labels)
+        return _draw(picture, np.log10(table), labels, "step")
 
 
 def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -> Array:
@@ -131,19 +146,12 @@ def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -
     return table
 
 
-def _draw(ax: Axes, steps: Array, decades: Array, labels: Sequence[str] | None) -> Axes:
+def _draw(picture: Picture, decades: Array, labels: Sequence[str] | None, horizon: str) -> Axes:
     """Draw a curve of decimal logarithms for each network; it ends where a logarithm is -inf."""
     decades = np.where(np.isneginf(decades), np.nan, decades)
+    steps = np.arange(1, len(decades) + 1)
     for j, column in enumerate(decades.T):
-        ax.plot(
-            steps,
-            column,
-            color=_COLORS[j % len(_COLORS)],
-            linestyle=DASHES[j % len(DASHES)],
-            linewidth=1.4,
-            label=None if labels is None else str(labels[j]),
-        )
-    if labels is None:
-        ax.margins(x=0.01)
-        return ax
-    return finish(ax)
+        label = None if labels is None else str(labels[j])
+        picture.line(steps, column, **picture.subject(picture.theme.curve(j)), label=label)
+    picture.horizon(horizon, steps)
+    return picture.finish()

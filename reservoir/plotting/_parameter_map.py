@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.plotting._axes import cell_edges, inches, new_axes
+from reservoir.plotting._picture import Picture, cell_edges
 from reservoir.plotting._plot_arguments import finite, increasing, read_mask
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
 _BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
 _FEW_COUNTS = 8  # the colour bar labels each count up to this number
-_CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
 
 
 def parameter_map(
@@ -27,8 +26,10 @@ def parameter_map(
     values: ArrayLike,
     *,
     certified: ArrayLike | None = None,
-    labels: Sequence[str] = ("spectral radius", "bias factor"),
+    parameters: Sequence[str] = ("spectral radius", "bias factor"),
     quantity: str = EXPONENT,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a map of a quantity over two parameters, with the certified region.
@@ -47,13 +48,18 @@ def parameter_map(
         The quantity; row i belongs to ``y[i]``. An array of `Sweep` over (x, y) must be transposed.
     certified : bool array of shape (n_y, n_x), default=None
         Cells for which a certificate holds.
-    labels : pair of str, default=("spectral radius", "bias factor")
+    parameters : pair of str, default=("spectral radius", "bias factor")
         The parameters' names.
     quantity : {"largest Lyapunov exponent", "number of attractors"}, \
 default="largest Lyapunov exponent"
         Meaning of `values`: exponents per step, or counts.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" above them.
+    line_kw : dict, default=None
+        Properties of the line where exponents change sign, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches. A colour bar is put next to them.
+        Axes to draw on; by default those of a new figure. A colour bar is put next to them.
 
     Returns
     -------
@@ -88,29 +94,22 @@ default="largest Lyapunov exponent"
             f"values contains {_not_a_count(table)}, which is not a number of attractors."
         )
     mask = None if certified is None else read_mask(certified, table.shape)
-    if isinstance(labels, str) or len(labels) != 2:
-        raise ValueError(f"labels={labels!r} must contain two names: one for x and one for y.")
+    if isinstance(parameters, str) or len(parameters) != 2:
+        raise ValueError(
+            f"parameters={parameters!r} must contain two names: one for x and one for y."
+        )
     # Draw the quantity, then the certified region over it.
-    ax = new_axes(ax)
+    picture = Picture(ax, legend, line_kw)
     edges = cell_edges(columns), cell_edges(rows)
     if quantity == COUNT:
-        _draw_counts(ax, edges, table)
+        _draw_counts(picture, edges, table)
     else:
-        _draw_exponents(ax, edges, columns, rows, table)
+        _draw_exponents(picture, edges, columns, rows, table)
     if mask is not None and mask.any():
-        _draw_certified(ax, edges, mask)
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
-    if ax.get_legend_handles_labels()[0]:
-        # Above the map, so that no cell is hidden; in one column if the map is narrow.
-        position: dict[str, Any] = {
-            "loc": "lower left",
-            "bbox_to_anchor": (0, 1.0),
-            "borderaxespad": 0.1,
-        }
-        n_columns = 2 if inches(ax)[0] > 3 else 1
-        ax.legend(**position, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
-    return ax
+        _draw_certified(picture, edges, mask)
+    picture.ax.set_xlabel(parameters[0])
+    picture.ax.set_ylabel(parameters[1])
+    return picture.finish(right_is_free=False)
 
 
 def _not_a_count(table: Array) -> float:
@@ -119,8 +118,11 @@ def _not_a_count(table: Array) -> float:
     return float(table[bad][0])
 
 
-def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
+def _draw_exponents(
+    picture: Picture, edges: tuple[Array, Array], x: Array, y: Array, table: Array
+) -> None:
     """Draw exponents in two hues with a colour bar, and the line where they change sign."""
+    ax, theme = picture.ax, picture.theme
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low == high:
         low, high = -1.0, 1.0
@@ -129,11 +131,14 @@ def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, ta
         low, high = min(low, -0.1 * high), max(high, -0.1 * low)
     shades = _shades(-low / (high - low))
     mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
-    ax.figure.colorbar(mesh, ax=ax, label=f"{EXPONENT}\nper step")
+    ax.figure.colorbar(mesh, ax=ax, label="largest Lyapunov\nexponent per step")
     if table.min() < 0 < table.max() and min(table.shape) > 1:
-        ax.contour(x, y, table, levels=[0.0], colors="white", linewidths=3.0)
-        ax.contour(x, y, table, levels=[0.0], colors="black", linewidths=1.2, linestyles="--")
-        ax.plot([], [], color="black", linewidth=1.2, linestyle="--", label="exponent 0")
+        style = {"color": theme.ink, "linestyle": "--", "linewidth": theme.width(1.2)}
+        style = picture.subject(style)
+        given = {"colors": [style["color"]], "linewidths": style["linewidth"]}
+        ax.contour(x, y, table, levels=[0.0], colors=[theme.ground], linewidths=3.0)
+        ax.contour(x, y, table, levels=[0.0], **given, linestyles=style["linestyle"])
+        ax.plot([], [], **style, label="exponent 0")
 
 
 def _shades(zero: float) -> Any:
@@ -148,8 +153,9 @@ def _shades(zero: float) -> Any:
     return LinearSegmentedColormap.from_list("sign", [*below, *above])
 
 
-def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
+def _draw_counts(picture: Picture, edges: tuple[Array, Array], table: Array) -> None:
     """Draw counts in steps of grey with a colour bar."""
+    ax = picture.ax
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -158,12 +164,12 @@ def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
     greys = ListedColormap(colormaps["Greys"](np.linspace(0.05, 0.85, n_levels)))
     bounds = np.arange(least, most + 2) - 0.5
     mesh = ax.pcolormesh(*edges, table, cmap=greys, norm=BoundaryNorm(bounds, n_levels))
-    bar = ax.figure.colorbar(mesh, ax=ax, label=COUNT)
+    bar = ax.figure.colorbar(mesh, ax=ax, label=COUNT.replace("of ", "of\n"))
     bar.set_ticks(list(range(least, most + 1, -(-n_levels // _FEW_COUNTS))))
     bar.minorticks_off()
 
 
-def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
+def _draw_certified(picture: Picture, edges: tuple[Array, Array], mask: Array) -> None:
     """Hatch the certified cells, and outline them where they border on uncertified ones."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import PathPatch
@@ -174,12 +180,20 @@ def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
         Path([(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1]), (x[j], y[i])])
         for i, j in np.argwhere(mask)
     ]
-    style = {"facecolor": "none", "edgecolor": "0.35", "hatch": "///", "linewidth": 0}
-    ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
+    theme = picture.theme
+    style = {"facecolor": "none", "edgecolor": theme.muted, "hatch": "///", "linewidth": 0}
+    picture.ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
     # Edges between a cell inside and one outside, vertical then horizontal.
     padded = np.pad(mask, 1)
     across = np.argwhere(padded[1:-1, 1:] != padded[1:-1, :-1])
     along = np.argwhere(padded[1:, 1:-1] != padded[:-1, 1:-1])
     outline = [[(x[j], y[i]), (x[j], y[i + 1])] for i, j in across]
     outline += [[(x[j], y[i]), (x[j + 1], y[i])] for i, j in along]
-    ax.add_collection(LineCollection(outline, **_CERTIFIED, capstyle="projecting", zorder=3))
+    for color, width in ((theme.ground, 4.0), (theme.ink, 2.2)):
+        line: dict[str, Any] = {
+            "color": color,
+            "linewidth": width,
+            "capstyle": "projecting",
+            "zorder": 3,
+        }
+        picture.ax.add_collection(LineCollection(outline, **line))

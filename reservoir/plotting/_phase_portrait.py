@@ -12,17 +12,13 @@ from scipy.spatial import KDTree
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number
 from reservoir.dynamics import Reservoir, run_many
-from reservoir.plotting._axes import legend_below, legend_strip, new_axes
+from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
-from reservoir.plotting._styles import DASHES, PROVED, START
+from reservoir.plotting._styles import DASHES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PATH: dict[str, Any] = {"color": "firebrick", "linestyle": (0, (4, 1.5)), "linewidth": 0.8}
-_FINE: dict[str, Any] = {"color": "firebrick", "linewidth": 0.7, "alpha": 0.35}
-_DOT: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "o", "markersize": 2}
-_CYCLE_COLORS = ("tab:blue", "black", "tab:green", "tab:purple")
 _CYCLE_MARKERS = ("o", "s", "^", "D")
 _FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
 _ARROWS = 6  # per trajectory and cycle
@@ -35,19 +31,22 @@ def phase_portrait(
     trajectories: Any,
     *,
     cycle: Any = None,
-    units: tuple[int, int] | str = (0, 1),
+    units: Sequence[int] | str | None = None,
     n_transient: int | None = None,
     field: Reservoir | None = None,
     inputs: ArrayLike | None = None,
     smooth: bool = False,
     band: float | Mapping[str, float] | None = None,
+    labels: Sequence[str] | None = None,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw trajectories from several initial states, and the cycles to which they converge.
 
-    Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
-    marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
-    only show their order. Set `smooth` for long cycles or many trajectories.
+    Transients are thin, dashed and grey, with a cross at the initial state. Cycles are broad, with
+    a marker at each state. Arrows point forwards in time. Time is discrete: the lines between
+    states only show their order. Set `smooth` for long cycles or many trajectories.
 
     Parameters
     ----------
@@ -57,10 +56,11 @@ def phase_portrait(
         One cycle or several, as arrays or as an object with an attribute `states`, such as a
         `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
         `n_transient` on, is drawn instead.
-    units : pair of int or "pca", default=(0, 1)
-        The two units to draw, or "pca" for the two leading principal components of the cycles (or
-        of all states, if the cycles are on one line); the axis labels give the fraction of the
-        variance that each explains.
+    units : pair of int or "pca", default=None
+        The two units to draw, by default the first two, or "pca" for the two leading principal
+        components of the cycles (or of all states, if the cycles are on one line); the axis labels
+        give the fraction of the variance that each explains. On axes of three dimensions, three
+        units or components.
     n_transient : int, default=None
         Number of rows at the start of each trajectory to draw as transient. By default it is half
         of the rows; if `cycle` is given, it is the number of rows before the trajectory stays near
@@ -72,15 +72,23 @@ def phase_portrait(
         The input row at which the steps of `field` are computed; required with `field`.
     smooth : bool, default=False
         Whether to join the states by smooth curves without markers, for cycles of many small steps.
-        Transients are then thin and translucent, with a dot at the initial state, only cycles have
+        Transients are then thin and solid, with a dot at the initial state, only cycles have
         arrows, and both axes have the same scale.
     band : float or dict of str to float, default=None
         A distance from the cycle for which a proof holds, in the Euclidean norm over all units. It
         is drawn as a soft band around the curve, with the same scale on both axes. No projection
         increases a distance, so states within `band` of the cycle are drawn inside. A dict draws
         several bands, with its keys in the legend. `band` requires `cycle`.
+    labels : list of n_cycles str, default=None
+        Names of the cycles. By default they are named by their periods.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the cycles, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on, of two dimensions, or of three without `field`, `band` and arrows; by
+        default those of a new figure.
 
     Returns
     -------
@@ -90,8 +98,8 @@ def phase_portrait(
     ------
     ValueError
         If shapes do not match, a state is NaN or infinite, a unit does not exist, `field` is not a
-        network of two units or `units` are not these two, or `band` is not positive or is given
-        without `cycle`.
+        network of two units or `units` are not these two, `band` is not positive or is given
+        without `cycle`, or `labels` does not have a name for each cycle.
 
     References
     ----------
@@ -109,7 +117,7 @@ def phase_portrait(
     >>> ax.get_legend_handles_labels()[1]
     ['initial state', 'transient', 'fixed point']
     >>> ax = plotting.phase_portrait(np.array(rows), cycle=rows[-1:], band={"proved": 0.3})
-    >>> ax.get_legend_handles_labels()[1][0]
+    >>> ax.get_legend_handles_labels()[1][-1]
     'proved'
     """
     # Lists of arrays of equal width.
@@ -120,35 +128,45 @@ def phase_portrait(
         if any(table.shape[1] != n_units for table in tables):
             raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
     bands = {} if band is None else _read_band(band, cycles)
+    _check_labels(labels, cycles)
+    n_axes = 3 if getattr(ax, "name", "") == "3d" else 2
+    if n_axes == 3 and (bands or field is not None):
+        raise ValueError("field and band are drawn on a plane; ax has three dimensions. Omit them.")
     # Divide the trajectories into transients and late parts, and project all onto the plane. The
     # principal components are those of the cycles or late parts: transients would dominate them.
     cuts = _cuts(paths, cycles, n_transient)
     ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
+    chosen = tuple(range(n_axes)) if units is None else units
     if field is not None or inputs is not None:
-        row = _field_input(field, inputs, units)
-    project, names = _projection(units, ends, paths)
+        row = _field_input(field, inputs, chosen)
+    project, names = _projection(chosen, ends, paths, n_axes)
     paths, ends = [project(path) for path in paths], [project(end) for end in ends]
-    # Draw bands, then transients and cycles over them; last the field, which fills the axis limits.
-    ax = new_axes(ax)
-    _draw_bands(ax, ends, bands, smooth)
+    # Draw transients and cycles, then bands below them; last the field, which fills the limits.
+    picture = Picture(ax, legend, line_kw, spatial=True)
     for path, cut in zip(paths, cuts, strict=True):
-        _draw_path(ax, path[: cut + 1] if cycles is None else path[:cut], smooth)
+        _draw_path(picture, path[: cut + 1] if cycles is None else path[:cut], smooth)
     for k, end in enumerate(ends):
         if cycles is not None:
-            _draw_cycle(ax, end, k, _cycle_label(len(end), k, len(ends)), True, smooth)
+            label = labels[k] if labels is not None else _cycle_label(len(end), k, len(ends))
+            _draw_cycle(picture, end, k, label, True, smooth)
         else:
             label = _late_label(cuts, n_transient) if k == 0 else None
-            _draw_cycle(ax, end, 0, label, False, smooth)
-    _once_each(ax)
-    ax.margins(0.06)
-    if smooth or bands:
-        ax.use_sticky_edges = False  # add the margin around bands, too
-        ax.set_aspect("equal", adjustable="box")
+            _draw_cycle(picture, end, 0, label, False, smooth)
+    _draw_bands(picture, ends, bands, smooth)
+    _once_each(picture.ax)
+    if (smooth or bands) and n_axes == 2:
+        picture.ax.set_aspect("equal", adjustable="box")
     if field is not None:
-        _draw_field(ax, field, row, swapped=tuple(units) == (1, 0))
-    ax.set_xlabel(names[0])
-    ax.set_ylabel(names[1])
-    return legend_below(ax) if smooth or bands else legend_strip(ax)
+        _draw_field(picture, field, row, swapped=tuple(chosen) == (1, 0))
+    for side, name in zip("xyz", names, strict=False):
+        getattr(picture.ax, f"set_{side}label")(name)
+    return picture.finish()
+
+
+def _check_labels(labels: Any, cycles: list[Array] | None) -> None:
+    n_cycles = 0 if cycles is None else len(cycles)
+    if labels is not None and (isinstance(labels, str) or len(labels) != n_cycles):
+        raise ValueError(f"labels={labels!r} must be a list of {n_cycles} names, one per cycle.")
 
 
 def _tables(name: str, source: Any) -> list[Array]:
@@ -190,38 +208,41 @@ def _arrival(path: Array, targets: Array) -> int:
     return int(np.flatnonzero(distance > near).max(initial=-1)) + 2
 
 
-def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
-    """Return the function that projects states onto the plane, and the names of its axes."""
+def _projection(
+    units: Any, ends: list[Array], paths: list[Array], n_axes: int
+) -> tuple[Any, list[str]]:
+    """Return the function that projects states onto the axes, and the names of the axes."""
     n_units = paths[0].shape[1]
     if isinstance(units, str) and units == "pca":
-        return _components(ends, paths)
+        return _components(ends, paths, n_axes)
     chosen = np.asarray(units, dtype=object)
-    whole = chosen.shape == (2,) and all(isinstance(u, (int, np.integer)) for u in chosen)
-    if not whole or not all(0 <= u < n_units for u in chosen) or chosen[0] == chosen[1]:
+    whole = chosen.shape == (n_axes,) and all(isinstance(u, (int, np.integer)) for u in chosen)
+    if not whole or not all(0 <= u < n_units for u in chosen) or len({*chosen}) < n_axes:
         raise ValueError(
-            f'units={units!r} must be "pca" or two different units in [0, {n_units - 1}].'
+            f'units={units!r} must be "pca" or {("two", "three")[n_axes - 2]} different units in '
+            f"[0, {n_units - 1}]."
         )
-    pair = [int(unit) for unit in chosen]
-    return (lambda H: H[:, pair]), [f"state of unit {unit}" for unit in pair]
+    some = [int(unit) for unit in chosen]
+    return (lambda H: H[:, some]), [f"state of unit {unit}" for unit in some]
 
 
-def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
+def _components(ends: list[Array], paths: list[Array], n_axes: int) -> tuple[Any, list[str]]:
     """Return the projection onto the principal components, and their axis labels."""
     from sklearn.decomposition import PCA  # slow to import, and rarely used
 
     rows = np.concatenate(ends)
-    if np.linalg.matrix_rank(rows - rows.mean(axis=0), tol=1e-9) < 2:
+    if np.linalg.matrix_rank(rows - rows.mean(axis=0), tol=1e-9) < n_axes:
         rows = np.concatenate([*ends, *paths])  # a fixed point or a 2-cycle does not span a plane
-    if rows.shape[1] < 2 or not np.ptp(rows, axis=0).any():
+    if min(rows.shape) < n_axes or not np.ptp(rows, axis=0).any():
         raise ValueError(
-            f'units="pca" needs different states of two or more units; got {len(rows)} rows of '
-            f"{rows.shape[1]} units. Give longer trajectories."
+            f'units="pca" needs different states of {n_axes} or more units; got {len(rows)} rows '
+            f"of {rows.shape[1]} units. Give longer trajectories."
         )
-    pca = PCA(2, svd_solver="full").fit(rows)
+    pca = PCA(n_axes, svd_solver="full").fit(rows)
     shares = pca.explained_variance_ratio_
     return pca.transform, [
         f"{which} component ({share:.0%})"
-        for which, share in zip(("first", "second"), shares, strict=True)
+        for which, share in zip(("first", "second", "third"), shares, strict=False)
     ]
 
 
@@ -268,7 +289,7 @@ def _curve(rows: Array, closed: bool, smooth: bool) -> Array:
     return Akima1DInterpolator(times, rows)(np.linspace(0, last, _PER_STEP * last + 1))
 
 
-def _draw_bands(ax: Axes, ends: list[Array], bands: dict[str, float], smooth: bool) -> None:
+def _draw_bands(picture: Picture, ends: list[Array], bands: dict[str, float], smooth: bool) -> None:
     """Draw the points of the plane within some distances of the cycles, the widest first."""
     if not bands:
         return
@@ -281,13 +302,14 @@ def _draw_bands(ax: Axes, ends: list[Array], bands: dict[str, float], smooth: bo
     points = np.concatenate([_dense(curve, cell / 2) for curve in curves])
     # The distance of the grid from the cycles; the edge of a band is a contour line of it.
     distances, _ = KDTree(points).query(np.stack(np.meshgrid(*sides), axis=-1))
-    alpha = PROVED["alpha"]
+    ax, theme, color = picture.ax, picture.theme, picture.theme.colour(2)
     for depth, (name, distance) in enumerate(bands.items(), start=1):
-        levels = [-1.0, distance]
-        ax.contourf(*sides, distances, levels, colors=PROVED["color"], alpha=alpha, zorder=0)
-        # Bands overlap: the legend shows each as dark as it appears.
-        shade = PROVED | {"alpha": 1 - (1 - alpha) ** depth}
-        ax.fill([], [], **shade, linewidth=0, label=name)
+        levels, share = [-1.0, distance], 0.15
+        ax.contourf(*sides, distances, levels, colors=[color], alpha=share, zorder=0.6)
+        ax.contour(*sides, distances, [distance], colors=[color], linewidths=0.8, zorder=0.7)
+        # in the legend as it looks where it lies on the wider ones
+        shade = theme.area(color, 1 - (1 - share) ** depth)
+        ax.fill([], [], **shade, label=name)
 
 
 def _dense(curve: Array, spacing: float) -> Array:
@@ -297,40 +319,46 @@ def _dense(curve: Array, spacing: float) -> Array:
     return np.c_[np.interp(at, length, curve[:, 0]), np.interp(at, length, curve[:, 1])]
 
 
-def _draw_path(ax: Axes, path: Array, smooth: bool) -> None:
+def _draw_path(picture: Picture, path: Array, smooth: bool) -> None:
     """Draw a transient: cross, dashed line and arrows, or if `smooth` a dot and a thin curve."""
+    ax, theme = picture.ax, picture.theme
     if len(path):
-        ax.plot(*path[0], **(_DOT if smooth else START), zorder=4, label="initial state")
+        dot = theme.marker("o", 2) | {"color": theme.muted, "linestyle": "none"}
+        ax.plot(*path[:1].T, **(dot if smooth else theme.start), zorder=4, label="initial state")
     if len(path) > 1:
         curve = _curve(path, False, smooth)
-        ax.plot(*curve.T, **(_FINE if smooth else _PATH), zorder=2, label="transient")
+        style = {"color": theme.muted, "linewidth": theme.width(0.5 if smooth else 0.8)}
+        style |= {} if smooth else {"linestyle": (0, (4, 1.5))}
+        ax.plot(*curve.T, **style, zorder=2, label="transient")
         if not smooth:
-            _arrows(ax, path, _PATH["color"], power=2)
+            _arrows(ax, path, theme.muted, power=2)
 
 
 def _draw_cycle(
-    ax: Axes, states: Array, k: int, label: str | None, closed: bool, smooth: bool
+    picture: Picture, states: Array, k: int, label: str | None, closed: bool, smooth: bool
 ) -> None:
     """Draw a cycle in the k-th colour and marker; the late part of a trajectory if not `closed`."""
     loop = _curve(states, closed, smooth)
-    color = _CYCLE_COLORS[k % 4]
-    style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4], "linewidth": 1.6}
-    if smooth and len(loop) > 1:
-        style["linewidth"] = 2.2
-    else:
-        style |= {"marker": _CYCLE_MARKERS[k % 4], "markersize": 4}
-        style["markerfacecolor"] = color if k % 2 == 0 else "white"
-    ax.plot(*loop.T, **style, zorder=3, label=label)
+    theme = picture.theme
+    color = theme.colour(k)
+    style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4]}
+    style["linewidth"] = theme.width(2.2 if smooth else 1.6)
+    if not smooth or len(loop) == 1:
+        style |= theme.marker(_CYCLE_MARKERS[k % 4], 4)
+        style["markerfacecolor"] = color if k % 2 == 0 else theme.ground
+    picture.ax.plot(*loop.T, **picture.subject(style), zorder=3, label=label)
     if len(loop) > 1:
-        _arrows(ax, loop if closed else loop[:_LATE_ROWS], color)
+        _arrows(picture.ax, loop if closed else loop[:_LATE_ROWS], color)
 
 
-def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
-    """Draw arrowheads of equal size on some steps of a path.
+def _arrows(ax: Any, path: Array, color: Any, power: int = 1) -> None:
+    """Draw arrowheads of equal size on some steps of a path in the plane.
 
     They are spread evenly over its length; with `power` above 1 there are more of them near the
     start, where transients take long steps.
     """
+    if path.shape[1] == 3:
+        return
     steps = np.diff(path, axis=0)
     # The length as drawn: in shares of the range of each axis, not in units of the states.
     length = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
@@ -369,7 +397,7 @@ def _late_label(cuts: list[int], n_transient: int | None) -> str:
     return f"from step {cuts[0]} on" if len(set(cuts)) == 1 else "second half"
 
 
-def _once_each(ax: Axes) -> None:
+def _once_each(ax: Any) -> None:
     """Hide all but the first of equal labels in the legend."""
     seen: set[str] = set()
     for line in ax.get_lines():
@@ -378,12 +406,13 @@ def _once_each(ax: Axes) -> None:
         seen.add(name)
 
 
-def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
+def _draw_field(picture: Picture, field: Reservoir, row: Array, swapped: bool) -> None:
     """Draw the direction of the network's next step as arrows on a grid over the axes.
 
     `row` is the input of the step; `swapped` is true if unit 1 is on the horizontal axis.
     """
-    sides = [np.linspace(*limits, _FIELD_POINTS) for limits in (ax.get_xlim(), ax.get_ylim())]
+    ax, theme = picture.ax, picture.theme
+    sides = [np.linspace(low, high, _FIELD_POINTS) for low, high in (ax.get_xlim(), ax.get_ylim())]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     order = [1, 0] if swapped else [0, 1]
     starts = grid[:, order].astype(field.dtype)
@@ -394,6 +423,7 @@ def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
     # All arrows have equal length on screen: whole steps are long and would cross each other.
     drawn = np.hypot(*(steps / np.ptp(grid, axis=0)).T)
     steps = np.divide(steps, drawn[:, None], out=np.zeros_like(steps), where=drawn[:, None] > 0)
+    extent = ax.dataLim.frozen()
     ax.quiver(
         *grid.T,
         *(steps / (1.6 * _FIELD_POINTS)).T,
@@ -401,7 +431,9 @@ def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
         scale_units="xy",
         scale=1,
         width=0.0018,
-        color="0.75",
+        color=theme.mix(theme.muted, 0.6),
         zorder=1,
     )
-    ax.plot([], [], color="0.75", marker=">", markersize=4, label="next step")
+    ax.dataLim.set(extent)  # the field fills the limits, and does not extend them
+    key = theme.marker(">", 4) | {"color": theme.muted}
+    ax.plot([], [], **key, label="next step")

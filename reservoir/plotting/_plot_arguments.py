@@ -92,6 +92,12 @@ def times_of(index: ArrayLike | None, n_rows: int) -> Array:
     return times
 
 
+def reservoir_of(source: Any) -> Any:
+    """Return the network of a fitted estimator, or a Reservoir itself; None for other objects."""
+    network = getattr(source, "reservoir_", source)
+    return network if hasattr(network, "W") and hasattr(network, "W_in") else None
+
+
 def names_of(labels: Sequence[str] | None, n_columns: int) -> list[str]:
     """Return one label per column."""
     if labels is None:

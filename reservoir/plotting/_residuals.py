@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, check_switch
-from reservoir.plotting._axes import inches, legend_strip, new_axes
+from reservoir._validation import check_count, check_switch, code
+from reservoir.plotting._picture import Picture, inches
 from reservoir.plotting._plot_arguments import finite
-from reservoir.plotting._styles import GUESS, LINE
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 _BOUND = 1.959963984540054  # 97.5 % quantile of the normal distribution
 _GAP, _NARROW = 0.65, 4.0  # inches: the gap between the two axes; narrower ones are stacked
-_DOTS: dict[str, Any] = {"color": "tab:blue", "linestyle": "none", "marker": "o", "markersize": 3.5}
-_BARS: dict[str, Any] = {"color": "0.85", "edgecolor": "0.45", "linewidth": 0.6}
 
 
 def residuals(
-    errors: ArrayLike,
+    errors: Any,
+    X: Any = None,
+    y: ArrayLike | None = None,
     *,
     n_lags: int | None = None,
     quantiles: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Any = None,
+) -> Any:
     """Draw the autocorrelation of errors, and next to it their distribution.
 
     One-step errors should be uncorrelated: a correlated part could have been forecast. If errors
@@ -39,22 +41,30 @@ def residuals(
 
     Parameters
     ----------
-    errors : array of shape (n_samples,)
-        Errors of forecasts at one horizon, in time order and at equal time steps.
+    errors : array of shape (n_samples,), or fitted model
+        Errors of forecasts at one horizon, in time order and at equal time steps; or a fitted model
+        of one output, whose errors are ``y - model.predict(X)``.
+    X, y : arrays of shape (n_samples, n_features) and (n_samples,), default=None
+        Inputs and targets for the model; None if `errors` is an array.
     n_lags : int, steps, default=None
         Number of lags to draw. By default ``10 log10(n_samples)``, but at most half of the number
         of samples.
     quantiles : bool, default=False
         Whether to draw the quantiles of the errors, in standard deviations, against normal
         quantiles instead of a histogram with the normal density. This shows the tails more clearly.
-    ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches. They keep half of their area; the
-        second axes take the other half, on the right or, if the axes are narrow, above.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the autocorrelation, as of `matplotlib.lines.Line2D`.
+    ax : matplotlib Axes or array of two Axes, default=None
+        Axes to draw on; by default those of a new figure. One Axes is divided: it keeps half of its
+        area, and the second axes take the other half, on the right or, if it is narrow, above.
 
     Returns
     -------
-    matplotlib Axes
-        The axes of the autocorrelation. The second axes are the last in ``ax.figure.axes``.
+    array of shape (2,) of matplotlib Axes
+        The axes of the autocorrelation and of the distribution.
 
     Raises
     ------
@@ -70,11 +80,11 @@ def residuals(
     --------
     >>> import numpy as np
     >>> from reservoir import plotting
-    >>> ax = plotting.residuals(np.random.default_rng(0).normal(size=200), n_lags=12)
-    >>> ax.get_legend_handles_labels()[1]
-    ['95 % bounds', 'Ljung-Box: p = 0.30']
+    >>> left, right = plotting.residuals(np.random.default_rng(0).normal(size=200), n_lags=12)
+    >>> left.get_legend_handles_labels()[1]
+    ['Ljung-Box: p = 0.30', '95 % bounds']
     """
-    rows = finite("errors", errors, "n_samples")
+    rows = finite("errors", _errors_of(errors, X, y), "n_samples")
     check_switch("quantiles", quantiles)
     if n_lags is None:
         n_lags = max(1, min(int(10 * np.log10(len(rows))), len(rows) // 2))
@@ -84,29 +94,38 @@ def residuals(
         )
     if np.ptp(rows) == 0:
         raise ValueError(f"All errors are {rows[0]:g}: a constant has no autocorrelation.")
-    ax = new_axes(ax)
-    other, size = _halved(ax)
-    _draw_autocorrelation(ax, rows, n_lags)
+    given = [ax, _halved(ax)] if hasattr(ax, "get_xlim") and ax.name != "3d" else ax
+    picture, second = Picture.several(given, 2, legend, line_kw, below=False)
+    _draw_autocorrelation(picture, rows, n_lags)
     if quantiles:
-        _draw_quantiles(other, rows)
+        _draw_quantiles(second, rows)
     else:
-        _draw_distribution(other, rows)
-    for half in (ax, other):
-        legend_strip(half, size)
-    return ax
+        _draw_distribution(second, rows)
+    picture.finish(others=[second.ax])
+    return np.array([picture.ax, second.ax])
 
 
-def _halved(ax: Axes) -> tuple[Axes, tuple[float, float]]:
-    """Split `ax` into halves, and return the axes of the new half and the size of a half."""
+def _errors_of(errors: Any, X: Any, y: Any) -> Any:
+    """Return the given errors, or those of a fitted model on `X` and `y`."""
+    if not hasattr(errors, "predict"):
+        if X is not None or y is not None:
+            raise TypeError("X and y are for a fitted model: give one as errors, or omit both.")
+        return errors
+    if X is None or y is None:
+        raise TypeError(
+            f"The errors of a {type(errors).__name__} need X and y: "
+            f"{code('plotting.residuals(model, X, y)')}."
+        )
+    return np.asarray(y, dtype=float) - np.asarray(errors.predict(X))
+
+
+def _halved(ax: Any) -> Any:
+    """Split `ax` into halves, and return the axes of the new half."""
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 
     width, height = inches(ax)
-    divider = make_axes_locatable(ax)
-    if width < _NARROW:
-        other = divider.append_axes("top", size="100%", pad=_GAP)
-        return other, (width, (height - _GAP) / 2)
-    other = divider.append_axes("right", size="100%", pad=_GAP)
-    return other, ((width - _GAP) / 2, height)
+    side = "top" if width < _NARROW and height > width else "right"
+    return make_axes_locatable(ax).append_axes(side, size="100%", pad=_GAP)
 
 
 def autocorrelation(rows: Array, n_lags: int) -> Array:
@@ -125,39 +144,44 @@ def ljung_box(rows: Array, n_lags: int) -> float:
     return float(chdtrc(n_lags, statistic))
 
 
-def _draw_autocorrelation(ax: Axes, rows: Array, n_lags: int) -> None:
+def _draw_autocorrelation(picture: Picture, rows: Array, n_lags: int) -> None:
+    ax, theme = picture.ax, picture.theme
     values, lags = autocorrelation(rows, n_lags), np.arange(1, n_lags + 1)
-    bound = _BOUND / np.sqrt(len(rows))
-    edge: dict[str, Any] = {"color": "0.4", "linestyle": "--", "linewidth": 0.9}
-    ax.axhspan(-bound, bound, color="0.93", zorder=0)
-    ax.axhline(bound, label="95 % bounds", **edge)
-    ax.axhline(-bound, **edge)
-    ax.axhline(0, color="black", linewidth=0.7)
     p = ljung_box(rows, n_lags)
     shown = "p < 0.001" if p < 0.001 else f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.3f}"
-    ax.vlines(lags, 0, values, color=LINE["color"], linewidth=2)
-    ax.plot(lags, values, label=f"Ljung-Box: {shown}", **_DOTS)
+    ax.vlines(lags, 0, values, color=theme.colour(0), linewidth=theme.width(2))
+    dots = theme.marker("o", 3.5) | {"color": theme.colour(0), "linestyle": "none"}
+    ax.plot(lags, values, **picture.subject(dots), label=f"Ljung-Box: {shown}")
+    bound = _BOUND / np.sqrt(len(rows))
+    edge = {"color": theme.muted, "linestyle": "--", "linewidth": theme.width(0.9)}
+    ax.axhspan(-bound, bound, color=theme.mix(theme.ink, 0.07), zorder=0)
+    ax.axhline(bound, label="95 % bounds", **edge)
+    ax.axhline(-bound, **edge)
+    ax.axhline(0, **theme.helper)
     ax.set_xlabel("lag (steps)")
     ax.set_ylabel("autocorrelation")
     ax.locator_params(axis="x", integer=True, nbins=6)
 
 
-def _draw_distribution(ax: Axes, rows: Array) -> None:
+def _draw_distribution(picture: Picture, rows: Array) -> None:
+    ax, theme = picture.ax, picture.theme
     mean, spread = rows.mean(), rows.std()
-    ax.hist(rows, bins="auto", density=True, label="errors", **_BARS)
+    bars = {"color": theme.mix(theme.ink, 0.15), "edgecolor": theme.muted, "linewidth": 0.6}
+    ax.hist(rows, bins="auto", density=True, label="errors", **bars)
     half_width = max(4 * spread, np.abs(rows - mean).max())
     grid = mean + np.linspace(-half_width, half_width, 201)
     curve = np.exp(-(((grid - mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
-    ax.plot(grid, curve, label="normal", **GUESS)
+    ax.plot(grid, curve, label="normal", **theme.curve(1))
     ax.set_xlabel("error")
     ax.set_yticks([])
 
 
-def _draw_quantiles(ax: Axes, rows: Array) -> None:
-    n = len(rows)
+def _draw_quantiles(picture: Picture, rows: Array) -> None:
+    theme, n = picture.theme, len(rows)
     normal = ndtri((np.arange(1, n + 1) - 0.5) / n)
     found = (np.sort(rows) - rows.mean()) / rows.std()
-    ax.plot(normal, found, label="errors", **_DOTS)
+    dots = theme.marker("o", 3.5) | {"color": theme.colour(0), "linestyle": "none"}
+    picture.ax.plot(normal, found, label="errors", **dots)
     ends = [normal[0], normal[-1]]
-    ax.plot(ends, ends, label="normal", **GUESS)
-    ax.set_xlabel("normal quantile")
+    picture.ax.plot(ends, ends, label="normal", **theme.curve(1))
+    picture.ax.set_xlabel("normal quantile")

@@ -9,14 +9,12 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count
-from reservoir.plotting._axes import legend_outside, new_axes
-from reservoir.plotting._styles import DASHES, MARK
+from reservoir.plotting._picture import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_OTHERS: dict[str, Any] = {"color": "0.75", "linestyle": "-", "linewidth": 0.8, "zorder": 1}
-_COLOURS = ("black", "tab:blue", "firebrick", "tab:green", "0.45")
+_MOST_BARS = 20
 _SHORT = {
     "n_units": "units",
     "spectral_radius": "radius",
@@ -39,24 +37,37 @@ class _Tried(NamedTuple):
 
 
 def closed_loop_search(
-    results: Mapping[str, Any], *, n_named: int = 5, ax: Axes | None = None
+    results: Any,
+    *,
+    n_named: int = 5,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the scores of a closed-loop search over the penalty, with one line per network.
+    """Draw what a search tried: scores over the penalty, or the shares in a forecaster's average.
 
-    Candidates that differ only in the penalty are one network. The best networks are labelled with
-    the parameters in which they differ, and the others are grey; a circle marks the best candidate.
+    In a closed-loop search, candidates that differ only in the penalty are one network, drawn as
+    one line. The best networks are labelled with the parameters in which they differ, and the
+    others are grey; a circle marks the best candidate. The search of a forecaster of "series" gives
+    each model a share in the average, drawn as a bar.
 
     Parameters
     ----------
-    results : dict of arrays
+    results : dict of arrays, or fitted model
         `search_results_` of `reservoir.ESNForecaster`, or `cv_results_` of
-        `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among the candidates' parameters
-        (also inside a pipeline). Greater scores are better. Candidates without a score are omitted,
-        and so are analogues, which have no penalty: if one was chosen, there is no circle.
+        `reservoir.model_selection.ClosedLoopSearchCV`, or one of these models. A search needs
+        `alpha` among the candidates' parameters (also inside a pipeline). Greater scores are
+        better. Candidates without a score are omitted, and so are analogues, which have no penalty:
+        if one was chosen, there is no circle.
     n_named : int, default=5
         Number of networks that are named in the legend, the best ones.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the named networks, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -78,6 +89,9 @@ def closed_loop_search(
     11
     """
     named = check_count("n_named", n_named)
+    results = getattr(results, "search_results_", getattr(results, "cv_results_", results))
+    if isinstance(results, Mapping) and {"model", "share"} <= set(results):
+        return _draw_shares(Picture(ax, legend, line_kw), results)
     tried = _read(results)
     # the rows of each network; in order of rank, so the network of the best candidate is first
     keys = [tuple(map(str, network.values())) for network in tried.networks]
@@ -85,34 +99,55 @@ def closed_loop_search(
     for row in np.argsort(tried.ranks, kind="stable"):
         lines.setdefault(keys[row], []).append(int(row))
     names = _names([tried.networks[rows[0]] for rows in lines.values()][:named])
-    ax = new_axes(ax)
+    picture = Picture(ax, legend, line_kw)
     for k, rows in enumerate(lines.values()):
         order = sorted(rows, key=lambda row: tried.alphas[row])
-        style = _OTHERS
-        if k < named:
-            style = {"color": _COLOURS[k % 5], "linestyle": DASHES[k % 4], "zorder": 3}
-            style |= {"linewidth": 1.6 if k == 0 else 1.2, "marker": ".", "label": names[k]}
-        elif k == named:
-            style = style | {"label": "others"}
-        ax.plot(tried.alphas[order], tried.scores[order], **style)
+        style = _style(picture, k, named) | ({"label": names[k]} if k < named else {})
+        picture.line(tried.alphas[order], tried.scores[order], **style)
     best = next(iter(lines.values()))[0]
     if tried.ranks[best] == 1:
-        _mark(ax, tried.alphas[best], tried.scores[best])
-    ax.set_xscale("log")
-    ax.locator_params(axis="x", numticks=6)  # exponents of two digits are wide
-    ax.set_xlabel("penalty alpha" + (" per row" if "score_left_out" in results else ""))
-    ax.set_ylabel("score (greater is better)")
-    return legend_outside(ax)
+        _mark(picture, tried.alphas[best], tried.scores[best])
+    picture.ax.set_xscale("log")
+    picture.ax.locator_params(axis="x", numticks=6)  # exponents of two digits are wide
+    picture.ax.set_xlabel("penalty alpha" + (" per row" if "score_left_out" in results else ""))
+    picture.ax.set_ylabel("score\n(greater is better)")
+    return picture.finish()
 
 
-def _mark(ax: Axes, alpha: float, score: float) -> None:
-    ring: dict[str, Any] = {
-        "marker": "o",
-        "markersize": 10,
-        "markerfacecolor": "none",
-        "linestyle": "none",
-    }
-    ax.plot([alpha], [score], color=MARK["color"], label=f"chosen: {alpha:.3g}", zorder=4, **ring)
+def _style(picture: Picture, k: int, n_named: int) -> dict[str, Any]:
+    """Return the style of the k-th best network."""
+    if k < n_named:
+        style = picture.theme.curve(k, 1.6 if k == 0 else 1.2)
+        return picture.subject(style | {"marker": ".", "markevery": None, "zorder": 3})
+    label = "others" if k == n_named else "_others"
+    width = picture.theme.width(0.8)
+    return {"color": picture.theme.muted, "linewidth": width, "zorder": 1, "label": label}
+
+
+def _mark(picture: Picture, alpha: float, score: float) -> None:
+    ring = picture.theme.marker("o", 10) | {"markerfacecolor": "none", "linestyle": "none"}
+    ring |= {"color": picture.theme.ink, "label": f"chosen: {alpha:.3g}", "zorder": 4}
+    picture.ax.plot([alpha], [score], **ring)
+
+
+def _draw_shares(picture: Picture, results: Mapping[str, Any]) -> Axes:
+    """Draw the share of each model in the average of forecasts, the mean over all series."""
+    names = [
+        str(model) if scale in (None, "plain") else f"{model} ({scale})"
+        for model, scale in zip(results["model"], results["scale"], strict=True)
+    ]
+    shares = np.asarray(results["share"], dtype=float)
+    n_series = len(np.unique(np.asarray(results["series"]).astype(str)))
+    total = dict.fromkeys(names, 0.0)
+    for name, share in zip(names, shares, strict=True):
+        total[name] += float(share) / n_series
+    ranked = sorted(total.items(), key=lambda item: -item[1])[:_MOST_BARS]
+    style = {"color": picture.theme.colour(0), "edgecolor": picture.theme.ink, "linewidth": 0.6}
+    rows = -np.arange(len(ranked))
+    picture.ax.barh(rows, [100 * share for _, share in ranked], **style)
+    picture.label_bands([name for name, _ in ranked])
+    picture.ax.set_xlabel("share in the average, %")
+    return picture.finish()
 
 
 def _read(results: Mapping[str, Any]) -> _Tried:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array
 from reservoir._validation import check_number
-from reservoir.plotting._axes import legend_outside, new_axes
+from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import check_finite
-from reservoir.plotting._styles import GUESS, PROVED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,13 @@ def _eigenvalues(W: Any) -> Array:
     return np.linalg.eigvals(values.toarray() if sp.issparse(values) else values).astype(complex)
 
 
-def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
+def spectrum(
+    W: Any,
+    *,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the eigenvalues of the recurrent weights in the complex plane, with the unit circle.
 
     Parameters
@@ -48,8 +54,13 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     W : (sparse) array of shape (n_units, n_units), or array of shape (n_eigenvalues,)
         A matrix of up to 5000 units (a sparse one is converted to dense), a `Reservoir` or fitted
         estimator with such a matrix, or the eigenvalues.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the circle of the spectral radius, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -66,12 +77,21 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     >>> from reservoir import plotting
     >>> ax = plotting.spectrum(np.diag([0.5, -0.8]))
     >>> ax.get_legend_handles_labels()[1]
-    ['unit circle', 'spectral radius 0.8', 'eigenvalues']
+    ['eigenvalues', 'spectral radius 0.8', 'unit circle']
     """
-    return _complex_plane(_eigenvalues(W), "spectral radius", "eigenvalues", "o", ax)
+    values = check_finite("W", _eigenvalues(W))
+    picture = Picture(ax, legend, line_kw)
+    return _complex_plane(picture, values, "spectral radius", "eigenvalues", "o")
 
 
-def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = None) -> Axes:
+def multipliers(
+    values: Any,
+    *,
+    bound: float | None = None,
+    legend: bool | str = True,
+    line_kw: Mapping[str, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw the Floquet multipliers of a cycle in the complex plane, with the unit circle.
 
     They are the eigenvalues of the Jacobian over one period: the factors by which small deviations
@@ -86,8 +106,13 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     bound : float, default=None
         A proved upper bound on the moduli of all multipliers: ``certificate.rate ** period``. It is
         drawn as a soft disc.
+    legend : bool or "outside", default=True
+        Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
+        "outside" to their right.
+    line_kw : dict, default=None
+        Properties of the circle of the largest modulus, as of `matplotlib.lines.Line2D`.
     ax : matplotlib Axes, default=None
-        Axes to draw on; by default a new figure of 7 x 3 inches.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -104,7 +129,7 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     >>> from reservoir import plotting
     >>> ax = plotting.multipliers([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
     >>> ax.get_legend_handles_labels()[1]
-    ['unit circle', 'largest modulus 0.5831', 'multipliers']
+    ['multipliers', 'largest modulus 0.5831', 'unit circle']
     >>> ax = plotting.multipliers([0.5 + 0.3j, 0.5 - 0.3j, -0.2], bound=0.9**2)
     >>> ax.get_legend_handles_labels()[1][0]
     'proved: all within 0.81'
@@ -119,38 +144,39 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
     points = check_finite("values", points.astype(complex))
     if bound is not None:
         bound = check_number("bound", bound, low=0.0, low_open=True)
-        ax = new_axes(ax)
-        _draw_bound(ax, bound)
-    return _complex_plane(points, "largest modulus", "multipliers", "s", ax)
+    picture = Picture(ax, legend, line_kw)
+    if bound is not None:
+        _draw_bound(picture, bound)
+    return _complex_plane(picture, points, "largest modulus", "multipliers", "s")
 
 
-def _draw_bound(ax: Axes, bound: float) -> None:
+def _draw_bound(picture: Picture, bound: float) -> None:
     """Draw the disc of a proved bound; the number in its label is rounded up."""
     disc = bound * np.exp(1j * np.linspace(0, 2 * np.pi, 361))
     name = f"proved: all within {np.ceil(bound * 1e4 * (1 - 1e-12)) / 1e4:.4g}"
-    ax.fill(disc.real, disc.imag, **PROVED, linewidth=0, zorder=0, label=name)
+    style = picture.theme.area(picture.theme.colour(2))
+    picture.ax.fill(disc.real, disc.imag, **style, zorder=0.6, label=name)
 
 
 def _complex_plane(
-    values: Array, radius_label: str, label: str, marker: str, ax: Axes | None
+    picture: Picture, values: Array, radius_label: str, label: str, marker: str
 ) -> Axes:
     """Draw points, the unit circle and the circle through the outermost point."""
+    ax, theme = picture.ax, picture.theme
     radius = np.max(np.abs(values))
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 361))
-    ax = new_axes(ax)
-    ax.axhline(0, color="0.85", linewidth=0.6, zorder=0)
-    ax.axvline(0, color="0.85", linewidth=0.6, zorder=0)
-    ax.plot(circle.real, circle.imag, color="black", linewidth=1.0, label="unit circle")
+    ax.axhline(0, **theme.helper)
+    ax.axvline(0, **theme.helper)
+    size = max(2.0, 4.5 * min(1.0, (60 / len(values)) ** 0.25))
+    dots = theme.marker(marker, size) | {"linestyle": "none", "markeredgewidth": 0.8}
+    dots |= {"color": theme.colour(0), "markerfacecolor": "none", "zorder": 2.5}
+    ax.plot(values.real, values.imag, **dots, label=label)
     ring = radius * circle
-    ax.plot(ring.real, ring.imag, **GUESS, label=f"{radius_label} {radius:.4g}")
-    dots: dict[str, Any] = {
-        "marker": marker,
-        "s": 12 * min(1.0, (60 / len(values)) ** 0.5),
-        "facecolors": "none",
-        "edgecolors": "tab:blue",
-    }
-    ax.scatter(values.real, values.imag, **dots, linewidths=0.8, label=label)
+    style = theme.curve(1, 1.2)
+    ax.plot(ring.real, ring.imag, **picture.subject(style), label=f"{radius_label} {radius:.4g}")
+    unit = {"color": theme.ink, "linewidth": theme.width(1.0)}
+    ax.plot(circle.real, circle.imag, **unit, label="unit circle")
     ax.set_aspect("equal", adjustable="box")
     ax.set_xlabel("real part")
     ax.set_ylabel("imaginary part")
-    return legend_outside(ax)
+    return picture.finish()

@@ -185,6 +185,11 @@ class Calendar:
             return dates.rename(self.name)
         return self._counted(self.first, self.n_rows)
 
+    def preceding(self, n_rows: int) -> Any:
+        """Return the index of the last `n_rows` rows; None if the data have no index."""
+        index = self.index
+        return None if index is None else index[len(index) - n_rows :]
+
     def following(self, n_steps: int) -> Any:
         """Return the index of the next `n_steps` rows; None if the data have no index.
 

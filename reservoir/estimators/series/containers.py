@@ -100,9 +100,16 @@ class SeriesContainer:
 
         Their index continues `calendar`, the calendar of the rows before the forecasts.
         """
+        return self._wrapped(rows, calendar.following(len(rows)))
+
+    def wrap_past(self, rows: Array, calendar: Calendar) -> Any:
+        """Return the last rows of a series, (n_rows, n_outputs), in its container."""
+        return self._wrapped(rows, calendar.preceding(len(rows)))
+
+    def _wrapped(self, rows: Array, index: Any) -> Any:
         if self.flat:
-            return self._vector(rows[:, 0], calendar)
-        return self._table(rows, self.names, self.levels, calendar)
+            return self._vector(rows[:, 0], index)
+        return self._table(rows, self.names, self.levels, index)
 
     def wrap_bands(
         self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar
@@ -136,10 +143,11 @@ class SeriesContainer:
             return (every[:, 0] if self.flat else every).astype(self.dtype)
         labels = band_labels(coverages)
         if self.flat:
-            return self._table(every[:, 0], labels, (None,), calendar)
+            return self._table(every[:, 0], labels, (None,), calendar.following(n_steps))
         names = [self._both(name, label) for name in self.names for label in labels]
         levels = (None,) if self.spelled else (*self.levels, None)
-        return self._table(every.reshape(n_steps, -1), names, levels, calendar)
+        index = calendar.following(n_steps)
+        return self._table(every.reshape(n_steps, -1), names, levels, index)
 
     def wrap_paths(self, paths: Array, calendar: Calendar) -> Any:
         """Return sample paths of shape (n_paths, n_steps, n_outputs).
@@ -156,14 +164,14 @@ class SeriesContainer:
             return (paths[:, :, 0] if self.flat else paths).astype(self.dtype)
         numbers: list[Any] = list(range(len(paths)))
         rows = np.moveaxis(paths, 0, 1).reshape(paths.shape[1], -1)
+        index = calendar.following(len(rows))
         if self.flat:
-            return self._table(rows, numbers, ("path",), calendar)
+            return self._table(rows, numbers, ("path",), index)
         names = [self._both(number, name) for number in numbers for name in self.names]
-        return self._table(
-            rows, names, (None,) if self.spelled else ("path", *self.levels), calendar
-        )
+        levels = (None,) if self.spelled else ("path", *self.levels)
+        return self._table(rows, names, levels, index)
 
-    def _vector(self, values: Array, calendar: Calendar) -> Any:
+    def _vector(self, values: Array, index: Any) -> Any:
         values = values.astype(self.dtype)
         if self.kind == "array":
             return values
@@ -173,12 +181,10 @@ class SeriesContainer:
             return pl.Series(self.names[0], values)
         import pandas as pd
 
-        return pd.Series(values, calendar.following(len(values)), name=self.names[0])
+        return pd.Series(values, index, name=self.names[0])
 
-    def _table(
-        self, rows: Array, names: Sequence[Any], levels: Sequence[Any], calendar: Calendar
-    ) -> Any:
-        """Return rows as a table with the given column names, whose index continues a calendar."""
+    def _table(self, rows: Array, names: Sequence[Any], levels: Sequence[Any], index: Any) -> Any:
+        """Return rows as a table with the given column names and the given index."""
         rows = rows.astype(self.dtype)
         if self.kind == "array":
             return rows
@@ -192,7 +198,7 @@ class SeriesContainer:
             columns = pd.MultiIndex.from_tuples(names, names=levels)
         else:
             columns = pd.Index(list(names), name=levels[0], tupleize_cols=False)
-        return pd.DataFrame(rows, calendar.following(len(rows)), columns)
+        return pd.DataFrame(rows, index, columns)
 
     def _both(self, first: Any, second: Any) -> Any:
         """Return the name of a column composed of two names, each of one level or several."""

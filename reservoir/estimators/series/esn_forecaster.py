@@ -554,6 +554,17 @@ class ESNForecaster(Described, BaseEstimator):
             warn_beyond_bounds(later, n_later, rows.panel)
         return self
 
+    @property
+    def last_rows_(self) -> Any:
+        """The known rows after which forecasts start: those of `fit` and `update`.
+
+        They are in the container of y; for several series, a dict with the rows of each id. Missing
+        values are filled, and odd last values are replaced unless ``outliers="keep"``, as the
+        models continue them.
+        """
+        check_is_fitted(self)
+        return self._panel.wrap_past([fit.rows for fit in self._fits])
+
     def summary(self) -> str:
         """Return a summary of the kind of data and of the chosen models with their scores.
 

@@ -152,6 +152,10 @@ class Fit(Protocol):
     def possible(self) -> Array | None:
         """Least and greatest possible value of each column, as in `SeriesData`."""
 
+    @property
+    def rows(self) -> Array:
+        """Known rows in units of the data, (n_rows, n_outputs), after which forecasts start."""
+
     def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
         """Forecast the next `n_steps` rows from their known inputs.
 
@@ -250,6 +254,11 @@ class StatisticalFit:
     def possible(self) -> Array | None:
         """As `Fit.possible`."""
         return self.data.possible
+
+    @property
+    def rows(self) -> Array:
+        """As `Fit.rows`."""
+        return self.data.values
 
     @property
     def uses_logarithms(self) -> bool:
@@ -354,6 +363,11 @@ class DynamicalFit:
     earlier: list[tuple[Array, Array]]
     possible: Array | None = None
     ending: LastRows = _KEPT
+
+    @property
+    def rows(self) -> Array:
+        """As `Fit.rows`."""
+        return self._restored(self.levels)
 
     @property
     def min_rows(self) -> int:

@@ -492,6 +492,14 @@ class Panel:
         series = zip(self.containers, rows, self.calendars, strict=True)
         return self._assembled([one.wrap(part, calendar) for one, part, calendar in series])
 
+    def wrap_past(self, rows: Sequence[Array]) -> Any:
+        """Return the last rows of one series in the container of y, or a dict of them by id."""
+        if self.kind == "columns":
+            return self.whole.wrap_past(np.hstack(rows), self.calendars[0])
+        series = zip(self.containers, rows, self.calendars, strict=True)
+        made = [one.wrap_past(part, calendar) for one, part, calendar in series]
+        return made[0] if self.kind == "one" else dict(zip(self.ids, made, strict=True))
+
     def wrap_bands(
         self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
     ) -> Any:
