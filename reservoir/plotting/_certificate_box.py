@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.plotting._picture import Picture, inches
+from reservoir.plotting._picture import Picture, inches, label_ticks
 from reservoir.plotting._plot_arguments import choose_units, finite
 
 if TYPE_CHECKING:
@@ -144,5 +144,5 @@ def _title(certificate: Any) -> str:
 def _name_units(ax: Any, positions: Array, chosen: Array) -> None:
     """Label the horizontal axis with the units' indices; if there are many, label only some."""
     every = int(np.ceil(len(positions) * _NUMBER / inches(ax)[0]))
-    ax.set_xticks(positions[::every], labels=[str(unit) for unit in chosen[::every]])
+    label_ticks(ax.xaxis, positions[::every], [str(unit) for unit in chosen[::every]])
     ax.set_xlabel("unit")

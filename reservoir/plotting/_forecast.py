@@ -188,8 +188,9 @@ def _draw_forecast(picture: Picture, name: str, times: Array, guess: Guess) -> N
     """Draw a forecast and its bands in a style that no other forecast on the axes has."""
     drawn = {line.get_gid() for line in picture.ax.get_lines()}
     k = sum(str(gid).startswith(_FORECAST) for gid in drawn)
-    style = picture.theme.curve(k) | {"gid": f"{_FORECAST} {k}", "zorder": 2.5}
-    style |= {"linestyle": (0, (4, 1.5))} if k == 0 else {}
+    # never solid and without markers, as the observed rows are
+    style = picture.theme.curve(k + 1) | {"color": picture.theme.colour(k)}
+    style |= {"gid": f"{_FORECAST} {k}", "zorder": 2.5}
     label = name or ("forecast" if k == 0 else f"forecast {k + 1}")
     colour = style["color"]
     for j, column in enumerate(guess.values.T):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reservoir._typing import ArrayLike
+from reservoir._typing import Array, ArrayLike
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import columns, names_of
 
@@ -103,12 +103,16 @@ def penalty_path(
         ax.plot([], [], linestyle="none", label=f"without a score: {np.sum(~scored)}")
     if not penalties.all():
         ax.axvspan(zero / 2, zero * 2, color=theme.mix(theme.ink, 0.1), label="penalty 0")
+    _scale(ax, errors)
+    return picture.finish()
+
+
+def _scale(ax: Any, errors: Array) -> None:
     ax.set_xscale("log")
     if np.all(errors > 0) and errors.max() > 10 * errors.min():
         ax.set_yscale("log")  # over less than a decade a logarithmic axis would show no labels
     ax.set_xlabel("penalty alpha")
     ax.set_ylabel("score\n(less is better)")
-    return picture.finish()
 
 
 def _path_of(model: Any, selected: Any) -> tuple[Any, Any, Any]:

@@ -80,6 +80,8 @@ class Picture:
             Whether the panels of a new figure are below each other, on one horizontal axis.
         """
         if ax is not None:
+            if hasattr(ax, "get_xlim"):
+                _checked(ax, spatial=False)
             every = list(np.ravel(np.asarray(ax, dtype=object)))
             if len(every) != n_panels:
                 raise ValueError(
@@ -149,7 +151,7 @@ class Picture:
         """
         every = int(np.ceil(len(names) * 0.16 / inches(self.ax)[1]))
         at = np.arange(len(names))[::every]
-        self.ax.set_yticks(-at, labels=[names[i] for i in at])
+        label_ticks(self.ax.yaxis, -at, [names[i] for i in at])
 
     def finish(self, *, others: Sequence[Axes] = (), right_is_free: bool = True) -> Any:
         """Draw the legend, and return the axes.
@@ -170,6 +172,14 @@ class Picture:
             for ax in every:
                 _legend_of_axes(ax, self._legend == "outside", right_is_free)
         return self.ax
+
+
+def label_ticks(axis: Any, places: Array, names: Sequence[str]) -> None:
+    """Label places on an axis; `set_ticks` would change the limits of the axes."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FixedFormatter(list(names)))
 
 
 def _check_legend(legend: Any) -> None:
@@ -212,16 +222,12 @@ def _new_axes() -> Any:
 def _checked(ax: Any, spatial: bool) -> Any:
     """Return the caller's axes if plots of this kind can be drawn on them."""
     if not hasattr(ax, "get_xlim"):
-        raise TypeError(
-            f"ax is a {type(ax).__name__}; it must be matplotlib Axes, such as those of "
-            f"{code('fig, ax = plt.subplots()')}."
-        )
-    if ax.name == "3d" and not spatial:
-        raise TypeError(
-            "ax has three dimensions, but this plot has two. Give the axes of "
-            f"{code('fig, ax = plt.subplots()')}."
-        )
-    return ax
+        problem = f"ax is a {type(ax).__name__}; it must be matplotlib Axes"
+    elif ax.name == "3d" and not spatial:
+        problem = "ax has three dimensions, but this plot has two"
+    else:
+        return ax
+    raise TypeError(f"{problem}. Draw on those of {code('fig, ax = plt.subplots()')}.")
 
 
 def _legend_of_figure(every: Sequence[Any]) -> None:

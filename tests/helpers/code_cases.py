@@ -1111,12 +1111,22 @@ CASES = [
         "list(result[0]) == ['v', 'v_known'] and (exog.to_numpy() == TABLE[['v']]).all(axis=None)",
     ),
     Case(
-        "plotting/_bias_surface.py",
-        "made",
+        "plotting/_picture.py",
+        "'fig, ax = plt.subplots()'",
         "plt = pytest.importorskip('matplotlib.pyplot'); plt.switch_backend('agg')\n"
-        "ax = plt.figure().add_subplot()",
-        "reservoir.plotting.bias_surface([1.0, 0.5], 0.1, ax=ax)",
+        "ax = plt.figure().add_subplot(projection='3d')",
+        "reservoir.plotting.memory_profile([1.0, 0.5], ax=ax)",
         "result is ax and plt.close('all') is None",
+    ),
+    Case(
+        "plotting/_residuals.py",
+        "'plotting.residuals(model, X, y)'",
+        "plt = pytest.importorskip('matplotlib.pyplot'); plt.switch_backend('agg')\n"
+        "from reservoir import plotting\n"
+        "X, y = ROWS, ROWS[:, 0]; model = reservoir.ESNRegressor(10, random_state=0).fit(X, y)",
+        "plotting.residuals(model)",
+        "len(result) == 2 and plt.close('all') is None",
+        instead=True,
     ),
     Case(
         "scaling/_radius.py",

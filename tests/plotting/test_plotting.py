@@ -1,6 +1,5 @@
 """Plots: their content, the start of the forecast, errors."""
 
-import inspect
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -10,11 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 plt = pytest.importorskip("matplotlib.pyplot")
-from matplotlib.colors import to_rgb  # noqa: E402
 from scipy.integrate import trapezoid  # noqa: E402
-from test_stability_plots import DRAWINGS as OF_STABILITY  # noqa: E402
 
-from reservoir import plotting  # noqa: E402
+from reservoir import ESNForecaster, ESNRegressor, plotting  # noqa: E402
+from reservoir.datasets import lorenz  # noqa: E402
+
+pytestmark = pytest.mark.one_engine
 
 TIME = np.arange(100)
 SINE = np.sin(0.2 * TIME)
@@ -62,6 +62,23 @@ def backtested(n_columns=1, gap=None):
     return SimpleNamespace(errors=pd.DataFrame(errors))
 
 
+def forecasts():
+    pd = pytest.importorskip("pandas")
+    rows = {"origin": np.repeat([4, 9], 5), "step": np.tile(np.arange(1, 6), 2)}
+    rows |= {"time": np.arange(10), "column": "a", "truth": SINE[:10], "forecast": SINE[:10]}
+    rows |= {"lower 90%": SINE[:10] - 0.1, "upper 90%": SINE[:10] + 0.1}
+    return SimpleNamespace(forecasts=pd.DataFrame(rows))
+
+
+GUESS = SINE[60:]
+BANDS = np.column_stack([GUESS, GUESS - 0.2, GUESS + 0.2, GUESS - 0.5, GUESS + 0.5])
+SHARES = {
+    "series": np.repeat([0, 1], 3),
+    "model": np.array(["network", "network", "drift"] * 2),
+    "scale": np.array(["plain", "log", "plain"] * 2),
+    "error": np.ones(6),
+    "share": np.array([0.5, 0.3, 0.2, 0.1, 0.1, 0.8]),
+}
 DRAWINGS = {
     "forecast": lambda ax: plotting.forecast(SINE, SINE[60:], ax=ax),
     "forecast of two outputs": lambda ax: plotting.forecast(
@@ -71,7 +88,14 @@ DRAWINGS = {
     "spectrum": lambda ax: plotting.spectrum(np.eye(3), ax=ax),
     "penalty_path": lambda ax: plotting.penalty_path([1e-3, 1.0], [2.0, 1.0], ax=ax),
     "closed_loop_search": lambda ax: plotting.closed_loop_search(TRIED, ax=ax),
+    "closed_loop_search of shares": lambda ax: plotting.closed_loop_search(SHARES, ax=ax),
     "horizon_errors": lambda ax: plotting.horizon_errors(backtested(), ax=ax),
+    "backtest": lambda ax: plotting.backtest(forecasts(), ax=ax),
+    "running_error": lambda ax: plotting.running_error({"a": NOISE, "b": 2 * NOISE}, ax=ax),
+    "forecast with bands": lambda ax: plotting.forecast(
+        SINE, dict.fromkeys("ab", BANDS), coverage=[0.8, 0.95], ax=ax
+    ),
+    "states as a map": lambda ax: plotting.states(np.outer(SINE, np.ones(9)), kind="map", ax=ax),
     "residuals": lambda ax: plotting.residuals(NOISE, ax=ax),
     "residuals by quantiles": lambda ax: plotting.residuals(NOISE, quantiles=True, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
@@ -80,35 +104,13 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.parametrize("name", plotting.__all__)
-def test_every_plot_takes_axes_last_returns_them_and_is_drawn_here(name):
-    plot = getattr(plotting, name)
-    last = list(inspect.signature(plot).parameters.values())[-1]
-    assert (last.name, last.kind, last.default) == ("ax", last.KEYWORD_ONLY, None)
-    assert inspect.signature(plot).return_annotation == "Axes"
-    drawn = {title.split()[0] for title in [*DRAWINGS, *OF_STABILITY]}
-    assert name in drawn | {"bias_surface"}  # its axes have three dimensions: a test of its own
-
-
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
-    given = plt.figure().subplots()
-    assert draw(given) is given
-    fresh = draw(None)
-    assert fresh is not given
-    assert tuple(fresh.figure.get_size_inches()) == (7, 3)
-    assert fresh.get_xlabel()
-    fresh.figure.canvas.draw()  # and it renders without a warning
-
-
 def test_forecast_ends_with_the_truth_unless_told_where_it_starts():
     ax = plotting.forecast(SINE, SINE[70:])
     assert line(ax, "start of the forecast").get_xdata()[0] == 70
     np.testing.assert_array_equal(line(ax, "forecast").get_xdata(), TIME[70:])
     beyond = plotting.forecast(SINE, SINE[:40], start=90)
     assert line(beyond, "forecast").get_xdata()[-1] == 129
-    assert line(beyond, "truth").get_xdata()[-1] == 99
+    assert line(beyond, "observed").get_xdata()[-1] == 99
 
 
 def test_forecast_takes_dates():
@@ -144,7 +146,7 @@ def test_pandas_puts_dates_and_names_on_the_axes():
     y = pd.Series(SINE, months(100), name="sales")
     ax = plotting.forecast(y.iloc[:70], y.iloc[70:])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("time", "sales")
-    assert labels(ax)[0] == "history"
+    assert labels(ax)[0] == "observed"
     np.testing.assert_array_equal(line(ax, "forecast").get_xdata(), y.index[70:].to_numpy())
     ax.figure.canvas.draw()
     texts = [text.get_text() for text in ax.get_xticklabels()]
@@ -182,21 +184,18 @@ def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
         options = {"coverage": [0.8, 0.95]}
         guess = guess.to_numpy().reshape(30, *([2] if container.endswith("two") else []), 5)
     ax = plotting.forecast(y, guess, **options)
-    assert labels(ax)[:2] == ["95 % interval", "80 % interval"]
+    assert labels(ax)[2:4] == ["95 % interval", "80 % interval"]
     heights = [np.ptp(band.get_paths()[0].vertices[:, 1]) for band in ax.collections]
     assert len(heights) == (4 if container.endswith("two") else 2)
     assert heights[0] > heights[1]
-    wide, narrow = (
-        np.dot(c.get_facecolor()[0][:3], (0.299, 0.587, 0.114)) for c in ax.collections[:2]
-    )
-    truth = float(line(ax, "truth").get_color())
-    assert wide - 0.05 > narrow > truth + 0.05  # in black and white as well
+    wide, narrow = (c.get_facecolor()[0][3] for c in (ax.collections[0], ax.collections[-1]))
+    assert wide < narrow  # in black and white as well
     ax.figure.canvas.draw()
 
 
 def test_one_coverage_needs_no_list():
     guess = np.c_[SINE, SINE - 1, SINE + 1]
-    assert labels(plotting.forecast(SINE, guess, coverage=0.9))[0] == "90 % interval"
+    assert "90 % interval" in labels(plotting.forecast(SINE, guess, coverage=0.9))
 
 
 def test_horizon_errors_are_medians_and_quartiles_of_absolute_errors():
@@ -229,7 +228,7 @@ def test_residuals_against_statsmodels(statsmodels, seed):
     from statsmodels.tsa.stattools import acf
 
     rows = np.random.default_rng(seed).normal(3.0, 2.0, size=120)
-    ax = plotting.residuals(rows, n_lags=15)
+    ax, _ = plotting.residuals(rows, n_lags=15)
     (dots,) = [drawn for drawn in ax.get_lines() if drawn.get_label().startswith("Ljung-Box")]
     np.testing.assert_allclose(dots.get_ydata(), acf(rows, nlags=15)[1:])
     p = acorr_ljungbox(rows, lags=[15])["lb_pvalue"].item()
@@ -238,7 +237,7 @@ def test_residuals_against_statsmodels(statsmodels, seed):
 
 def test_residuals_against_a_naive_autocorrelation():
     rows = NOISE + np.roll(NOISE, 1)
-    ax = plotting.residuals(rows, n_lags=3)
+    ax, _ = plotting.residuals(rows, n_lags=3)
     dots = line(ax, "Ljung-Box: p < 0.001")
     mean = rows.mean()
     square = sum((a - mean) ** 2 for a in rows)
@@ -250,20 +249,20 @@ def test_residuals_against_a_naive_autocorrelation():
     assert line(ax, "95 % bounds").get_ydata()[0] == pytest.approx(1.96 / np.sqrt(300), rel=1e-4)
 
 
-@pytest.mark.slow
 def test_residuals_beside_their_distribution():
-    ax = plotting.residuals(NOISE)
-    other = ax.figure.axes[-1]
+    _, other = plotting.residuals(NOISE)
     curve = line(other, "normal")
     assert trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(1, abs=1e-3)
     bars = other.patches
     assert sum(bar.get_height() * bar.get_width() for bar in bars) == pytest.approx(1)
-    tails = plotting.residuals(NOISE, quantiles=True).figure.axes[-1]
+    _, tails = plotting.residuals(NOISE, quantiles=True)
     dots = line(tails, "errors")
     assert np.corrcoef(dots.get_xdata(), dots.get_ydata())[0, 1] > 0.99
     narrow = plotting.residuals(NOISE, ax=plt.figure(figsize=(3.5, 5)).subplots())
-    narrow.figure.canvas.draw()
-    assert narrow.figure.axes[-1].get_position().y0 > narrow.get_position().y1
+    narrow[0].figure.canvas.draw()
+    assert narrow[1].get_position().y0 > narrow[0].get_position().y1
+    pair = plt.figure().subplots(1, 2)
+    assert plotting.residuals(NOISE, ax=pair).tolist() == pair.tolist()
 
 
 def test_a_constant_output_is_drawn():
@@ -271,12 +270,54 @@ def test_a_constant_output_is_drawn():
     plotting.forecast(Y, Y[60:]).figure.canvas.draw()
 
 
-def test_truth_and_forecast_differ_in_black_and_white():
+def test_truth_and_forecast_differ_without_colour():
     ax = plotting.forecast(SINE, SINE[60:])
-    truth, guess = line(ax, "truth"), line(ax, "forecast")
+    truth, guess = line(ax, "observed"), line(ax, "forecast")
     assert truth.get_linestyle() != guess.get_linestyle()
-    grey = [np.dot(to_rgb(drawn.get_color()), (0.299, 0.587, 0.114)) for drawn in (truth, guess)]
-    assert grey[0] - grey[1] > 0.25
+    assert truth.get_linewidth() > 1.4 * guess.get_linewidth()
+
+
+def test_forecasts_on_the_same_axes_differ_and_the_observed_rows_have_one_entry():
+    ax = plotting.forecast(SINE, SINE[60:])
+    assert plotting.forecast(SINE, 0.5 * SINE[60:], ax=ax) is ax
+    assert labels(ax) == ["observed", "forecast", "start of the forecast", "forecast 2"]
+    named = plotting.forecast(SINE, {str(k): SINE[60:] for k in range(9)})
+    guesses = [line(named, str(k)) for k in range(9)]
+    assert len({(g.get_linestyle(), str(g.get_marker())) for g in guesses}) == 9
+
+
+@pytest.mark.parametrize("kind", ["series", "dynamics"])
+def test_a_forecaster_is_drawn_after_its_last_rows(kind):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(SINE + 2 + 0.1 * NOISE[:100], months(100), name="sales")
+    if kind == "dynamics":
+        y = pd.DataFrame(lorenz(300, dt=0.05), columns=list("xyz"))
+    model = ESNForecaster(random_state=0).fit(y)
+    assert model.kind_ == kind
+    same = pd.testing.assert_frame_equal if kind == "dynamics" else pd.testing.assert_series_equal
+    same(model.last_rows_, y, check_freq=False)
+    ax = plotting.forecast(model, 12, coverage=0.9)
+    assert labels(ax)[:3] == ["observed", "forecast", "90 % interval"]
+    drawn = line(ax, "observed")
+    assert len(drawn.get_xdata()) == 48
+    assert drawn.get_xdata()[-1] == y.index.to_numpy()[-1]
+    guess = model.forecast(12).to_numpy()
+    if kind == "series":
+        np.testing.assert_array_equal(line(ax, "forecast").get_ydata(), guess)
+    else:
+        assert len(ax.get_yticks()) == 3
+
+
+def test_a_forecaster_of_several_series_is_refused():
+    table = [SINE + NOISE[:100], SINE - NOISE[:100]]
+    model = ESNForecaster(panel="each", random_state=0).fit(table)
+    assert list(model.last_rows_) == [0, 1]
+    with pytest.raises(ValueError, match="fitted to 2 series"):
+        plotting.forecast(model, 5)
+    with pytest.raises(TypeError, match="does not keep its last rows"):
+        plotting.forecast(SimpleNamespace(forecast=None), 5)
+    with pytest.raises(TypeError, match="exog is for a model"):
+        plotting.forecast(SINE, SINE, exog=SINE)
 
 
 def test_states_choose_units():
@@ -286,6 +327,40 @@ def test_states_choose_units():
     assert len(plotting.states(H, units=4).get_yticks()) == 4
     assert len(plotting.states(H[:, :2], units=4).get_yticks()) == 2
     plotting.states(np.zeros((5, 2)))
+
+
+def test_states_of_many_units_are_a_map_and_gaps_stay_gaps():
+    H = np.outer(SINE, np.arange(1, 41))
+    H[3, :] = np.nan
+    ax = plotting.states(H, units=40)
+    (mesh,) = ax.collections
+    assert np.asarray(mesh.get_array()).shape == (40, 100)
+    assert not plotting.states(H, units=40, kind="lines").collections
+    drawn = plotting.states(H, units=2).get_lines()
+    assert all(np.isfinite(d.get_ydata()).sum() == 99 for d in drawn if len(d.get_xdata()) == 100)
+
+
+def test_states_of_a_network_are_those_of_its_run():
+    X = NOISE[:80, None]
+    model = ESNRegressor(30, random_state=0).fit(X, NOISE[1:81])
+    from reservoir.dynamics import run
+
+    for source in (model, model.reservoir_):
+        ax = plotting.states(source, X, kind="map")
+        shown = np.asarray(ax.collections[0].get_array())
+        np.testing.assert_allclose(shown, run(model.reservoir_, X).T)
+    with pytest.raises(ValueError, match="X is missing"):
+        plotting.states(model)
+    with pytest.raises(TypeError, match="with X, source must be"):
+        plotting.states(X, X)
+
+
+def test_long_curves_are_thinned_out_but_keep_their_extremes():
+    H = np.random.default_rng(0).normal(size=(30_000, 8))
+    ax = plotting.states(H, units=8)
+    for drawn, column in zip(ax.get_lines()[1::2], H.T, strict=True):
+        assert len(drawn.get_xdata()) < 8000
+        assert np.ptp(drawn.get_ydata()) == pytest.approx(np.ptp(column) * 0.45 / np.abs(H).max())
 
 
 def test_spectrum_takes_matrices_reservoirs_and_eigenvalues():
@@ -299,9 +374,9 @@ def test_spectrum_takes_matrices_reservoirs_and_eigenvalues():
 
     for source in (rotation, sp.csr_array(rotation), Holder(), Fitted(), [0.5j, -0.5j]):
         ax = plotting.spectrum(source)
-        points = np.asarray(ax.collections[0].get_offsets())
-        np.testing.assert_allclose(np.sort(points[:, 1]), [-0.5, 0.5])
-        assert labels(ax) == ["unit circle", "spectral radius 0.5", "eigenvalues"]
+        points = line(ax, "eigenvalues").get_ydata()
+        np.testing.assert_allclose(np.sort(points), [-0.5, 0.5])
+        assert labels(ax) == ["eigenvalues", "spectral radius 0.5", "unit circle"]
         circle = line(ax, "unit circle")
         np.testing.assert_allclose(np.hypot(circle.get_xdata(), circle.get_ydata()), 1)
 
@@ -313,6 +388,18 @@ def test_penalty_path_marks_the_chosen():
     assert ax.get_xscale() == "log"
     each = plotting.penalty_path([1e-4, 1e-2, 1.0], scores, selected=[1e-2, 1e-4])
     assert labels(each)[2:] == ["chosen: 0.0001", "chosen: 0.01"]
+
+
+def test_penalty_path_of_a_model_and_without_some_scores():
+    X = NOISE[:200, None]
+    model = ESNRegressor(30, alpha=[1e-6, 1e-2, 1.0], random_state=0).fit(X, X[:, 0])
+    ax = plotting.penalty_path(model)
+    np.testing.assert_array_equal(line(ax, "score").get_xdata(), [1e-6, 1e-2, 1.0])
+    assert f"chosen: {model.alpha_:.4g}" in labels(ax)
+    gap = plotting.penalty_path([1e-4, 1e-2, 1.0], [np.nan, 0.2, 0.3])
+    assert labels(gap) == ["score", "chosen: 0.01", "without a score: 1"]
+    with pytest.raises(TypeError, match="tried no penalties"):
+        plotting.penalty_path(ESNRegressor(30, alpha=1.0).fit(X, X[:, 0]))
 
 
 def test_penalty_path_places_a_penalty_of_zero():
@@ -333,6 +420,14 @@ def test_closed_loop_search_draws_a_line_for_each_network_the_best_first():
     assert labels(one) == ["network", "others", "chosen: 1e-25"]
 
 
+def test_closed_loop_search_draws_the_shares_of_a_forecaster_of_series():
+    for results in (SHARES, SimpleNamespace(search_results_=SHARES)):
+        ax = plotting.closed_loop_search(results)
+        names = [text.get_text() for text in ax.get_yticklabels()]
+        assert names == ["drift", "network", "network (log)"]
+        np.testing.assert_allclose([bar.get_width() for bar in ax.patches], [50, 30, 20])
+
+
 def test_closed_loop_search_draws_what_the_ranks_go_by():
     left_out = np.array([np.nan] * 3 + [1.0, 2.0, 4.0])
     both = TRIED | {"score_left_out": left_out, "rank": np.array([5, 6, 4, 3, 2, 1])}
@@ -346,6 +441,43 @@ def test_closed_loop_search_takes_results_of_a_search_in_a_pipeline():
     ax = plotting.closed_loop_search(searched(params, scores))
     assert labels(ax) == ["units 100", "units 50", "chosen: 1e-09"]
     assert len(line(ax, "units 50").get_xdata()) == 2  # what has no score is left out
+
+
+def test_backtest_draws_each_forecast_and_counts_the_rows_in_each_band():
+    pd = pytest.importorskip("pandas")
+    times = np.arange(10)
+    rows = {"origin": np.repeat([4, 9], 5), "step": np.tile(np.arange(1, 6), 2), "time": times}
+    rows |= {"column": "a", "truth": times % 3, "forecast": 1.0, "lower 90%": 0.5}
+    result = SimpleNamespace(forecasts=pd.DataFrame(rows | {"upper 90%": 1.5}))
+    ax = plotting.backtest(result)
+    assert labels(ax) == ["observed", "2 forecasts", "90 % band: 30 % of rows inside"]
+    np.testing.assert_array_equal(line(ax, "observed").get_ydata(), times % 3)
+    drawn = [d for d in ax.get_lines() if d.get_label() in ("2 forecasts", "_forecast")]
+    assert [d.get_xdata().tolist() for d in drawn] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    with pytest.raises(TypeError, match=r"pass a result of model_selection.backtest\."):
+        plotting.backtest(rows)
+    with pytest.raises(ValueError, match="column='b' is none of 'a'"):
+        plotting.backtest(result, column="b")
+
+
+def test_running_error_is_the_root_mean_square_of_the_last_rows():
+    errors = np.c_[NOISE, np.r_[1e8, 1e-3 * NOISE[1:]]]
+    errors[50, 0] = np.nan
+    ax = plotting.running_error(errors, window=20, labels=["a", "b"])
+    for j, name in enumerate("ab"):
+        naive = [
+            np.sqrt(np.nanmean(errors[max(0, t - 19) : t + 1, j] ** 2)) for t in range(len(errors))
+        ]
+        np.testing.assert_allclose(line(ax, name).get_ydata(), naive, rtol=1e-12)
+    panels = plotting.running_error(
+        {"a": NOISE}, forgetting=np.full(300, 0.99), coefficients=np.ones((300, 1, 4))
+    )
+    assert [ax.get_ylabel().split()[0] for ax in panels] == ["RMS", "forgetting", "norm"]
+    np.testing.assert_allclose(panels[2].get_lines()[0].get_ydata(), 2.0)
+    with pytest.raises(ValueError, match=r"forgetting has shape \(5,\); it must be \(300,\)"):
+        plotting.running_error(NOISE, forgetting=np.ones(5))
+    with pytest.raises(ValueError, match="errors contains no finite number"):
+        plotting.running_error([np.nan])
 
 
 def test_memory_profile_starts_at_lag_one():
@@ -384,7 +516,7 @@ def test_memory_profile_starts_at_lag_one():
         ),
         (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Set column"),
         (lambda: plotting.horizon_errors(backtested(), column="c"), "column='c' is none of 'a'"),
-        (lambda: plotting.horizon_errors({}), "contains 0 backtests; between 1 and 5"),
+        (lambda: plotting.horizon_errors({}), "result is an empty dict"),
         (lambda: plotting.residuals(NOISE, n_lags=300), "n_lags=300 .* there are 300. Lower it"),
         (lambda: plotting.residuals(np.ones(9)), "All errors are 1: a constant"),
         (lambda: plotting.residuals([1.0, np.nan]), "errors is nan at index"),
@@ -395,6 +527,7 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.spectrum(sp.csr_array((5001, 5001))), "W has 5001 units.*up to 5000"),
         (lambda: plotting.penalty_path([1.0], [1.0, 2.0]), "2 rows, but alphas has 1 entries"),
         (lambda: plotting.penalty_path([-1.0], [1.0]), "penalty -1.0"),
+        (lambda: plotting.penalty_path([1.0], [np.nan]), "no penalty with a finite score"),
         (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a; required"),
         (lambda: plotting.closed_loop_search(TRIED | {"alpha": np.zeros(6)}), "penalty alpha=0.0"),
         (

@@ -76,20 +76,6 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.fast_cases(3)
-@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
-    given = plt.figure(figsize=(3, 3), layout="constrained").subplots()
-    assert draw(given) is given
-    given.figure.canvas.draw()  # without a warning: nothing collapses on the small figure
-    fresh = draw(None)
-    assert fresh is not given
-    assert tuple(fresh.figure.get_size_inches()) == (7, 3)
-    assert fresh.get_xlabel()
-    assert fresh.get_ylabel()
-    fresh.figure.canvas.draw()
-
-
 # Phase portraits
 
 
@@ -213,6 +199,22 @@ def test_smooth_curves_go_through_all_states():
     assert line(ax, "cycle of period 40").get_marker() == "None"
     assert len([q for q in ax.collections if hasattr(q, "U")]) == 1  # arrows on the cycle only
     assert ax.get_aspect() == 1
+
+
+def test_portrait_in_space_and_names_of_cycles():
+    orbit = np.c_[LOOP, np.cos(ANGLE)]
+    ax = plt.figure().add_subplot(projection="3d")
+    assert plotting.phase_portrait([orbit], cycle=orbit, labels=["orbit"], ax=ax) is ax
+    assert ax.get_zlabel() == "state of unit 2"
+    np.testing.assert_allclose(np.c_[line(ax, "orbit").get_data_3d()][:40], orbit)
+    ax.figure.canvas.draw()
+    ax = plt.figure().add_subplot(projection="3d")
+    plotting.phase_portrait([orbit], cycle=orbit, units="pca", ax=ax)
+    assert ax.get_zlabel().startswith("third component (")
+    with pytest.raises(ValueError, match="field and band are drawn on a plane"):
+        plotting.phase_portrait([orbit], cycle=orbit, band=0.1, ax=ax)
+    with pytest.raises(ValueError, match=r"labels=\['a', 'b'\] must be a list of 1 names"):
+        plotting.phase_portrait([orbit], cycle=orbit, labels=["a", "b"])
 
 
 def band_edges(ax):
@@ -350,6 +352,26 @@ def test_tangents_touch_the_diagonal(leak_rate):
         assert near is None or abs(x[inner][gap.argmin()] - near) < 0.01
 
 
+@pytest.mark.parametrize(
+    ("gain", "drive", "leak_rate", "period"),
+    [(-3, 0.1, 1.0, 2), (-1.2, 0.0, 1.0, 2), (-6.8, 1.0, 0.5, 2), (-22 / 3, 3.0, 0.5, 4)],
+)
+def test_cobweb_names_the_longer_cycle_that_attracts(gain, drive, leak_rate, period):
+    ax = plotting.cobweb(gain, drive, leak_rate=leak_rate)
+    found = [name for name in labels(ax) if "stable cycle" in name]
+    x = 0.3
+    for _ in range(5000):
+        x = (1 - leak_rate) * x + leak_rate * np.tanh(gain * x + drive)
+    path = [x]
+    for _ in range(64):
+        path.append((1 - leak_rate) * path[-1] + leak_rate * np.tanh(gain * path[-1] + drive))
+    returns = 1 + int(np.flatnonzero(np.abs(np.array(path[1:]) - x) < 1e-8)[0])
+    assert returns == period
+    assert found == [f"1 stable cycle of period {period}"]
+    states = line(ax, found[0]).get_xdata()
+    np.testing.assert_allclose(np.sort(states), np.sort(path[:period]), atol=1e-7)
+
+
 # Bounds of the bias
 
 
@@ -381,7 +403,7 @@ def test_region_hatches_what_is_proved():
 
     gains = np.linspace(-5, 5, 41)
     ax = plotting.bias_region(gains, -0.5, 1.0, leak_rate=0.5)
-    areas = [area.get_paths()[0] for area in ax.collections]
+    areas = [area.get_paths()[0] for area in ax.collections if area.get_hatch() == "///"]
     bottom, top = -6.0, 6.0
     for gain in gains[3:-3:4] + 0.01:
         allowed = bias_bounds(gain, -0.5, 1.0, leak_rate=0.5)
@@ -392,36 +414,26 @@ def test_region_hatches_what_is_proved():
                 assert inside == allowed.allow(bias)
 
 
-def test_surface_and_its_tangent_planes():
-    weights, bias = np.array([2.0, 1.5]), 1.0
-    ax = plotting.bias_surface(weights, bias)
-    assert ax.name == "3d"
-    assert ax.get_zlabel() == "next state"
-    ax.figure.canvas.draw()
-    norm = np.hypot(*weights)
-    x, y = np.meshgrid(*2 * [np.linspace(-1, 1, 401)])
-    z = np.tanh(weights[0] * x + weights[1] * y + bias)
-    heights = [float(name.split()[-1]) for name in labels(ax) if "plane" in name]
-    exact = (bias + np.array([-1, 1]) * critical_bias(norm)) / norm
-    np.testing.assert_allclose(heights, exact, atol=6e-4)
-    for side, height in zip((1, -1), exact, strict=True):
-        # each plane touches the surface where the slope of the surface is the plane's
-        plane = (weights[0] * x + weights[1] * y) / norm + height
-        steep = norm * (1 - z**2)
-        at = np.unravel_index(np.argmin(np.abs(steep - 1) + np.abs(np.sign(z) + side)), steep.shape)
-        assert plane[at] == pytest.approx(z[at], abs=2e-3)
-    flat = plotting.bias_surface([0.5, 0.5], 0.0)
-    assert labels(flat) == ["next state", "origin"]
-    given = plt.figure(figsize=(3, 3), layout="constrained").add_subplot(projection="3d")
-    assert plotting.bias_surface([2.0, -1.5], 0.0, ax=given) is given
-    given.figure.canvas.draw()
+def test_the_region_ends_at_the_limits_of_the_axes():
+    """A white strip at an edge would read as "not proved"."""
+    ax = plotting.bias_region(np.linspace(0.5, 4, 50), 0.0, 2.0)
+    boxes = [area.get_datalim(ax.transData) for area in ax.collections]
+    assert max(box.y1 for box in boxes) == ax.get_ylim()[1]
+    assert min(box.y0 for box in boxes) == ax.get_ylim()[0]
+    assert ax.get_xlim() == (0.5, 4)
+
+
+def test_the_open_question_is_dotted():
+    ax = plotting.bias_region(np.linspace(-5, 5, 41), -0.5, 1.0, leak_rate=0.5)
+    assert "open question" in labels(ax)
+    assert "open question" not in labels(plotting.bias_region(np.linspace(-5, 5, 9), -0.5, 1.0))
 
 
 # Maps
 
 
 def test_map_draws_each_value_in_its_cell():
-    ax = plotting.parameter_map(RADII, BIASES, EXPONENTS, labels=("radius", "bias"))
+    ax = plotting.parameter_map(RADII, BIASES, EXPONENTS, parameters=("radius", "bias"))
     mesh = ax.collections[0]
     np.testing.assert_array_equal(np.ravel(mesh.get_array()), EXPONENTS.ravel())
     assert (mesh.norm.vmin, mesh.norm.vmax) == (EXPONENTS.min(), EXPONENTS.max())
@@ -459,7 +471,7 @@ def test_counts_are_numbered_steps_of_grey():
     ax = plotting.parameter_map(RADII, BIASES, counts, quantity=COUNT)
     bar = ax.figure.axes[1]
     assert list(bar.get_yticks()) == [1, 2, 3]
-    assert bar.get_ylabel() == COUNT
+    assert bar.get_ylabel() == "number of\nattractors"
     mesh = ax.collections[0]
     shades = [mesh.cmap(mesh.norm(k)) for k in (1, 2, 3)]
     assert all(len(set(shade[:3])) == 1 for shade in shades)
@@ -486,13 +498,13 @@ def test_the_outline_runs_along_the_certified_cells():
 def test_bifurcation_draws_all_points_and_hatches_runs():
     values = [0.0, 1.0, 2.0, 3.0]
     points = [[0.9], [0.5, -0.5, 0.1], [], [-0.9]]
-    ax = plotting.bifurcation(values, points, certified=[True, False, False, True], label="b")
+    ax = plotting.bifurcation(values, points, certified=[True, False, False, True], parameter="b")
     dots = line(ax, "attractors").get_xydata()
     np.testing.assert_array_equal(dots, [(0, 0.9), (1, 0.5), (1, -0.5), (1, 0.1), (3, -0.9)])
     spans = [p.get_window_extent().transformed(ax.transData.inverted()) for p in ax.patches]
     np.testing.assert_allclose([span.intervalx for span in spans], [(-0.5, 0.5), (2.5, 3.5)])
     assert all(p.get_hatch() for p in ax.patches)
-    assert labels(ax) == ["certified", "attractors"]
+    assert labels(ax) == ["attractors", "certified"]
     assert ax.get_xlabel() == "b"
 
 
@@ -509,9 +521,9 @@ def test_multipliers_lie_in_the_unit_circle():
     found = np.array([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
     for values in (found, SimpleNamespace(multipliers=found)):
         ax = plotting.multipliers(values)
-        points = np.asarray(ax.collections[0].get_offsets())
+        points = line(ax, "multipliers").get_xydata()
         np.testing.assert_allclose(points, np.c_[found.real, found.imag])
-        assert labels(ax) == ["unit circle", "largest modulus 0.5831", "multipliers"]
+        assert labels(ax) == ["multipliers", "largest modulus 0.5831", "unit circle"]
         circle = line(ax, "unit circle")
         np.testing.assert_allclose(np.hypot(*circle.get_data()), 1)
 
@@ -524,7 +536,7 @@ def test_certificate_draws_box_states_and_rate():
     ax = plotting.certificate(proof, H, units=[3, 7])
     bars = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches]
     np.testing.assert_allclose(bars, proof.box[:, [3, 7]].T)
-    ranges = next(c for c in ax.collections if c.get_label() == "states").get_segments()
+    ranges = line(ax, "states").get_xydata().reshape(2, 3, 2)[:, :2]
     for segment, unit in zip(ranges, (3, 7), strict=True):
         np.testing.assert_array_equal(segment[:, 1], [H[:, unit].min(), H[:, unit].max()])
         assert proof.box[0, unit] <= segment[0, 1]
@@ -583,7 +595,7 @@ def test_simulated_differences_lie_below_the_proved_curve(bias):
     slope = line(ax, "by the rate alone").get_data()
     assert np.log(slope[1][1] / slope[1][0]) == pytest.approx(slope[0][1] * np.log(proof.rate))
     assert ax.get_yscale() == "log"
-    assert len([c for c in ax.lines if c.get_color() == "firebrick"]) == 4
+    assert len([c for c in ax.lines if c.get_label() in ("_", "simulated")]) == 4
 
 
 NAN = [[np.nan, 0.0], [0.0, 1.0]]
@@ -625,15 +637,14 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.bias_region([1.0], 2.0, 1.0), "drive_min=2 must not exceed drive_max=1"),
         (lambda: plotting.bias_region([1.0, 1.0], 0.0, 1.0), "gains contains only 1"),
         (lambda: plotting.bias_region([[1.0]], 0.0, 1.0), r"gains has shape \(1, 1\)"),
-        (lambda: plotting.bias_surface([1.0, 2.0, 3.0], 0.0), "weights has 3 entries"),
         (lambda: plotting.parameter_map([1, 2], [1], [[1.0], [2.0]]), "Transpose it"),
         (lambda: plotting.parameter_map([2, 1], [1], [[1.0, 2.0]]), "x must increase strictly"),
         (lambda: plotting.parameter_map([1, 2], [1], [[1.0, np.nan]]), "values is nan at index"),
         (lambda: plotting.parameter_map([1], [1], [[1.5]], quantity=COUNT), "values contains 1.5"),
         (lambda: plotting.parameter_map([1], [1], [[1]], quantity="counts"), "quantity='counts'"),
         (
-            lambda: plotting.parameter_map([1], [1], [[1]], labels="ab"),
-            "labels='ab' must contain two",
+            lambda: plotting.parameter_map([1], [1], [[1]], parameters="ab"),
+            "parameters='ab' must contain two",
         ),
         (lambda: plotting.parameter_map([1], [1], [[1]], certified=[[1]]), "and dtype int64"),
         (lambda: plotting.bifurcation([1.0], []), "points has 0 entries, but values has 1"),
@@ -662,8 +673,6 @@ def test_errors_name_value_and_bound(call, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(TypeError, match="three-dimensional"):
-        plotting.bias_surface([1.0, 2.0], 0.0, ax=plt.figure().subplots())
     with pytest.raises(TypeError, match="has no box"):
         plotting.certificate(np.ones((2, 3)))
     with pytest.raises(TypeError, match="has no steps_to"):
