@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v")
-CONTRAST = 2.3  # least ratio of luminances of a curve and the background
-HELPER = "helper"  # gid of lines that only guide the eye, such as zero lines
+CONTRAST = 2.3  # least contrast of a curve and the background
+HELPER = "helper"  # group of lines that only guide the eye, such as zero lines
 _MUTED = 3.0  # contrast of observed series, which forecasts are drawn over
 _WIDTH = 1.5  # matplotlib's default line width, to which widths here are relative
 
 
 def luminance(colour: Any) -> float:
-    """Return the relative luminance of a colour, as WCAG 2 defines it."""
+    """Return the relative luminance of a colour."""
     from matplotlib.colors import to_rgb
 
     channels = np.array(to_rgb(colour))
@@ -34,7 +34,7 @@ def luminance(colour: Any) -> float:
 
 
 def contrast(first: Any, second: Any) -> float:
-    """Return the ratio of the luminances of two colours, from 1 to 21."""
+    """Return the contrast of two colours: a ratio from 1 to 21."""
     dark, light = sorted((luminance(first), luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
