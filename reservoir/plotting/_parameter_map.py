@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
 _BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
+_MANY_CELLS = 10_000  # with more cells the certified region is an image in vector graphics
 _FEW_COUNTS = 8  # the colour bar labels each count up to this number
 
 
@@ -180,8 +181,9 @@ def _draw_certified(picture: Picture, edges: tuple[Array, Array], mask: Array) -
         Path([(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1]), (x[j], y[i])])
         for i, j in np.argwhere(mask)
     ]
-    theme = picture.theme
-    style = {"facecolor": "none", "edgecolor": theme.muted, "hatch": "///", "linewidth": 0}
+    theme, many = picture.theme, mask.size > _MANY_CELLS
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": theme.muted, "hatch": "///"}
+    style |= {"linewidth": 0, "rasterized": many}
     picture.ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
     # Edges between a cell inside and one outside, vertical then horizontal.
     padded = np.pad(mask, 1)
@@ -195,5 +197,6 @@ def _draw_certified(picture: Picture, edges: tuple[Array, Array], mask: Array) -
             "linewidth": width,
             "capstyle": "projecting",
             "zorder": 3,
+            "rasterized": many,
         }
         picture.ax.add_collection(LineCollection(outline, **line))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     pass
 
 _BOUND = 1.959963984540054  # 97.5 % quantile of the normal distribution
+_MOST_DOTS, _TAIL = 1000, 50  # dots of a plot of quantiles, evenly spread, and all at either end
 _GAP, _NARROW = 0.65, 4.0  # inches: the gap between the two axes; narrower ones are stacked
 
 
@@ -181,7 +182,9 @@ def _draw_quantiles(picture: Picture, rows: Array) -> None:
     normal = ndtri((np.arange(1, n + 1) - 0.5) / n)
     found = (np.sort(rows) - rows.mean()) / rows.std()
     dots = theme.marker("o", 3.5) | {"color": theme.colour(0), "linestyle": "none"}
-    picture.ax.plot(normal, found, label="errors", **dots)
+    rows = np.linspace(0, n - 1, _MOST_DOTS).round().astype(int)
+    kept = np.unique(np.clip([*rows, *range(_TAIL), *range(n - _TAIL, n)], 0, n - 1))
+    picture.ax.plot(normal[kept], found[kept], label="errors", **dots)
     ends = [normal[0], normal[-1]]
     picture.ax.plot(ends, ends, label="normal", **theme.curve(1))
     picture.ax.set_xlabel("normal quantile")
