@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, plotting
 from reservoir.datasets import narma
 from reservoir.metrics import nrmse
 
@@ -62,14 +62,10 @@ print(
 # %%
 # Above, the first test rows of the last network.
 fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5), layout="constrained")
-above.plot(y[n_train : n_train + 150], color="0.65", linewidth=2.4, label="truth")
-above.plot(
-    prediction[:150], color="firebrick", linestyle="--", linewidth=1.4, label="network"
-)
-above.set(xlabel="time step", ylabel="y")
-above.legend(ncols=2, fontsize="small")
+plotting.forecast(y[n_train : n_train + 150], {"network": prediction[:150]}, ax=above)
+above.set_ylabel("y")
 
-below.loglog(sizes, np.median(errors, axis=0), "o-", color="firebrick", label="network")
+below.loglog(sizes, np.median(errors, axis=0), "o-", color="C0", label="network")
 below.fill_between(
     sizes, errors.min(axis=0), errors.max(axis=0), color="0.85", label="five seeds"
 )

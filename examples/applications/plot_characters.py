@@ -67,7 +67,7 @@ bits = dict(zip(names, [*map(n_gram_bits, range(5)), lstm], strict=True))
 for name, value in bits.items():
     print(f"{name}: {value:.2f} bits per character")
 fig, ax = plt.subplots(figsize=(5, 2.6), layout="constrained")
-ax.barh(list(bits), list(bits.values()), color=["silver"] * 5 + ["firebrick"])
+ax.barh(list(bits), list(bits.values()), color=["0.75"] * 5 + ["C0"])
 ax.set(xlabel="bits per character of the text behind")
 ax.invert_yaxis()
 plt.show()

@@ -92,7 +92,7 @@ fig.colorbar(image, ax=axes, label="magnitude, dB", shrink=0.6)
 # is possible has no tune. With sixteen, up to 1.3 kHz, most of the power is known.
 fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 ticks = [str(k) for k in rows]
-for name, style in zip(errors, ["k:", "C0--", "k-.", "C3-"], strict=True):
+for name, style in zip(errors, ["k:", "C0--", "k-.", "C1-"], strict=True):
     ax.plot(ticks, errors[name], style, marker="o", markersize=4, label=name)
 ax.set(xlabel="known frequencies, of 129", ylabel="relative error", ylim=(0, None))
 ax.legend(frameon=False)

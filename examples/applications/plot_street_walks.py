@@ -93,7 +93,7 @@ for name, values in shares.items():
 fig, (left, ax) = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
 rows, columns = streets.nonzero()
 ends = np.stack([places[rows], places[columns]])
-left.plot(ends[:, :, 0], ends[:, :, 1], color="gainsboro", lw=1)
+left.plot(ends[:, :, 0], ends[:, :, 1], color="0.86", lw=1)
 for walk, colour in zip(test[:4], ["C0", "C1", "C2", "C4"], strict=True):
     said = continued(walk, 2, allowed=joined)
     true, said = (places[w[(w != END)]] for w in (walk, said))

@@ -11,10 +11,9 @@ and by the calendar; and the temperature itself by what it has been.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.dates import ConciseDateFormatter
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from reservoir import ESNForecaster
+from reservoir import ESNForecaster, plotting
 from reservoir.datasets import weather_and_load
 from reservoir.model_selection import backtest
 
@@ -57,14 +56,8 @@ print(f"the same, degree days: {error(network, degrees):.1f} MW")
 network.fit(load[:-7], exog=degrees[:-7])
 week = network.forecast(7, exog=degrees[-7:], coverage=0.9)
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-ax.plot(load[-28:], "k.-", label="load")
-ax.plot(week.iloc[:, 0], "o-", color="firebrick", label="forecast")
-ax.fill_between(
-    week.index, week.iloc[:, 1], week.iloc[:, 2], color="firebrick", alpha=0.2
-)
-ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
+plotting.forecast(load[-28:], week, ax=ax)
 ax.set_ylabel("load, MW")
-ax.legend(frameon=False)
 plt.show()
 
 # %%

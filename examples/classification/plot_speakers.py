@@ -79,7 +79,7 @@ left.legend(
     frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2
 )
 mean, deviation = 100 * importance.importances_mean, 100 * importance.importances_std
-right.bar(np.arange(len(mean)), mean, yerr=deviation, color="firebrick")
+right.bar(np.arange(len(mean)), mean, yerr=deviation, color="C0")
 right.set(xlabel="channel", ylabel="accuracy lost, % points")
 right.set_xticks(np.arange(len(mean)), names)
 plt.show()

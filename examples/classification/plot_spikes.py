@@ -59,9 +59,9 @@ fig, (top, raster, curves) = plt.subplots(
 top.vlines(np.flatnonzero(X[0, :, 0]), 0, 1, color="black")
 top.set(xlim=(0, 200), xticks=[], yticks=[], ylabel="input")
 raster.plot(*np.nonzero(spikes[:, order]), "|", color="black", markersize=3)
-raster.axhline(0.8 * 135 - 0.5, color="firebrick", linewidth=0.8)
+raster.axhline(0.8 * 135 - 0.5, color="C0", linewidth=0.8)
 raster.set(xlim=(0, 200), xlabel="time step", ylabel="unit")
-looks = [("s-", "0.6"), ("o-", "black"), ("^-", "firebrick"), ("x:", "0.4")]
+looks = [("s-", "0.6"), ("o-", "black"), ("^-", "C0"), ("x:", "0.4")]
 for name, shares, (style, color) in zip(names, right, looks, strict=True):
     curves.fill_between(jitters, shares.min(1), shares.max(1), color=color, alpha=0.2)
     curves.plot(jitters, np.median(shares, axis=1), style, color=color, label=name)

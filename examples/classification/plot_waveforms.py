@@ -49,12 +49,12 @@ axes[1].step(
     range(10 * period), y[shown], where="mid", color="0.65", linewidth=3, label="truth"
 )
 score = esn.predict_proba(X[n_train:])[: 10 * period, 1]
-axes[1].plot(score, color="firebrick", marker=".", linewidth=0.8, label="network")
+axes[1].plot(score, color="C0", marker=".", linewidth=0.8, label="network")
 axes[1].set(
     xlabel="time step", yticks=[0, 0.5, 1], yticklabels=["sine", "0.5", "square"]
 )
 axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
-for shift, name, color in [(-0.2, "no memory", "0.8"), (0.2, "network", "firebrick")]:
+for shift, name, color in [(-0.2, "no memory", "0.8"), (0.2, "network", "C0")]:
     share = np.concatenate(wrong[name]).mean(axis=0)
     axes[2].bar(
         np.arange(period) + shift,

@@ -72,7 +72,7 @@ for series, forecast in runs:
     error = abs(forecast - series[n_train:]).ravel() / series.std()
     peaks = error.reshape(-1, 25).max(axis=1)
     below.semilogy(
-        np.arange(12, n_steps, 25) / lyapunov_time, peaks, color="firebrick", lw=0.9
+        np.arange(12, n_steps, 25) / lyapunov_time, peaks, color="C0", lw=0.9
     )
 slope = np.array([0.0, 5.0])
 below.axhline(0.3, color="black", linewidth=1, label="end of the valid time")

@@ -94,7 +94,7 @@ for ax, table in zip(axes, (errors, times), strict=True):
     ax.plot(
         table.T, np.arange(len(names)) + np.zeros((5, 1)), "o", color="0.5", mfc="w"
     )
-    ax.plot(np.median(table, axis=1), range(len(names)), "|", color="firebrick", ms=18)
+    ax.plot(np.median(table, axis=1), range(len(names)), "|", color="C0", ms=18)
 axes[0].set(yticks=range(len(names)), yticklabels=names, ylim=(3.5, -0.5))
 axes[0].set(xlabel="NARMA10: NMSE", xlim=(0, None))
 axes[1].set(xlabel="Mackey-Glass: Lyapunov times held", xlim=(0, None))

@@ -15,7 +15,7 @@ so that the weights are learned on the states that the network visits when it ru
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reservoir import ESNRegressor, force_train
+from reservoir import ESNRegressor, force_train, plotting
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run
 
@@ -50,25 +50,21 @@ print(
 fig, (top, middle, low) = plt.subplots(
     3, 1, figsize=(7, 6.5), sharex=True, layout="constrained", height_ratios=[2, 1, 1]
 )
-steps = np.arange(n_fit + n_alone)
-top.plot(steps, y, color="0.7", linewidth=4, label="target")
-top.plot(
-    steps,
-    np.concatenate([history.outputs[:, 0], alone]),
-    color="tab:blue",
-    label="output",
+plotting.forecast(y, {"output": alone}, legend=False, ax=top)
+top.plot(history.outputs[:, 0], color="C1", linewidth=1, label="output while learning")
+plotting.running_error(
+    history.errors,
+    window=20,
+    coefficients=history.weight_norm,
+    legend=False,
+    ax=[middle, low],
 )
-middle.semilogy(np.abs(history.errors[:, 0]) + 1e-6, color="firebrick", linewidth=0.6)
-middle.set(ylabel="|error|", ylim=(1e-5, 5))
-low.plot(history.weight_norm, color="black")
-low.set(xlabel="step", ylabel="norm of\nweights")
 for ax in (top, middle, low):
-    ax.axvspan(n_before, n_fit, color="tab:green", alpha=0.12, linewidth=0)
-    ax.tick_params(labelsize="large")
-top.set(ylabel="output", ylim=(-2, 2.9))
+    ax.axvspan(n_before, n_fit, color="C2", alpha=0.12, linewidth=0)
+top.set(xlabel="", ylabel="output", ylim=(-2, 2.9))
 for x, text in [(300, "before"), (2100, "learning"), (4800, "alone")]:
     top.text(x, 2.4, text, ha="center", fontsize="large")
-top.legend(frameon=False, loc="lower left", ncols=2)
+fig.legend(loc="outside upper left", ncols=4, frameon=False)
 
 # %%
 # Three of the units before and after training. Only the readout was learned: the loop through it
@@ -82,9 +78,9 @@ after = model.states(np.empty((n_shown, 0)))[:, :3]
 
 fig, axes = plt.subplots(2, 1, figsize=(7, 4), sharex=True, layout="constrained")
 for ax, states, title in zip(axes, (before, after), ("before", "after"), strict=True):
-    ax.plot(states, linewidth=1.8)
-    ax.set(title=title, ylabel="state", ylim=(-1.05, 1.05))
-axes[1].set_xlabel("step")
+    plotting.states(states, ax=ax)
+    ax.set_title(title)
+axes[0].set_xlabel("")
 
 # %%
 # A chaotic target
@@ -108,20 +104,12 @@ def successive_maxima(z):
 
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3), layout="constrained")
-left.plot(
-    orbit[8000:12000, 0],
-    orbit[8000:12000, 2],
-    color="0.75",
-    linewidth=2.5,
-    label="system",
-)
-left.plot(
-    rows[:4000, 0], rows[:4000, 2], color="tab:blue", linewidth=0.8, label="loop alone"
-)
-left.set(xlabel="x", ylabel="z", ylim=(None, 2.1))
-left.legend(frameon=False, loc="upper center", ncols=2)
+left.plot(*orbit[8000:12000, ::2].T, color="0.75", linewidth=2.5, label="system")
+left.plot(*rows[:4000, ::2].T, color="C0", linewidth=0.8, label="loop alone")
+left.set(xlabel="x", ylabel="z")
 right.plot(*successive_maxima(orbit[8000:, 2]), "o", color="0.75", markersize=7)
-right.plot(*successive_maxima(rows[:, 2]), ".", color="tab:blue", markersize=5)
+right.plot(*successive_maxima(rows[:, 2]), ".", color="C0", markersize=5)
 right.set(xlabel="maximum of z", ylabel="next maximum")
+fig.legend(loc="outside upper left", ncols=2, frameon=False)
 
 plt.show()

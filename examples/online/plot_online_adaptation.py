@@ -11,7 +11,7 @@ predicted them.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reservoir import ESNRegressor, RNNRegressor
+from reservoir import ESNRegressor, RNNRegressor, plotting
 
 n_units, n_fit, n_rows, every, window = 32, 1000, 4000, 50, 300
 learners = {
@@ -80,29 +80,13 @@ for name, errors in curves.items():
     print(f"  {name:30s}" + "".join(f"{error:8.3f}" for error in errors.mean(axis=1)))
 
 # %%
-# Means over seeds, and over four updates at a time. Least squares and real-time recurrent learning
-# do equally well here; the first takes no learning rate, and the second grows with the fourth power
-# of the number of units.
-fig, ax = plt.subplots(figsize=(9, 4), layout="constrained")
-styles = {
-    "not adapted": ("black", ":"),
-    "ESN, readout refitted": ("tab:green", "--"),
-    "back-propagation": ("firebrick", "-."),
-    "real-time recurrent learning": ("tab:orange", "-"),
-    "least squares": ("tab:blue", "-"),
-}
-times = np.arange(n_fit, n_rows, 4 * every) + 2 * every
-for name, (color, style) in styles.items():
-    smooth = curves[name].mean(axis=0).reshape(-1, 4).mean(axis=1)
-    ax.plot(times, smooth, color=color, linestyle=style, linewidth=1.5, label=name)
-ax.set(
-    xlabel="time step",
-    ylabel="NMSE of the next 50 steps",
-    yscale="log",
-    xlim=(n_fit, n_rows),
+# Root mean squares over seeds, and over four updates at a time. Least squares and real-time
+# recurrent learning do equally well here; the first takes no learning rate, and the second grows
+# with the fourth power of the number of units.
+ax = plotting.running_error(
+    {name: np.sqrt(errors.mean(axis=0)) for name, errors in curves.items()},
+    window=4,
+    index=np.arange(n_fit, n_rows, every),
 )
-ax.set_yticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
-ax.minorticks_off()
-ax.grid(alpha=0.25)
-ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+ax.set(xlabel="time step", ylabel="NRMSE of 200 steps", xlim=(n_fit, n_rows))
 plt.show()

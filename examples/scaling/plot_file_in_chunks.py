@@ -151,9 +151,7 @@ hours = np.arange(2 * DAY) / 60
 top.plot(
     hours, (predicted - errors[-1])[: 2 * DAY] + 20, color="0.6", label="thermometer"
 )
-top.plot(
-    hours, predicted[: 2 * DAY] + 20, color="firebrick", label="echo state network"
-)
+top.plot(hours, predicted[: 2 * DAY] + 20, color="C0", label="echo state network")
 top.set(xlabel="hours", ylabel="room, °C")
 top.legend(frameon=False)
 rows = WEEK * np.arange(1, len(peaks) + 1) / 1000

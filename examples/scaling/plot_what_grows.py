@@ -97,9 +97,7 @@ for ax, (name, sizes, costs, power) in zip(axes, panels, strict=True):
     seconds = np.array(costs)[:, 0]
     guide = seconds[-1] * (np.array(sizes) / sizes[-1]) ** power
     ax.loglog(sizes, seconds, "o-", color="black", label="one fit")
-    ax.loglog(
-        sizes, guide, ":", color="firebrick", label=f"{name}²" if power == 2 else name
-    )
+    ax.loglog(sizes, guide, ":", color="C0", label=f"{name}²" if power == 2 else name)
     ax.set(xlabel=name, ylabel="seconds")
     ax.legend(frameon=False)
 plt.show()

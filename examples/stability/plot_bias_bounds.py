@@ -2,9 +2,10 @@
 Bias bounds: a theorem for one unit, a heuristic for two
 ========================================================
 
-Above, the biases that let one unit forget its start, over its gain: a theorem. Below, the picture
-from which the same was concluded for networks: two planes of slope 1 touch what a unit computes,
-and both pass the origin on one side. It is not enough, and two units show it.
+On the left, the biases that let one unit forget its start, as a function of its gain: a theorem. On
+the right, the argument behind it: the map of the unit, which meets the diagonal only once. For
+networks the same was concluded from the norm of each row of weights, taken as the gain. It is not
+enough, and two units show it.
 """
 
 import matplotlib.pyplot as plt
@@ -57,20 +58,25 @@ print(
 )
 
 # %%
-# Below, what each of the two units computes with this bias. Both planes pass the origin below it,
-# so that to the right of their touching lines the next state is less than (x + y) / sqrt(2). For
-# one unit that would be x itself, and a high state could not last. Two units add up: if each is
-# nearly (x + y) / sqrt(2), their sum is nearly sqrt(2) times what it was.
-fig = plt.figure(figsize=(7, 7), layout="constrained")
-above = fig.add_subplot(2, 1, 1)
-plotting.bias_region(np.linspace(-0.5, 4, 200), 0.0, 2.0, printed=True, ax=above)
-above.plot(3.78, -2.0075, "ko", markersize=5)
+# On the right, the section of what each of the two units computes along its row of weights: the map
+# of one unit whose gain is the norm of the row, 1.5 sqrt(2). At this bias it lies beyond the
+# critical map, which touches the diagonal, and a high state cannot last. For one unit this is a
+# proof; for more than one unit it is a heuristic. Along the row, the state (x, y) has the length
+# (x + y) / sqrt(2). But two units add up: if each is nearly as large as that, the next state is
+# longer by a factor of nearly sqrt(2).
+gain = np.linalg.norm(W[0])
+fig, (left, right) = plt.subplots(1, 2, figsize=(8.5, 5.2), layout="constrained")
+plotting.bias_region(
+    np.linspace(-0.5, 4, 200), 0.0, 2.0, printed=True, legend=False, ax=left
+)
+left.plot(3.78, -2.0075, "ko", markersize=5)
 line = {"arrowstyle": "-"}
-above.annotate("two attractors", (3.78, -2.0075), (2.8, 0.2), arrowprops=line)
-above.set_title("one unit, drive within [0, 2]", fontsize="medium")
-below = fig.add_subplot(2, 1, 2, projection="3d")
-plotting.bias_surface(W[0], b[0], ax=below)
-below.set_box_aspect(None, zoom=1.05)
-below.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2, frameon=False)
-below.set_title(f"two units: weights (1.5, 1.5), bias {b[0]}", fontsize="medium")
+left.annotate("two attractors", (3.78, -2.0075), (1.2, -1.6), arrowprops=line)
+left.set_title("one unit, drive within [0, 2]", fontsize="medium")
+plotting.cobweb(gain, b[0], initial_state=[0.9], tangents=True, legend=False, ax=right)
+right.set_title(
+    f"norm of a row {gain:.3f}, bias {b[0]}\none unit forgets; the two units do not",
+    fontsize="medium",
+)
+fig.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
 plt.show()

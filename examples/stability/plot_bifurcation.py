@@ -62,7 +62,7 @@ points = [
 ]
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 plotting.bifurcation(
-    factors, points, certified=found.certified, label="bias factor", ax=ax
+    factors, points, certified=found.certified, parameter="bias factor", ax=ax
 )
 ax.set_ylabel(f"state of unit {unit}")
 plt.show()

@@ -78,7 +78,7 @@ for ax, (name, profile) in zip(axes, profiles.items(), strict=True):
     plotting.memory_profile(profile.mean(axis=0), ax=ax)
     lags = np.arange(1, profile.shape[1] + 1)
     ax.fill_between(
-        lags, profile.min(axis=0), profile.max(axis=0), color="tab:blue", alpha=0.3
+        lags, profile.min(axis=0), profile.max(axis=0), color="C0", alpha=0.3
     )
     ax.set_title(f"{name}: {proofs[name]} of 5 proved", loc="left")
     ax.legend(frameon=False, fontsize="large")
@@ -163,8 +163,8 @@ tasks = {
 }
 styles = {
     "random": ("black", "o"),
-    "orthogonal, proved": ("tab:blue", "D"),
-    "random, designed bias, proved": ("firebrick", "s"),
+    "orthogonal, proved": ("C0", "D"),
+    "random, designed bias, proved": ("C1", "s"),
 }
 fig, ax = plt.subplots(figsize=(7, 6.2), layout="constrained")
 for k, (name, (color, marker)) in enumerate(styles.items()):

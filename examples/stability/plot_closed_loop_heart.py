@@ -131,32 +131,21 @@ far = distance(np.concatenate([rows[-period:] for rows in runs]))
 print(f"{len(runs)} pushes; ten hearts later all are within {far:.1e} of the heart")
 assert far < 0.001
 
-fig, axes = plt.subplot_mosaic(
-    [["portrait", "multipliers"], ["portrait", "legend"]],
-    figsize=(6.2, 4),
-    layout="constrained",
-    width_ratios=(7, 4),
-    height_ratios=(6, 5),
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(6.2, 4.2), layout="constrained", width_ratios=(7, 4)
 )
-ax = axes["portrait"]
-plotting.phase_portrait(runs, cycle=heart, n_transient=3 * period, smooth=True, ax=ax)
-ax.set(xlabel="first output", ylabel="second output")
-plotting.multipliers(others, ax=axes["multipliers"])
-axes["multipliers"].plot(
-    phase.real,
-    phase.imag,
-    "s",
-    color="firebrick",
-    markersize=4,
-    label="along the curve: 1",
+plotting.phase_portrait(
+    runs,
+    cycle=heart,
+    n_transient=3 * period,
+    smooth=True,
+    labels=["heart as taught"],
+    legend=False,
+    ax=left,
 )
-handles, names = [], []
-for ax in (axes["portrait"], axes["multipliers"]):  # one legend for both
-    found = ax.get_legend_handles_labels()
-    handles, names = handles + found[0], names + found[1]
-    ax.get_legend().remove()
-names[2] = "heart as taught"
-axes["legend"].legend(handles, names, loc="center", frameon=False, fontsize="small")
-axes["legend"].set_axis_off()
+left.set(xlabel="first output", ylabel="second output")
+plotting.multipliers(others, legend=False, ax=right)
+right.plot(phase.real, phase.imag, "C3D", markersize=5, label="along the curve: 1")
+fig.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
 fig.savefig("heart.png", dpi=160)
 print("Picture: heart.png, in the folder that this was called from")

@@ -45,15 +45,16 @@ panels = [
     (f"w = {steep}, b = -2.97", steep, -2.97, [0.95], False),
     (f"w = {steep}, b = -2.97, driven", steep, phases - 2.97, [0.95], False),
 ]
-fig, axes = plt.subplots(2, 3, figsize=(8, 6.6), layout="constrained")
-legend = {}
+fig, axes = plt.subplots(3, 2, figsize=(8.5, 7.6), layout="compressed")
 for ax, (title, gain, drive, starts, tangents) in zip(axes.flat, panels, strict=True):
-    plotting.cobweb(gain, drive, initial_state=starts, tangents=tangents, ax=ax)
+    plotting.cobweb(
+        gain,
+        drive,
+        initial_state=starts,
+        tangents=tangents,
+        legend="outside",
+        ax=ax,
+    )
     ax.set_title(title, fontsize="medium")
-    # one legend for all, and square panels
-    for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-        legend.setdefault(label.lstrip("12 ").replace("points", "point"), handle)
-    ax.get_legend().remove()
-    ax.set(ylim=ax.get_xlim(), xticks=[-1, 0, 1], yticks=[-1, 0, 1])
-fig.legend(legend.values(), legend, loc="outside lower center", ncols=3, frameon=False)
+    ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
 plt.show()

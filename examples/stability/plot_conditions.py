@@ -72,18 +72,8 @@ titles = [
     "spectral norm",
     r"radius of $|W|$",
 ]
-styles = [("tab:blue", "o", "-"), ("tab:green", "s", "--"), ("tab:orange", "^", "-.")]
-styles.append(("tab:purple", "D", ":"))
-for title, row, (color, marker, line) in zip(titles, means, styles, strict=False):
-    ax.plot(
-        degrees,
-        row,
-        color=color,
-        marker=marker,
-        linestyle=line,
-        linewidth=2,
-        label=title,
-    )
+for title, row, style in zip(titles, means, ["o-", "s--", "^-.", "D:"], strict=False):
+    ax.plot(degrees, row, style, linewidth=2, label=title)
 ax.fill_between(degrees, means[-1], 1.15, color="0.88", linewidth=0)
 ax.text(11, 1.02, "broken by chosen slopes", ha="center", fontsize="large")
 ax.set_xscale("log", base=2)

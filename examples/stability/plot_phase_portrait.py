@@ -96,30 +96,13 @@ for k in range(4):
 # it is where the true one is: `resolution`, what rounding can sustain, is far below a line's width.
 assert abs(cycle.multipliers[0]) <= shrinks
 
-fig, axes = plt.subplot_mosaic(
-    [["portrait", "multipliers"], ["portrait", "legend"]],
-    figsize=(6.2, 4),
-    layout="constrained",
-    width_ratios=(7, 4),
-    height_ratios=(6, 5),
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(6.2, 4.2), layout="constrained", width_ratios=(7, 4)
 )
-plotting.phase_portrait(
-    paths,
-    cycle=cycle,
-    units="pca",
-    n_transient=2 * period,
-    smooth=True,
-    band=bands,
-    ax=axes["portrait"],
-)
-plotting.multipliers(cycle, bound=shrinks, ax=axes["multipliers"])
-handles, names = [], []
-for ax in (axes["portrait"], axes["multipliers"]):  # one legend for both
-    found = ax.get_legend_handles_labels()
-    handles, names = handles + found[0], names + found[1]
-    ax.get_legend().remove()
-axes["legend"].legend(handles, names, loc="center", frameon=False, fontsize="small")
-axes["legend"].set_axis_off()
+portrait = {"units": "pca", "n_transient": 2 * period, "smooth": True, "band": bands}
+plotting.phase_portrait(paths, cycle=cycle, **portrait, legend=False, ax=left)
+plotting.multipliers(cycle, bound=shrinks, legend=False, ax=right)
+fig.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
 fig.savefig("limit_cycle.png", dpi=160)
 print("Picture: limit_cycle.png, in the folder that this was called from")
 
@@ -142,13 +125,13 @@ low, high = drive_range(network, -1.0, 1.0)
 # speaks of this one drive, and proves a faster rate. That the cycle is unique is the theorem; the
 # cycle itself is found by Newton's method, and its multipliers are inside the unit circle.
 one = replace(network, bias=stable_bias(W, low, high, random_state=0))
-cycle = find_limit_cycle(one, inputs)
+unique = find_limit_cycle(one, inputs)
 print(f"certified bias {one.bias.round(2)}:")
 print(f"  for all inputs within [-1, 1]: {certify(one, low, high)}")
 print(f"  for this drive alone: rate {certify_cycle(one, inputs).rate:.4f} per step")
 print(
-    f"  cycle: residual {cycle.residual:.1e}, |multipliers| "
-    f"{abs(cycle.multipliers).round(4)}"
+    f"  cycle: residual {unique.residual:.1e}, |multipliers| "
+    f"{abs(unique.multipliers).round(4)}"
 )
 
 # %%
@@ -173,8 +156,8 @@ def trajectories(reservoir, starts):
 
 
 starts = np.array([[-0.9, -0.9], [0.9, 0.9], [-0.8, 0.6], [0.8, -0.7]])
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 4.4), layout="constrained")
-plotting.phase_portrait(trajectories(one, starts), cycle=cycle, ax=left)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained")
+plotting.phase_portrait(trajectories(one, starts), cycle=unique, ax=left)
 plotting.phase_portrait(trajectories(two, starts), cycle=found, ax=right)
 left.set_title("certified bias", fontsize="medium")
 right.set_title("row-norm bound met, not certified", fontsize="medium")

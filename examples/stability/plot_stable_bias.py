@@ -84,7 +84,7 @@ fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 ax.axhline(
     np.median(orthogonal), color="black", linestyle="--", label="orthogonal, radius .99"
 )
-styles = [("white", ""), ("0.8", ""), ("0.8", "////"), ("salmon", "////")]
+styles = [("white", ""), ("0.8", ""), ("0.8", "////"), ("C0", "////")]
 for k, (name, (color, hatch)) in enumerate(zip(names, styles, strict=True)):
     c = capacity[:, :, k]
     middle = np.median(c, axis=0)

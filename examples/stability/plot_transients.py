@@ -51,7 +51,7 @@ measures = {
     ),
 }
 fig, axes = plt.subplots(2, 3, figsize=(8.5, 5), layout="constrained")
-for scaling, style in [(0.1, "o-"), (0.8, "s--")]:
+for scaling, style in [(0.1, "C0o-"), (0.8, "C1s--")]:
     network = build_reservoir(
         100,
         1,
@@ -64,17 +64,11 @@ for scaling, style in [(0.1, "o-"), (0.8, "s--")]:
     curves = {
         name: [measure(r) for r in networks] for name, measure in measures.items()
     }
-    color = "firebrick" if scaling == 0.1 else "black"
+    label = f"bias within {scaling}"
     for ax, (name, values) in zip(axes.flat, curves.items(), strict=False):
-        ax.plot(
-            radii,
-            values,
-            style,
-            color=color,
-            markersize=4,
-            label=f"bias within {scaling}",
-        )
+        ax.plot(radii, values, style, markersize=4, label=label)
         ax.set_title(name, fontsize="medium")
+        label = None
     lengths = dict(
         zip(radii.round(1).tolist(), curves[next(iter(measures))], strict=True)
     )
@@ -88,7 +82,7 @@ axes[0, 1].axhline(0, color="0.5", linewidth=1)
 for ax in axes.flat[:5]:
     ax.set(xlabel="spectral radius", xlim=(0.3, 2.3))
 axes[1, 2].axis("off")
-axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)
+fig.legend(loc="outside lower center", ncols=2, frameon=False)
 
 # %%
 # An estimator leaves out what it measures: ``washout="measured"`` plays the training series from

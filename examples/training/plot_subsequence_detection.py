@@ -62,9 +62,7 @@ axes[1].fill_between(steps, y_test[shown], step="mid", color="0.6")
 axes[1].set_ylabel("truth")
 for ax, (name, chances) in zip(axes[2:], alarms.items(), strict=True):
     ax.fill_between(steps, y_test[shown], step="mid", color="0.85")
-    ax.plot(
-        steps, chances[shown], color="firebrick", linewidth=1.2, drawstyle="steps-mid"
-    )
+    ax.plot(steps, chances[shown], color="C0", linewidth=1.2, drawstyle="steps-mid")
     ax.set_ylabel(name)
 for ax in axes[1:]:
     ax.set(ylim=(-0.05, 1.1), yticks=[0, 1])

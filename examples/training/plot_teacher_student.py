@@ -95,20 +95,20 @@ left.plot(
     steps, Y_test[steps, 0], color="black", linewidth=3, alpha=0.3, label="teacher"
 )
 for name, style in [
-    ("random, 10 epochs", {"color": "tab:gray", "linestyle": ":"}),
-    ("source's recipe, 7 iterations", {"color": "firebrick", "linestyle": "--"}),
-    ("ls_fit, 8 iterations", {"color": "tab:blue"}),
+    ("random, 10 epochs", {"color": "0.5", "linestyle": ":"}),
+    ("source's recipe, 7 iterations", {"color": "C1", "linestyle": "--"}),
+    ("ls_fit, 8 iterations", {"color": "C0"}),
 ]:
     left.plot(steps, answers[name][steps, 0], linewidth=1.4, label=name, **style)
 left.set(xlabel="time step (test data)", ylabel="output 0", xlim=(100, 149))
 left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 rows = np.arange(len(printed))[::-1]
 for row, errors in zip(rows, measured.values(), strict=True):
-    right.plot(errors, [row] * len(errors), "o", color="tab:blue", markersize=5)
+    label = None if row else "measured"
+    right.plot(errors, [row] * len(errors), "C0o", markersize=5, label=label)
 right.plot(
     list(printed.values()), rows, "x", color="black", markersize=7, label="printed"
 )
-right.plot([], [], "o", color="tab:blue", label="measured")
 right.set_yticks(rows, list(printed))
 right.set(xscale="log", xlabel="test MSE x 1000")
 right.grid(axis="x", which="both", alpha=0.25)

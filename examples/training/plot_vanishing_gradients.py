@@ -104,21 +104,14 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
     ]
     table = np.transpose(logs)
     table[table < np.log(1e-20)] = -np.inf  # a curve ends there
-    plotting.jacobian_norms(table, labels=list(weights), ax=left)
+    plotting.jacobian_norms(table, labels=list(weights), legend=False, ax=left)
     left.set_title(
         f"{n_units} units: norm of the product of Jacobians", fontsize="medium"
     )
-    for (name, w), color, style in zip(
-        weights.items(),
-        ("black", "firebrick", "tab:blue"),
-        ("-", "--", "-."),
-        strict=True,
-    ):
+    share = np.arange(1, n_units + 1) / n_units
+    for w, style in zip(weights.values(), ("C0-", "C1--", "C2-."), strict=True):
         values = singular_values_over(50, network.cell, w, X_test)
-        share = np.arange(1, n_units + 1) / n_units
-        right.semilogy(
-            share, values, color=color, linestyle=style, linewidth=1.4, label=name
-        )
+        right.semilogy(share, values, style, linewidth=1.4)
     right.set(
         xlabel="share of directions",
         ylabel="singular value",
@@ -126,6 +119,8 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
         ylim=(1e-12, 1e3),
     )
     right.set_title("the product over 50 steps", fontsize="medium")
+handles, labels = axes[0, 0].get_legend_handles_labels()
+fig.legend(handles, labels, loc="outside upper left", ncols=4, frameon=False)
 plt.show()
 
 # %%

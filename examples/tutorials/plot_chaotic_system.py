@@ -139,12 +139,14 @@ for name, rows in (("1 % noise", noisy), ("x alone", orbit[:, :1])):
     cases[name] = ESNForecaster(random_state=0).fit(rows[:n_fit]), rows
 fig, ax = plt.subplots(figsize=(7, 2.2), layout="constrained")
 ax.set_yticks([0, -1, -2], labels=list(cases))
-ax.set(xlabel="Lyapunov times valid; the median in red", xlim=(0, 31), ylim=(-2.6, 0.6))
+ax.set(
+    xlabel="Lyapunov times valid; a bar at the median", xlim=(0, 31), ylim=(-2.6, 0.6)
+)
 for place, (name, (model, rows)) in enumerate(cases.items()):
     found = valid_times(going_on(model), rows)
     middle = np.median(found)
     ax.plot(found, np.full(len(found), -place), "o", color="black", alpha=0.4)
-    ax.plot(middle, -place, "|", color="firebrick", markersize=24, markeredgewidth=2)
+    ax.plot(middle, -place, "|", color="C0", markersize=24, markeredgewidth=2)
     observed = model.search_results_["observed"]
     lengths = f"median {middle:4.1f}, least {min(found):4.1f}"
     print(f"{name:14s} {lengths}; observed: {observed}")
@@ -171,7 +173,7 @@ def maxima(z):
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(7, 2.8), layout="constrained")
 for ax, rows, name, color, mark in [
     (left, orbit[n_fit:], "truth", "0.5", {"marker": "o", "s": 30}),
-    (middle, free, "forecast", "firebrick", {"marker": "x", "s": 12}),
+    (middle, free, "forecast", "C0", {"marker": "x", "s": 12}),
 ]:
     ax.plot(rows[:, 0], rows[:, 2], color=color, linewidth=0.6)
     ax.set(xlabel="x", ylabel="z", title=name, xlim=(-21, 21), ylim=(0, 50))
@@ -211,7 +213,7 @@ print(f"exponent {slope:.2f} per time unit; of Lorenz's equations {truly:.2f}")
 
 fig, ax = plt.subplots(figsize=(6.4, 3), layout="constrained")
 ax.semilogy(t, np.exp(np.transpose(logs)), color="0.8", linewidth=0.8)
-ax.semilogy(t, np.exp(parting), color="firebrick", label="mean of the starts")
+ax.semilogy(t, np.exp(parting), color="C0", label="mean of the starts")
 line = np.exp(level + slope * t)
 ax.semilogy(t, line, "k--", label=f"slope {slope:.2f}")
 ax.set(xlabel="time units", ylabel="distance of two forecasts")

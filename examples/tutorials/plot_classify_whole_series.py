@@ -182,12 +182,12 @@ def cost(sure, right, threshold):
 thresholds = np.linspace(0.3, 1, 71)
 fig, (left, decision) = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 left.plot([0, 100], [0, 100], color="0.7", linestyle=":")
-left.errorbar(100 * given, 100 * found, 100 * error, fmt="o", color="firebrick")
+left.errorbar(100 * given, 100 * found, 100 * error, fmt="o", color="C0")
 left.set(xlabel="probability given, %", ylabel="% right")
 left.set(xlim=(20, 102), ylim=(20, 102))
 costs = [cost(sure, right, t) for t in thresholds]
 fold_costs = [cost(fold_sure, fold_right, t) for t in thresholds]
-decision.plot(100 * thresholds, costs, color="firebrick", label="300 new gestures")
+decision.plot(100 * thresholds, costs, color="C0", label="300 new gestures")
 decision.plot(100 * thresholds, fold_costs, "--", color="0.4", label="five folds of 80")
 decision.axvline(90, color="0.7", linestyle=":")
 decision.set(xlabel="acts from this probability on, %", ylabel="cost per gesture")
@@ -233,7 +233,7 @@ ax.barh(
     100 * importance.importances_mean,
     0.4,
     xerr=100 * importance.importances_std,
-    color="firebrick",
+    color="C0",
     label="taken from other gestures",
 )
 ax.barh(
@@ -266,7 +266,7 @@ ax.plot(
     seconds,
     100 * np.array(early),
     "o-",
-    color="firebrick",
+    color="C0",
     label="fitted on beginnings",
 )
 ax.plot(seconds, 100 * np.array(whole), "s--", color="0.4", label="fitted on wholes")
@@ -278,7 +278,7 @@ plt.show()
 # %%
 # The decision
 # ------------
-# A program that must answer early is fitted to beginnings, at the length where the red
+# A program that must answer early is fitted to beginnings, at the length where the blue
 # line becomes flat. One that can wait hears the whole gesture. Both ask again below the
 # threshold that the costs ask for. A single new gesture is a list of one:
 guess, chance = clf.predict(X[-1:])[0], clf.predict_proba(X[-1:]).max()

@@ -166,7 +166,7 @@ for ax, (name, values) in zip(axes.flat, tried.items(), strict=True):
     )
     median = np.median(errors, axis=1)
     spread = np.abs(np.array([errors.min(axis=1), errors.max(axis=1)]) - median)
-    ax.errorbar(values, median, spread, marker="o", color="firebrick", capsize=3)
+    ax.errorbar(values, median, spread, marker="o", color="C0", capsize=3)
     ax.axvline(middle[name], color="0.6", linestyle=":")
     ax.set(xlabel=name, ylim=(10, 35))
     if name in ("input_scaling", "alpha"):

@@ -31,7 +31,7 @@ plotting.forecast(load[-96:], tomorrow)
 plt.show()
 
 # %%
-# The black line is the load, the red one its forecast with a band; both go down when it
+# The grey line is the load, the blue one its forecast with a band; both go down when it
 # is warm. The rest of the page does this at length, and asks what it is worth.
 from matplotlib.dates import ConciseDateFormatter
 from sklearn.linear_model import Ridge
@@ -80,7 +80,7 @@ fig, (upper, lower) = plt.subplots(
 )
 upper.plot(load[-21 * 24 :], color="black", linewidth=0.9)
 upper.set_ylabel("load, MW")
-lower.plot(known["temperature"][-21 * 24 :], color="tab:blue", linewidth=0.9)
+lower.plot(known["temperature"][-21 * 24 :], color="C0", linewidth=0.9)
 lower.set_ylabel("temperature, °C")
 for ax in (upper, lower):
     ax.axvspan(pd.Timestamp("2025-02-27"), pd.Timestamp("2025-02-28"), color="0.9")

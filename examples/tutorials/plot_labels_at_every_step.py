@@ -257,8 +257,8 @@ best = thresholds[costs.argmin()]
 
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.plot(thresholds, found[:, 0], "--", color="black", label="stumbles missed")
-ax.plot(thresholds, found[:, 1], ":", color="tab:blue", label="false alarms")
-ax.plot(thresholds, costs, color="firebrick", label="cost: 5 missed + false")
+ax.plot(thresholds, found[:, 1], ":", color="C1", label="false alarms")
+ax.plot(thresholds, costs, color="C0", label="cost: 5 missed + false")
 ax.axvline(best, color="0.7", linewidth=1)
 ax.set(xlabel="alarm from this probability on", ylabel="number in 16 minutes")
 ax.set_ylim(0, 150)

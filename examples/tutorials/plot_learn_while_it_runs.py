@@ -17,7 +17,7 @@ to learn.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, plotting
 from reservoir.datasets import narma
 
 X, y = narma(2500, random_state=1)
@@ -26,11 +26,11 @@ esn = ESNRegressor(100, leak_rate=1.0, forgetting=0.99, random_state=0)
 esn.fit(X[:1000], y[:1000])
 session, errors = esn.stream(), []
 for t in range(1000, 2500):
-    errors.append(abs(session.predict(X[t : t + 1])[0] - y[t]))
+    errors.append(session.predict(X[t : t + 1])[0] - y[t])
     session.learn(X[t : t + 1], y[t : t + 1])
 print(f"R^2 of the last rows: {session.score_:.2f}")
-plt.plot(range(1049, 2500), np.convolve(errors, np.ones(50) / 50, "valid"))
-plt.gca().set(xlabel="row (minutes)", ylabel="mean error of 50 rows", ylim=(0, None))
+ax = plotting.running_error(errors, window=50, index=np.arange(1000, 2500))
+ax.set_xlabel("row (minutes)")
 plt.show()
 
 # %%
@@ -118,25 +118,22 @@ errors["fitted once"] = once.predict(X[n_fit:]) - y[n_fit:]
 # ------------
 # The picture shows the root mean squared error of the last 200 predictions, below the
 # gain of the plant. The grey line is the noise, which nobody can predict.
-styles = {
-    "fitted once": ("black", ":"),
-    "chunks, all rows": ("tab:orange", "-."),
-    "chunks, forgetting": ("tab:blue", "-"),
-    "row by row": ("tab:red", "--"),
-}
+names = ["row by row", "chunks, forgetting", "chunks, all rows", "fitted once"]
 fig, (top, ax) = plt.subplots(
     2, 1, figsize=(6.4, 4.8), sharex=True, height_ratios=[1, 3], layout="constrained"
 )
 top.plot(gain, color="black")
 top.set(ylabel="gain", ylim=(0, 1.8))
-times = np.arange(n_fit, n_rows)
-for name, (color, style) in styles.items():
-    running = np.sqrt(np.convolve(errors[name] ** 2, np.ones(200) / 200, "valid"))
-    ax.plot(times[199:], running, color=color, linestyle=style, label=name)
+plotting.running_error(
+    {name: errors[name] for name in names},
+    window=200,
+    index=np.arange(n_fit, n_rows),
+    legend=False,
+    ax=ax,
+)
 ax.axhline(0.05, color="0.6", linewidth=1)
-ax.set(xlabel="row (minutes)", ylabel="RMS error of 200 rows", yscale="log")
-ax.set(xlim=(n_fit, n_rows), ylim=(0.04, 0.7))
-fig.legend(loc="outside lower center", ncols=3, frameon=False)
+ax.set(xlabel="row (minutes)", xlim=(n_fit, n_rows), ylim=(0.04, 0.7))
+fig.legend(loc="outside lower center", ncols=2, frameon=False)
 
 phases = {"before": (1000, 2500), "jump": (2500, 4000)}
 phases |= {"creep": (4000, 7000), "after": (7000, 8000)}
@@ -148,7 +145,7 @@ def by_phase(errors):
 
 
 print("root mean squared error" + "".join(f"{phase:>9s}" for phase in phases))
-for name in styles:
+for name in reversed(names):
     print(f"{name:23s}" + "".join(f"{error:9.3f}" for error in by_phase(errors[name])))
 
 # %%

@@ -21,7 +21,7 @@ from matplotlib.dates import YearLocator
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNForecaster, ESNRegressor
+from reservoir import ESNForecaster, ESNRegressor, plotting
 from reservoir.datasets import narma
 
 # %%
@@ -101,15 +101,13 @@ print(answer.tail(2).round(0))
 # band says how little is known.
 fig, axes = plt.subplots(5, 2, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, sales, strict=True):
-    one = answer[answer["shop"] == name]
-    ax.fill_between(
-        one.index, one["sales lower 90%"], one["sales upper 90%"], color="mistyrose"
-    )
-    ax.plot(sales[name][-60:], color="0.6", linewidth=2.5)
-    ax.plot(one["sales forecast"], color="firebrick", linestyle="--")
-    ax.set_title(name, fontsize="medium")
-    ax.set_ylim(0, None)
+    one = answer[answer["shop"] == name].drop(columns="shop")
+    one.columns = one.columns.str.removeprefix("sales ")
+    plotting.forecast(sales[name][-60:], one, legend=False, ax=ax)
+    ax.set(xlabel="", ylim=(0, None))
     ax.xaxis.set_major_locator(YearLocator())
+handles, labels = axes[0, 0].get_legend_handles_labels()
+fig.legend(handles, labels, loc="outside upper left", ncols=4, frameon=False)
 
 # %%
 # Which series are hard?
@@ -142,16 +140,11 @@ print("mean of the old shops:", errors[:6].mean().round(1).to_dict())
 print("mean of the young ones:", errors[6:].mean().round(1).to_dict())
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-styles = {
-    "last year again": ("0.5", "D"),
-    "each": ("black", "o"),
-    "shared": ("firebrick", "s"),
-}
-for name, (color, marker) in styles.items():
-    ax.plot(shops, errors[name], marker, color=color, label=name, alpha=0.8)
+for name, marker in zip(errors, "Dos", strict=True):
+    ax.plot(shops, errors[name], marker, label=name, alpha=0.8)
 ax.set_ylabel("error, % of mean sales")
 ax.set_ylim(0, None)
-ax.legend(frameon=False)
+fig.legend(loc="outside upper left", ncols=3, frameon=False)
 
 # %%
 # Shop 9 is the hardest, and there last year's values are ahead of both.

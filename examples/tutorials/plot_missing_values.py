@@ -22,11 +22,11 @@ y = truth.mask((truth.index >= "2000-01") & (truth.index < "2000-07"))  # half a
 filled = fill_gaps(y, RNNRegressor(random_state=0))
 print(filled["2000-01":"2000-06"].round(1).tolist())
 ax = truth["1998":"2002"].plot(color="0.6", linewidth=3, figsize=(7, 2.8), ylabel="°C")
-filled[y.isna()].plot(ax=ax, color="firebrick", xlabel="")
+filled[y.isna()].plot(ax=ax, color="C0", xlabel="")
 plt.show()
 
 # %%
-# Grey is what was measured, red what was filled in. Is that better than a straight
+# Grey is what was measured, blue what was filled in. Is that better than a straight
 # line? That, and what to do where it is inputs that are missing, is the rest.
 import copy
 
@@ -135,10 +135,8 @@ print("root mean squared error in gaps, kW (noise alone: 1)")
 print(table.round(2).to_string())
 
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-styles = [("black", ":"), ("tab:blue", "--"), ("tab:orange", "-."), ("firebrick", "-")]
-styles += [("tab:purple", "--"), ("tab:green", "-")]
-for name, (color, style) in zip(table, styles, strict=True):
-    ax.plot(range(3), table[name], style, color=color, marker="o", label=name)
+for name, style in zip(table, [":", "--", "-.", "-", "--", "-"], strict=True):
+    ax.plot(range(3), table[name], style, marker="o", label=name)
 ax.set(xticks=range(3), xticklabels=table.index, yscale="log", ylabel="error, kW")
 ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
 ax.minorticks_off()

@@ -163,14 +163,13 @@ for year in (2002, 2003):
 print("most often in", first.mode()[0].strftime("%B %Y"))
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-ax.plot(monthly["1998":], color="0.6", linewidth=3, label="measured")
+plotting.forecast(monthly["1998":], forecaster.forecast(24), legend=False, ax=ax)
 for i in range(20):
     label = "20 sample paths" if i == 0 else None
-    ax.plot(paths[i], color="tab:blue", linewidth=0.6, alpha=0.7, label=label)
-ax.plot(forecaster.forecast(24), color="firebrick", linestyle="--", label="forecast")
+    ax.plot(paths[i], color="C1", linewidth=0.6, alpha=0.7, label=label)
 ax.axhline(376, color="black", linestyle=":", linewidth=1)
-ax.set(xlabel="time", ylabel="CO2, ppm")
-ax.legend(frameon=False, loc="upper left")
+ax.set_ylabel("CO2, ppm")
+fig.legend(loc="outside upper left", ncols=4, frameon=False)
 plt.show()
 
 # %%

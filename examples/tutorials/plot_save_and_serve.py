@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reservoir
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, plotting
 from reservoir.datasets import narma
 
 # %%
@@ -163,13 +163,9 @@ for row, target in zip(X[n_fit:], drifting[n_fit:], strict=True):
 print(f"learned from {service.session.n_learned_} rows, ", end="")
 print(f"R^2 of the latest {service.session.score_:.2f}")
 
-fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
-for (name, found), style in zip(errors.items(), ("k:", "-"), strict=True):
-    running = np.sqrt(np.convolve(np.square(found), np.ones(100) / 100, "valid"))
-    ax.semilogy(n_fit + 99 + np.arange(len(running)), running, style, label=name)
+ax = plotting.running_error(errors, index=np.arange(n_fit, len(y)))
 ax.axvline(2500, color="0.6", linewidth=1)
-ax.set(xlabel="row", ylabel="RMS error of 100 rows")
-ax.legend(frameon=False)
+ax.set_xlabel("row")
 
 # %%
 # The grey line is where the plant changes. Save the *session*, now and then, and when

@@ -37,7 +37,7 @@ X_fit, y_fit, X_new, y_new = X[:2000], y[:2000], X[2000:], y[2000:]
 shape = {"figsize": (6.4, 3), "sharex": True, "layout": "constrained"}
 fig, (above, below) = plt.subplots(2, **shape)
 above.plot(X[:200, 0], color="0.5")
-below.plot(y[:200], color="tab:blue")
+below.plot(y[:200], color="C0")
 above.set_ylabel("input")
 below.set(xlabel="step", ylabel="target")
 
@@ -139,9 +139,9 @@ trained = compare("variable projection, 200 steps", starts, solver="auto", max_i
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 for networks, name, style in (
     (random, "random start, Adam", {"color": "0.5"}),
-    (adam, "least-squares start, Adam", {"color": "tab:blue", "linestyle": "--"}),
-    (lbfgs, "least-squares start, L-BFGS", {"color": "tab:red", "linestyle": ":"}),
-    (trained, "least-squares start, variable projection", {"color": "tab:green"}),
+    (adam, "least-squares start, Adam", {"color": "C0", "linestyle": "--"}),
+    (lbfgs, "least-squares start, L-BFGS", {"color": "C1", "linestyle": ":"}),
+    (trained, "least-squares start, variable projection", {"color": "C2"}),
 ):
     ax.semilogy(np.minimum.accumulate(networks[2].loss_curve_), label=name, **style)
 ax.set(

@@ -87,13 +87,13 @@ errors = -one_step.cv_results_["mean_test_score"] / series[:n_fit].std()
 digits = search.cv_results_["mean_test_score"]
 leak = np.asarray(search.cv_results_["param_esnregressor__leak_rate"], dtype=float)
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for rate, mark, color in ((0.3, "o", "tab:blue"), (1.0, "x", "tab:orange")):
+for rate, mark, color in ((0.3, "o", "C0"), (1.0, "x", "C1")):
     of = leak == rate
     ax.semilogx(errors[of], digits[of], mark, color=color, label=f"leak rate {rate:g}")
 places = (one_step, "one step", (9, 7)), (search, "closed loop", (9, -4))
 for chosen, found, place in places:
     at = errors[chosen.best_index_], digits[chosen.best_index_]
-    ax.plot(*at, "o", markersize=13, fillstyle="none", color="firebrick")
+    ax.plot(*at, "o", markersize=13, fillstyle="none", color="black")
     ax.annotate(f"best by {found}", at, xytext=place, textcoords="offset points")
 ax.set_xlabel("error of one step, standard deviations")
 ax.set_ylabel("digits kept in closed loop")

@@ -132,13 +132,16 @@ def _panel(name: str, values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _logarithmic(ax: Any) -> None:
-    """Make the vertical axis logarithmic, with labels also between powers of ten."""
-    from matplotlib import ticker
+    """Make the vertical axis logarithmic, with labels between powers of ten if there are few."""
+    from matplotlib.ticker import LogFormatter
+
+    class Decimal(LogFormatter):  # LogFormatter chooses the labels; it would write 0.2 as 2e-01
+        def __call__(self, x: Any, pos: Any = None) -> str:
+            return f"{x:g}" if super().__call__(x, pos) else ""
 
     ax.set_yscale("log")
-    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
-    ax.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
-    ax.yaxis.set_minor_locator(ticker.NullLocator())
+    ax.yaxis.set_major_formatter(Decimal())
+    ax.yaxis.set_minor_formatter(Decimal(labelOnlyBase=False, minor_thresholds=(1.5, 0.6)))
 
 
 def _draw(picture: Picture, times: Array, curves: Array, names: list[str] | None) -> None:
