@@ -192,9 +192,11 @@ def lint(session):
 
 @nox.session(venv_backend="none")
 def figures(session):
-    """Measure figures on the pages again, by default the quick ones, and compare."""
+    """Measure figures on the pages again, by default the quick ones, and compare; pictures, too."""
     run = shared(session, "test")
     run("python", "docs/check_figures.py", *(session.posargs or QUICK_FIGURES))
+    if not session.posargs:
+        run("python", "docs/shipped_pictures.py", "--check")
 
 
 @nox.session(venv_backend="none")

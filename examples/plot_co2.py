@@ -39,7 +39,8 @@ print(forecaster.summary())
 # %%
 # A small figure, so that its text is large:
 fig, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")
-plotting.forecast(co2[-212:], forecast, ax=ax)
+plotting.forecast(co2[-212:], forecast, legend=False, ax=ax)
 ax.set_ylabel("CO2, ppm")
+fig.legend(loc="outside upper left", ncols=2, frameon=False)
 fig.savefig("co2.png", dpi=200)
 print("Picture: co2.png, in the folder that this was called from")

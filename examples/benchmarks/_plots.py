@@ -16,14 +16,14 @@ STYLES: dict[str, dict[str, Any]] = {
     "reservoir, NumPy": {"color": "black", "marker": "o", "linestyle": "--", "fillstyle": "none"},
     "C, scalar loads": {"color": "0.55", "marker": "", "linestyle": "-"},
     "C, gathers": {"color": "0.55", "marker": "", "linestyle": ":"},
-    "reservoirpy": {"color": "tab:red", "marker": "s", "linestyle": "-"},
-    "PyRCN": {"color": "tab:blue", "marker": "^", "linestyle": "-."},
-    "xesn": {"color": "tab:green", "marker": "x", "linestyle": "--"},
-    "echoes": {"color": "tab:orange", "marker": "D", "linestyle": ":"},
+    "reservoirpy": {"color": "C0", "marker": "s", "linestyle": "-"},
+    "PyRCN": {"color": "C1", "marker": "^", "linestyle": "-."},
+    "xesn": {"color": "C2", "marker": "x", "linestyle": "--"},
+    "echoes": {"color": "C3", "marker": "D", "linestyle": ":"},
 }
 
 
-def states_figure(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
+def states_figure(rows: Iterable[Mapping[str, Any]]) -> Any:
     """Cost of a step over N at 10 per row, and seconds over T at N = 300."""
     rows = list(rows)
     figure, (left, right) = plt.subplots(1, 2, figsize=(7, 4.2), dpi=100, layout="constrained")
@@ -38,7 +38,7 @@ def states_figure(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
     right.set_title("N = 300, 10 connections per row", fontsize=10)
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
-    return save(figure, path)
+    return figure
 
 
 def _lines(axes: Any, rows: list[Mapping[str, Any]], x: str) -> None:
@@ -50,6 +50,7 @@ def _lines(axes: Any, rows: list[Mapping[str, Any]], x: str) -> None:
 
 
 def save(figure: Any, path: Path) -> Path:
+    """Write a figure, and close it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     plt.close(figure)
@@ -57,26 +58,29 @@ def save(figure: Any, path: Path) -> Path:
     return path
 
 
-def growth_figure(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
-    """Cost and peak memory over N, T and the number of sequences, one panel each."""
+def growth_figure(rows: Iterable[Mapping[str, Any]]) -> Any:
+    """Cost on the left and peak memory on the right, over N, T and the number of sequences."""
     rows = list(rows)
-    figure, panels = plt.subplots(3, 1, figsize=(7, 9), dpi=100, layout="constrained")
+    figure, panels = plt.subplots(
+        3, 2, figsize=(7, 6.6), dpi=100, layout="constrained", sharex="row"
+    )
     texts = {
-        "N": ("us/step", "microseconds per step", "units N (state run, 10 connections per row)"),
-        "T": ("seconds", "seconds", "steps T (fit of 300 units, one sequence)"),
-        "sequences": ("seconds", "seconds", "sequences of 1000 steps (fit of 300 units)"),
+        "N": ("us/step", "µs per step", "units N", "state run, 10 connections per row"),
+        "T": ("seconds", "seconds", "steps T", "fit of 300 units, one sequence"),
+        "sequences": ("seconds", "seconds", "sequences", "fit of 300 units, 1000 steps each"),
     }
-    for axes, (axis, (cost, label, xlabel)) in zip(panels, texts.items(), strict=True):
+    for (left, right), (axis, (cost, label, xlabel, title)) in zip(
+        panels, texts.items(), strict=True
+    ):
         taken = [row for row in rows if row["axis"] == axis]
         sizes = [row["size"] for row in taken]
-        memory = axes.twinx()
-        costs = [row[cost] for row in taken]
-        line = axes.loglog(sizes, costs, "ko-", linewidth=2, label=f"{label} (left)")
         megabytes = [max(row["MB"], 0.1) for row in taken]  # a page more or less is none
-        other = memory.loglog(sizes, megabytes, "s--", color="0.45", label="peak memory (right)")
-        memory.set_ylim(0.08, max(100.0, 2 * max(megabytes)))
-        axes.set(xlabel=xlabel, ylabel=label)
-        memory.set_ylabel("MB above the input")
-        axes.legend(handles=[*line, *other], loc="upper left", fontsize=9)
-        axes.grid(True, which="major", color="0.85", linewidth=0.7)
-    return save(figure, path)
+        left.loglog(sizes, [row[cost] for row in taken], "C0o-", linewidth=2)
+        right.loglog(sizes, megabytes, "C1s-", linewidth=2)
+        left.set(xlabel=xlabel, ylabel=label)
+        right.set(xlabel=xlabel, ylabel="MB above the input")
+        right.set_ylim(0.08, max(200, 2 * max(megabytes)))
+        left.set_title(title, fontsize=10, loc="left")
+        for axes in (left, right):
+            axes.grid(True, which="major", color="0.85", linewidth=0.7)
+    return figure

@@ -185,11 +185,11 @@ def states(report: Report, n_rounds: int, quick: bool) -> Path | None:
 
 def draw(report: Report) -> Path | None:
     try:
-        from _plots import states_figure
+        from _plots import save, states_figure
     except ImportError as reason:
         print(f"no plot: {reason}")
         return None
-    return states_figure(report.rows, report.folder / "states.png")
+    return save(states_figure(report.rows), report.folder / "states.png")
 
 
 def float32(report: Report, n_rounds: int, quick: bool) -> None:

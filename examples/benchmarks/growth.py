@@ -123,11 +123,11 @@ def main() -> None:
     )
     report.write()
     try:
-        from _plots import growth_figure
+        from _plots import growth_figure, save
     except ImportError as reason:
         print(f"no plot: {reason}")
     else:
-        growth_figure(report.rows, arguments.out / "growth.png")
+        save(growth_figure(report.rows), arguments.out / "growth.png")
 
 
 if __name__ == "__main__":

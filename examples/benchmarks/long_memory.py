@@ -2,7 +2,7 @@
 
 Usage: ``python examples/benchmarks/long_memory.py [--task NAME ...] [--method TEXT ...] [--length T
 ...] [--seeds N] [--minutes M] [--give-up N] [--jobs N] [--radius R ...] [--orthogonal] [--rates R
-...] [--out FILE] [--kept] [--figure FILE]``
+...] [--out FILE] [--kept]``
 
 Tasks: the adding problem and the temporal order problem (Hochreiter and Schmidhuber 1997), lengths
 drawn from T to 1.1 T. All networks have 50 units, in single precision, and 10,000 sequences to
@@ -375,41 +375,8 @@ def choose(args: argparse.Namespace) -> None:
                     print(f"rate {rate}: {line(found)}", flush=True)
 
 
-def draw_figure(results: list[Result], path: Path) -> None:
-    """Draw success by length for each method, or by initial radius where it was varied."""
-    import matplotlib.pyplot as plt
-
-    tasks = list(dict.fromkeys(r.task for r in results))
-    by_radius = any(not np.isnan(r.radius) for r in results)
-    results = [r for r in results if by_radius != np.isnan(r.radius)]
-    names = list(dict.fromkeys(r.method for r in results))
-    size = (4.6 * len(tasks), 1.5 + 0.26 * len(names))
-    fig, axes = plt.subplots(1, len(tasks), figsize=size, sharey=True)
-    for ax, task in zip(np.atleast_1d(axes), tasks, strict=True):
-        columns = sorted({r.radius if by_radius else r.length for r in results})
-        shares = np.full((len(names), len(columns)), np.nan)
-        for i, name in enumerate(names):
-            for k, column in enumerate(columns):
-                of_both = [r for r in results if (r.task, r.method) == (task, name)]
-                runs = [r for r in of_both if (r.radius if by_radius else r.length) == column]
-                shares[i, k] = np.mean([r.solved for r in runs]) if runs else np.nan
-                if runs:
-                    ink = "white" if shares[i, k] > 0.5 else "black"
-                    words = f"{sum(r.solved for r in runs)}/{len(runs)}"
-                    ax.text(k, i, words, ha="center", va="center", color=ink, fontsize=9)
-        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
-        shown = [n.removesuffix(", orthogonal") if by_radius else n for n in names]
-        ax.set_yticks(range(len(names)), shown)
-        ax.set_xlabel("initial spectral radius" if by_radius else "length T of the sequences")
-        ax.set_title(task.replace("_", " "))
-    fig.suptitle("Runs that solve the task (blank: not run)", y=0.99)
-    fig.tight_layout()
-    fig.savefig(path, dpi=150)
-
-
 def main() -> None:
-    """Read the arguments; run, print and draw."""
+    """Read the arguments; run and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--task", nargs="+", default=list(TASKS), choices=TASKS)
     parser.add_argument("--method", nargs="+", default=[], help="parts of names of methods")
@@ -423,7 +390,6 @@ def main() -> None:
     parser.add_argument("--rates", type=float, nargs="+")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--kept", action="store_true", help="run nothing")
-    parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
     if args.rates:
         return choose(args)
@@ -433,8 +399,6 @@ def main() -> None:
         if not args.kept:
             print(line(result), flush=True)
     table(results)
-    if args.figure and results:
-        draw_figure(results, args.figure)
     return None
 
 
