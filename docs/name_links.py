@@ -28,8 +28,10 @@ STANDS_FOR = {
     "forecaster": "ESNForecaster",
     "certificate_": "stability.Certificate",
 }
-# Methods that several classes have and that mean the same in all of them: the one to read.
+# Methods that several classes have and that mean the same in all of them: the one to read. A
+# function that shares its name with the plot of its result is the function.
 HOMES = {
+    "backtest": "model_selection.backtest",
     "stream": "ESNRegressor.stream",
     "to_rnn": "ESNRegressor.to_rnn",
     "model.stream": "ESNRegressor.stream",
