@@ -25,6 +25,7 @@ from reservoir._validation import (
     check_switch,
 )
 from reservoir.dynamics.augment import check_augment
+from reservoir.estimators.other_names import with_other_names
 from reservoir.readouts.ridge import SOLVERS, check_alpha
 from reservoir.readouts.selection import SELECTIONS
 from reservoir.readouts.sums import check_forgetting
@@ -116,7 +117,10 @@ def check_parameters(estimator: Any) -> None:
 
 
 def documented(**blocks: str) -> Callable[[_T], _T]:
-    """Fill the docstring of a class: ``{PARAMETERS}`` with its fields, ``{NAME}`` with a block."""
+    """Fill the docstring of a class: ``{PARAMETERS}`` with its fields, ``{NAME}`` with a block.
+
+    The constructor names its own parameter where a keyword of another library is given.
+    """
 
     def fill(cls: _T) -> _T:
         parts = {"PARAMETERS": "\n".join(_entry(each) for each in fields(cls))}  # type: ignore[arg-type]
@@ -126,6 +130,8 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
             text = (parts | blocks).get(name) if line.strip() == f"{{{name}}}" else None
             lines.append(line if text is None else textwrap.indent(text.strip("\n"), "    "))
         cls.__doc__ = "\n".join(lines)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_other_names(cls.__init__)  # type: ignore[misc]
         return cls
 
     return fill

@@ -27,6 +27,7 @@ from reservoir._validation import (
 )
 from reservoir._workers import run_jobs
 from reservoir.estimators.forecasting import forecast
+from reservoir.estimators.other_names import with_other_names
 from reservoir.model_selection._candidates import Group, Params, groups_of, read_candidates
 from reservoir.model_selection._loop_fits import Outcome, Trial
 from reservoir.model_selection._loop_places import LoopData, rounds_of
@@ -350,6 +351,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         known = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self._best("score").score(X, y, **known)
 
+    @with_other_names
     def forecast(
         self, n_steps: int, *, context: Any = None, exog: Any = None, clip: Any = None
     ) -> Array:

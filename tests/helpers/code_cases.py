@@ -906,6 +906,32 @@ CASES = [
         "list(X) == ['u', 'v']",
     ),
     Case(
+        "estimators/series/esn_forecaster.py",
+        "'model.forecast(n_steps=12)'",
+        "model = series().fit(SALES)",
+        "model.predict",
+        "len(result) == 12",
+        instead=True,
+    ),
+    Case(
+        "estimators/series/esn_forecaster.py",
+        "'reservoir.model_selection.backtest(model, y, horizon=12)'",
+        "model, y = series(), SALES",
+        "model.score",
+        "len(result.errors) == 12 * len(result.scores)",
+        instead=True,
+        slow=True,
+    ),
+    Case(
+        "estimators/series/esn_forecaster.py",
+        "'reservoir.plotting.forecast(model, 12, coverage=0.9)'",
+        "plt = pytest.importorskip('matplotlib.pyplot'); plt.switch_backend('agg')\n"
+        "model = series().fit(SALES)",
+        "model.plot",
+        "result.get_lines() and plt.close('all') is None",
+        instead=True,
+    ),
+    Case(
         f"{FORECASTING}/pipeline.py",
         "'reservoir.forecast(pipe, n_steps)'",
         "pipe, n_steps = make_pipeline(StandardScaler(), esn()), 3\n"

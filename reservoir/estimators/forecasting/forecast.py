@@ -18,12 +18,14 @@ from reservoir.estimators.forecasting.pipeline import (
     through_weights,
     walk,
 )
+from reservoir.estimators.other_names import with_other_names
 from reservoir.estimators.progress import warn_of_leaving
 from reservoir.estimators.reading import framed_forecast, index_of_forecast
 
 __all__ = ["forecast"]
 
 
+@with_other_names
 def forecast(
     model: Any,
     n_steps: int,
@@ -100,6 +102,7 @@ def forecast(
 class ClosedLoop:
     """Definition of the method `forecast` of the regressors of both families of networks."""
 
+    @with_other_names
     def forecast(
         self: Any,
         n_steps: int,

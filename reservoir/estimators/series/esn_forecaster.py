@@ -18,9 +18,11 @@ from reservoir._validation import (
     check_count,
     check_n_jobs,
     check_number,
+    code,
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
+from reservoir.estimators.other_names import with_other_names
 from reservoir.estimators.parameters import (
     check_parameters,
     documented,
@@ -400,6 +402,7 @@ class ESNForecaster(Described, BaseEstimator):
     ) -> Iterable[Any]:
         return progress(results, total, int(self.verbose), what=what, unit=unit)
 
+    @with_other_names
     def forecast(
         self, n_steps: int, exog: Any = None, context: Any = None, coverage: Any = None
     ) -> Any:
@@ -603,6 +606,31 @@ class ESNForecaster(Described, BaseEstimator):
         found = [fit.forecast(n_steps, rows) for fit, rows in zip(fits, known, strict=True)]
         warn_of_bounds([n_free for _, n_free in found], n_steps, panel)
         return [levels for levels, _ in found]
+
+    @property
+    def predict(self) -> Any:
+        """Not available: `forecast` returns the rows that follow the series."""
+        raise AttributeError(
+            "ESNForecaster has no predict: it continues the series of fit. Use "
+            f"{code('model.forecast(n_steps=12)')}."
+        )
+
+    @property
+    def score(self) -> Any:
+        """Not available: `reservoir.model_selection.backtest` scores forecasts of past rows."""
+        raise AttributeError(
+            "ESNForecaster has no score: a forecast is scored against rows that fit has not seen. "
+            f"Use {code('reservoir.model_selection.backtest(model, y, horizon=12)')}, or compare "
+            "forecast(n_steps) with later rows."
+        )
+
+    @property
+    def plot(self) -> Any:
+        """Not available: `reservoir.plotting.forecast` draws the forecast of a fitted model."""
+        raise AttributeError(
+            "ESNForecaster has no plot: forecast(n_steps) returns numbers. Use "
+            f"{code('reservoir.plotting.forecast(model, 12, coverage=0.9)')}."
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fits")
