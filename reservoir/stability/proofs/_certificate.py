@@ -17,6 +17,9 @@ from reservoir.stability._drive_ranges import shared_inputs
 from reservoir.stability.proofs._forgetting_time import Forgetting
 from reservoir.stability.proofs._interval_network import IntervalNetwork, read_network
 
+_SEEN = 1e-3  # a difference of states that is hardly seen, of which `print` tells
+_METHODS = {"max_norm": "maximum norm", "two_norm": "Euclidean norm", "lyapunov": "Lyapunov norm"}
+
 
 @saved
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +84,8 @@ class Certificate:
     >>> res = Reservoir([[3.78]], [[1.0]], [-3.0])
     >>> certify(res, -1.0, 1.0)
     Certificate(holds=True, rate=0..., method='max_norm', theorem='C2: contraction in ...')
+    >>> print(certify(res, -1.0, 1.0))
+    Proved (maximum norm, 1 unit): from any two starts, states differ by at most 0.001 after 17...
     """
 
     holds: bool
@@ -115,6 +120,33 @@ class Certificate:
         return (
             f"Certificate(holds={self.holds}, rate={self.rate:.6g}, {floor}{steps}"
             f"method={self.method!r}, theorem={self.theorem!r})"
+        )
+
+    def __str__(self) -> str:
+        """Return what is proved in one sentence of plain words."""
+        low, high = float(self.drive_min.min()), float(self.drive_max.max())
+        each = np.ptp(self.drive_min) > 0 or np.ptp(self.drive_max) > 0
+        where = f"for drives within [{low:.3g}, {high:.3g}]"
+        where += ", each within its own range" if each else ""
+        if not self.holds:
+            return (
+                f"Not proved: no method shows that states forget their start, {where}. That is no "
+                "proof of the opposite."
+            )
+        try:
+            steps = self.steps_to(_SEEN)
+        except ValueError:
+            share = 100 * max(1 - self.rate, 0.0)
+            digits = max(1, 1 - int(np.floor(np.log10(share)))) if share > 0 else 1
+            shown = np.floor(share * 10**digits) / 10**digits  # never more than is proved
+            return (
+                f"Proved: differences decay by {shown:.{digits}f} % a step in the long run, {where}"
+            )
+        n_units = self.drive_min.shape[-1]
+        method = _METHODS.get(self.method, self.method)
+        return (
+            f"Proved ({method}, {n_units} unit{'s' * (n_units > 1)}): from any two starts, states "
+            f"differ by at most {_SEEN:g} after {steps} steps, {where}"
         )
 
     def covers(self, drive: ArrayLike) -> bool:
