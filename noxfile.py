@@ -38,7 +38,10 @@ WITH_OLDEST = (
     *("readouts", "saving", "scaling", "topologies", "validation"),
 )
 # Libraries that work with ours, though no extra installs them, by the environments they agree in.
-PARTNERS = {"common": ("torch", "statsmodels", "polars", "river"), "panels": ("aeon", "sktime")}
+PARTNERS = {
+    "common": ("torch", "statsmodels", "polars", "river", "optuna"),
+    "panels": ("aeon", "sktime"),
+}
 
 
 def readme_command(number):
@@ -133,7 +136,7 @@ def kernels(session):
 @nox.session(reuse_venv=True)
 @nox.parametrize("group", [nox.param(group, id=group) for group in PARTNERS])
 def partners(session, group):
-    """Run the tests that need a partner: torch, statsmodels, polars, river; aeon, sktime."""
+    """Run the tests that need a partner, as PARTNERS lists them."""
     # The partners first: ours must work with the NumPy and the numba that they want.
     there = [partner for partner in PARTNERS[group] if fetch(session, partner)]
     session.install(".[fast,plot]", "hypothesis", "pandas", "pytest", "pytest-xdist")

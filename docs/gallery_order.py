@@ -18,6 +18,7 @@ TUTORIALS = (
     "plot_classify_whole_series.py",
     "plot_labels_at_every_step.py",
     "plot_learn_while_it_runs.py",
+    "plot_find_anomalies.py",
     "plot_missing_values.py",
     "plot_stability.py",
     "plot_train_from_least_squares.py",

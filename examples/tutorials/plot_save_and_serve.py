@@ -93,23 +93,28 @@ print("as all at once, to", np.abs(one_by_one - ours).max())
 # .. code-block:: python
 #
 #     import json
-#     from http.server import BaseHTTPRequestHandler, HTTPServer
+#     import threading
+#     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+#
+#     lock = threading.Lock()
 #
 #     class Handler(BaseHTTPRequestHandler):
 #         def do_POST(self):
 #             length = int(self.headers["Content-Length"])
 #             asked = json.loads(self.rfile.read(length))
-#             reply = json.dumps({"y": service.answer(asked["x"])}).encode()
+#             with lock:  # one row at a time: each moves the state on
+#                 y = service.answer(asked["x"])
+#             reply = json.dumps({"y": y}).encode()
 #             self.send_response(200)
 #             self.end_headers()
 #             self.wfile.write(reply)
 #
-#     HTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+#     ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
 #
 # Ask it with ``curl -d '{"x": [0.2]}' http://127.0.0.1:8000``. Three rules for the real
 # thing: load the model once, and make a session of it for each series (sessions do not
-# know each other); the rows of a series come in order; and one at a time, so guard a
-# session by a lock where requests run side by side.
+# know each other), with a lock of its own; the rows of a series come in order, and one
+# at a time.
 #
 # How long does an answer take?
 # -----------------------------

@@ -54,7 +54,11 @@ def test_constructors_are_as_before(name):
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("predict", "forecast(n_steps=12)"), ("score", "forecast(n_steps)"), ("plot", "forecast(")],
+    [
+        ("predict", "forecast(n_steps=12)"),
+        ("score", "backtest(model, y, horizon=12)"),
+        ("plot", "forecast(model, 12, coverage=0.9)"),
+    ],
 )
 def test_a_forecaster_says_what_stands_for_the_methods_of_others(name, told):
     model = ESNForecaster()

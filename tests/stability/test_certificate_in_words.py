@@ -8,8 +8,6 @@ import pytest
 from reservoir.dynamics import Reservoir
 from reservoir.stability import Certificate, certify
 
-pytestmark = pytest.mark.one_engine
-
 
 def test_a_proof_names_the_steps_that_steps_to_proves():
     proof = certify(Reservoir(0.5 * np.eye(3), np.ones((3, 1)), np.zeros(3)), -1.0, 1.0)

@@ -22,12 +22,12 @@ from reservoir._validation import (
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
-from reservoir.estimators.other_names import with_other_names
 from reservoir.estimators.parameters import (
     check_parameters,
     documented,
     natural_or_switch,
     parameter,
+    with_other_names,
 )
 from reservoir.estimators.reporting import progress, restored_on_error
 from reservoir.estimators.series.checks import (
@@ -620,15 +620,14 @@ class ESNForecaster(Described, BaseEstimator):
         """Not available: `reservoir.model_selection.backtest` scores forecasts of past rows."""
         raise AttributeError(
             "ESNForecaster has no score: a forecast is scored against rows that fit has not seen. "
-            f"Use {code('reservoir.model_selection.backtest(model, y, horizon=12)')}, or compare "
-            "forecast(n_steps) with later rows."
+            f"Use {code('reservoir.model_selection.backtest(model, y, horizon=12)')}."
         )
 
     @property
     def plot(self) -> Any:
         """Not available: `reservoir.plotting.forecast` draws the forecast of a fitted model."""
         raise AttributeError(
-            "ESNForecaster has no plot: forecast(n_steps) returns numbers. Use "
+            "ESNForecaster has no plot: its forecasts are numbers, which a function draws. Use "
             f"{code('reservoir.plotting.forecast(model, 12, coverage=0.9)')}."
         )
 
