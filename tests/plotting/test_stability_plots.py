@@ -219,7 +219,7 @@ def test_portrait_in_space_and_names_of_cycles():
 
 def band_edges(ax):
     """Return the points on the edges of the bands, one array for each band."""
-    bands = [drawn for drawn in ax.collections if hasattr(drawn, "levels")]
+    bands = [drawn for drawn in ax.collections if getattr(drawn, "filled", False)]
     return [np.vstack([path.vertices for path in band.get_paths()]) for band in bands]
 
 
