@@ -93,7 +93,7 @@ def _draw_bands(picture: Picture, rows: Any) -> None:
     for depth, share in enumerate(shares):
         low, high = (rows[f"{side} {share}"].to_numpy(dtype=float) for side in ("lower", "upper"))
         inside = np.mean((low <= truth)[known] & (truth <= high)[known]) if known.any() else np.nan
-        label = f"{share.rstrip('%')} % band: {100 * inside:.0f} % of rows inside"
+        label = f"{share.rstrip('%')} % band holds {100 * inside:.0f} %"
         for k, (_, part) in enumerate(rows.groupby("origin", sort=False)):
             low, high = (
                 part[f"{side} {share}"].to_numpy(dtype=float) for side in ("lower", "upper")

@@ -115,10 +115,14 @@ def forecast(
     >>> model = ESNForecaster(random_state=0).fit(load_sunspots(as_frame=True)["sunspots"])
     >>> ax = plotting.forecast(model, 20, coverage=0.9)
     """
+    numbers = None
     if hasattr(y_true, "forecast"):
         n_steps = check_count("y_pred", y_pred)
-        y_true, y_pred = _rows_of(y_true, n_steps, exog, coverage)
+        y_true, y_pred, first = _rows_of(y_true, n_steps, exog, coverage)
         coverage = None if hasattr(y_pred, "columns") else coverage
+        if start is None and index is None and stamps_of(y_true) is None:
+            start = len(y_true)
+            numbers = np.arange(first, first + len(y_true) + n_steps)
     elif exog is not None:
         raise TypeError("exog is for a model: give a fitted ESNForecaster as y_true, or omit exog.")
     truth = columns("y_true", y_true)
@@ -126,8 +130,9 @@ def forecast(
     guesses = {name: read_guess(each, coverage) for name, each in named.items()}
     for name, guess in guesses.items():
         _check_columns(f"y_pred[{name!r}]" if name else "y_pred", guess, truth)
+    times = numbers if index is None else index
     spans = {
-        name: times_of_both(len(truth), len(guess.values), start, index, (y_true, named[name]))
+        name: times_of_both(len(truth), len(guess.values), start, times, (y_true, named[name]))
         for name, guess in guesses.items()
     }
     known = labels if labels is not None else names_in(y_true)
@@ -149,8 +154,8 @@ def forecast(
     return picture.finish()
 
 
-def _rows_of(model: Any, n_steps: int, exog: Any, coverage: Any) -> tuple[Any, Any]:
-    """Return the last rows of a fitted forecaster, and its forecast."""
+def _rows_of(model: Any, n_steps: int, exog: Any, coverage: Any) -> tuple[Any, Any, int]:
+    """Return the last rows of a fitted forecaster, its forecast, and the first row's number."""
     from sklearn.utils.validation import check_is_fitted
 
     if not hasattr(type(model), "last_rows_"):
@@ -166,7 +171,8 @@ def _rows_of(model: Any, n_steps: int, exog: Any, coverage: Any) -> tuple[Any, A
             "one series as y_true, and its forecast as y_pred."
         )
     guess = model.forecast(n_steps, exog, coverage=coverage)
-    return rows[-max(_HISTORY * n_steps, _FEW_ROWS) :], guess
+    shown = rows[-max(_HISTORY * n_steps, _FEW_ROWS) :]
+    return shown, guess, len(rows) - len(shown)
 
 
 def _check_columns(name: str, guess: Guess, truth: Array) -> None:

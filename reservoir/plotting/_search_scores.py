@@ -9,12 +9,12 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count
-from reservoir.plotting._picture import Picture
+from reservoir.plotting._picture import Picture, inches
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_BARS = 20
+_MOST_BARS, _BAR_HEIGHT = 20, 0.18  # the height in inches, so that each bar has a name
 _SHORT = {
     "n_units": "units",
     "spectral_radius": "radius",
@@ -141,7 +141,11 @@ def _draw_shares(picture: Picture, results: Mapping[str, Any]) -> Axes:
     total = dict.fromkeys(names, 0.0)
     for name, share in zip(names, shares, strict=True):
         total[name] += float(share) / n_series
-    ranked = sorted(total.items(), key=lambda item: -item[1])[:_MOST_BARS]
+    ranked = sorted(total.items(), key=lambda item: -item[1])
+    most = min(_MOST_BARS, max(3, int(inches(picture.ax)[1] / _BAR_HEIGHT)))
+    if len(ranked) > most:
+        rest = sum(share for _, share in ranked[most - 1 :])
+        ranked = [*ranked[: most - 1], (f"{len(ranked) - most + 1} others", rest)]
     style = {"color": picture.theme.colour(0), "edgecolor": picture.theme.ink, "linewidth": 0.6}
     rows = -np.arange(len(ranked))
     picture.ax.barh(rows, [100 * share for _, share in ranked], **style)

@@ -301,6 +301,13 @@ def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     drawn = line(ax, "observed")
     assert len(drawn.get_xdata()) == 48
     assert drawn.get_xdata()[-1] == y.index.to_numpy()[-1]
+    assert line(ax, "start of the forecast").get_xdata()[0] > drawn.get_xdata()[-1]
+    plain = ESNForecaster(random_state=0).fit(y.to_numpy())
+    ax = plotting.forecast(plain, 12, coverage=0.9)
+    drawn = line(ax, "observed")
+    assert drawn.get_xdata()[[0, -1]].tolist() == [len(y) - 48, len(y) - 1]
+    assert line(ax, "start of the forecast").get_xdata()[0] == len(y)
+    ax = plotting.forecast(model, 12, coverage=0.9)
     guess = model.forecast(12).to_numpy()
     if kind == "series":
         np.testing.assert_array_equal(line(ax, "forecast").get_ydata(), guess)
@@ -450,7 +457,7 @@ def test_backtest_draws_each_forecast_and_counts_the_rows_in_each_band():
     rows |= {"column": "a", "truth": times % 3, "forecast": 1.0, "lower 90%": 0.5}
     result = SimpleNamespace(forecasts=pd.DataFrame(rows | {"upper 90%": 1.5}))
     ax = plotting.backtest(result)
-    assert labels(ax) == ["observed", "2 forecasts", "90 % band: 30 % of rows inside"]
+    assert labels(ax) == ["observed", "2 forecasts", "90 % band holds 30 %"]
     np.testing.assert_array_equal(line(ax, "observed").get_ydata(), times % 3)
     drawn = [d for d in ax.get_lines() if d.get_label() in ("2 forecasts", "_forecast")]
     assert [d.get_xdata().tolist() for d in drawn] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]

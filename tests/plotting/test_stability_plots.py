@@ -234,7 +234,9 @@ def test_the_edge_of_a_band_is_as_far_from_the_cycle_as_it_says():
         gap = np.hypot(*(edge[:, None] - curve).transpose(2, 0, 1)).min(axis=1)
         np.testing.assert_allclose(gap, distance, atol=0.01)
     wide, narrow = ax.patches
-    assert wide.get_facecolor()[3] < narrow.get_facecolor()[3]  # as they look where one lies on the other
+    assert (
+        wide.get_facecolor()[3] < narrow.get_facecolor()[3]
+    )  # as they look where one lies on the other
     disc = band_edges(plotting.phase_portrait([LOOP], cycle=LOOP[:1], band=0.2))[0]
     np.testing.assert_allclose(np.hypot(*(disc - LOOP[0]).T), 0.2, atol=0.002)
 
