@@ -2,12 +2,13 @@
 
 Usage:
 
-    python examples/benchmarks/labels.py [table] [choose] [--seeds 20] [--jobs N] [--keep FILE]
-        [--models WORD ...] [--tasks WORD ...]
+    python examples/benchmarks/labels.py [table] [choose] [filter] [--seeds 20] [--jobs N]
+        [--keep FILE] [--models WORD ...] [--tasks WORD ...]
 
 - table (the default): the library's defaults, those of before, and the rivals, on all tasks.
 - choose: leaks, sizes of the bias, numbers of units, squares of states, and a forward filter over
-  the labels, on the tasks to choose by alone.
+  the labels whose evidence is not tempered, on the tasks to choose by alone.
+- filter: `transition="auto"`, with the library's defaults and with a network without memory.
 
 `_label_tasks.py` says what the tasks are, and which of them are there to choose defaults by, which
 to report. Data and network are drawn from each seed; inputs are standardised by the rows to learn
@@ -49,8 +50,10 @@ Model = Callable[[Labelled, int], tuple[Any, Array]]
 N_LAGS, N_BINS = 20, 15
 LEAST = 1e-6  # of a probability, so that its logarithm is finite
 BEFORE = {"n_units": 100, "leak_rate": 1.0, "bias_scaling": 0.1}
+NO_MEMORY: dict[str, Any] = {"leak_rate": 1.0, "spectral_radius": 0.0}
 BOOSTING, LOGISTIC, RNN = "boosting", "logistic", "RNNClassifier"
 AS_IT_COMES, AS_IT_WAS, BOTH = "as it comes", "as it was", "both directions"
+PAIRS = ((AS_IT_COMES, "filtered"), ("no memory", "no memory, filtered"))
 LEAKS: dict[str, float | tuple[float, ...]] = {
     "1": 1.0,
     ".3": 0.3,
@@ -152,6 +155,12 @@ def models_of(part: str) -> dict[str, Model]:
         both = network(bidirectional=True)
         own = {AS_IT_COMES: network(), AS_IT_WAS: network(**BEFORE), BOTH: both}
         return {**own, RNN: trained, **rivals}
+    if part == "filter":
+        return {
+            name: network(**settings, transition=transition)
+            for names, settings in zip(PAIRS, ({}, NO_MEMORY), strict=True)
+            for name, transition in zip(names, (None, "auto"), strict=True)
+        }
     found = {AS_IT_WAS: network(**BEFORE)}
     for n_units in (100, 300):
         for name, leak in LEAKS.items():
@@ -279,6 +288,24 @@ class Table:
         each = [[self.over_seeds(n, m, figure).mean() for n in names] for m in self.models]
         self.line(title, [f"{np.mean(of_model):.{digits}f}" for of_model in each])
 
+    def pair(self, names: list[str], plain: str, other: str) -> None:
+        """Print in how many tasks one model is ahead of another, and the largest change."""
+        for figure, sign, digits in (
+            ("accuracy", 1, 1),
+            ("log loss", -1, 3),
+            ("calibration", -1, 3),
+        ):
+            means = [[self.over_seeds(n, m, figure).mean() for n in names] for m in (plain, other)]
+            gain = sign * np.subtract(means[1], means[0])
+            few = 0.5 * 10.0**-digits
+            counts = (
+                f"ahead in {np.sum(gain > few)}, behind in {np.sum(gain < -few)} of {len(gain)}"
+            )
+            best, worst = names[int(np.argmax(gain))], names[int(np.argmin(gain))]
+            print(f"  {other}, {figure}: {counts}")
+            most, least = (f"{extreme:+.{digits}f}" for extreme in (gain.max(), gain.min()))
+            print(f"    most {most} ({best}), least {least} ({worst})")
+
     def print(self, names: list[str]) -> None:
         """Print all rows: the tasks to choose by, those to report, and families of tasks."""
         self.line("accuracy, %", self.models)
@@ -291,6 +318,9 @@ class Table:
                 self.means("  mean log loss", of_part, "log loss", 3)
                 self.means("  mean calibration", of_part, "calibration", 3)
                 self.means("  mean seconds", of_part, "seconds", 2)
+            for plain, other in PAIRS:
+                if of_part and {plain, other} <= set(self.models):
+                    self.pair(of_part, plain, other)
         print("families, accuracy")
         for family in dict.fromkeys(TASKS[name].family for name in names):
             of_family = [name for name in names if TASKS[name].family == family]
@@ -300,15 +330,15 @@ class Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", default=["table"], metavar="table | choose")
+    parser.add_argument("parts", nargs="*", default=["table"], metavar="table | choose | filter")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--models", nargs="+", metavar="WORD", default=[""])
     parser.add_argument("--tasks", nargs="+", metavar="WORD", default=[""])
     options = parser.parse_args()
-    if unknown := set(options.parts) - {"table", "choose"}:
-        parser.error(f"{sorted(unknown)} must be among table and choose")
+    if unknown := set(options.parts) - {"table", "choose", "filter"}:
+        parser.error(f"{sorted(unknown)} must be among table, choose and filter")
     print(machine())
     kept = Kept(options.keep)
     for part in options.parts:

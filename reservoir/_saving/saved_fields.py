@@ -67,6 +67,7 @@ FIELDS = {
         initial_state: str | numbers; sequence_column, time_column: column; dtype: str | dtype
         time_step: str | number; random_state: seed; include_input: bool; verbose: switch
         class_weight: None | str | dict[any, number]; missing_targets: str
+        transition: 'auto' | None
     """,
     "DrivenParameters": """
         augment: None | str; feedback, bidirectional: bool; feedback_scaling: numbers; noise: number
@@ -120,6 +121,9 @@ FIELDS = {
         reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
         _reader.targets: Labels; classes_: equal(_reader.targets.classes)
         n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
+        _model.label_filter.frequencies: float64(len(classes_))
+        transition_?: equal(_model.label_filter.transition)
+        transition_power_?: equal(_model.label_filter.power)
     """,
     "NVARRegressor": """
         n_lags, skip, degree: int; basis: str; increments: bool; _model.source: LaggedPolynomials
@@ -221,7 +225,9 @@ FIELDS = {
     """,
     "ReadoutModel": """
         source: FeatureSource; n_outputs: count; increments: bool; certificate: None | Certificate
-        certificate.reservoir: None | same(source.reservoir); state: state; activity: record
+        certificate.reservoir: None | same(source.reservoir); activity: record
+        label_filter?: None | LabelFilter; state: state if label_filter == None
+            else of(source.state_dtype, source.state_size + len(label_filter.frequencies))
         readout: Readout(width=source.width, n_outputs=n_outputs); progress: Progress
         noise_seed: None | natural; n_noisy, n_trained: natural; noise_generator: None | generator
         progress.last_output: float64(n_outputs, any)

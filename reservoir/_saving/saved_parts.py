@@ -39,7 +39,7 @@ PARTS = {
     # ------------------------------------------------------------ readouts
     "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
     "ReadoutSettings": """
-        estimator: readout; solver, selection: str; alpha: 'auto' | numbers
+        estimator: readout; solver, selection: str; alpha: 'auto' | numbers; halves?: bool
         alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool; rule?: None
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
     """,
@@ -56,6 +56,9 @@ PARTS = {
     """,
     "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
     "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
+    "LabelFilter": """
+        frequencies: float64(n_classes); transition: float64(n_classes, n_classes); power: positive
+    """,
     "LoopTrainedReadout": "",
     "StoredReadout": """
         rows: list[tuple[real(n, width), real(n, _, any), None | float64(n)]]

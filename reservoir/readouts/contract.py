@@ -45,6 +45,8 @@ class ReadoutSettings:
         Whether the current call is to partial_fit.
     rule : SelectionRule, optional
         The rule named by `selection`, set only if it needs more than sums over rows.
+    halves : bool
+        Whether rows are assigned to two halves even if `selection` does not compare parts.
     """
 
     estimator: Any = None
@@ -61,6 +63,7 @@ class ReadoutSettings:
     classes: Array | None = None
     partial: bool = False
     rule: Any = None
+    halves: bool = False
 
 
 class RowsAndColumns(NamedTuple):

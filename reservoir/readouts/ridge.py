@@ -359,12 +359,15 @@ class RidgeReadout(Readout):
         """Return the part of the sums that each row belongs to, under the selection rule."""
         rule = self.rule
         if rule is None:
-            return super().cut(lengths, skips)
+            return (
+                Runs().cut(lengths, skips) if self.settings.halves else super().cut(lengths, skips)
+            )
         if rule.neighbours:
             before = None if self.sequences is None else self.sequences[1]
             self.sequences = (starts_of(lengths, number, continues), before)
         if not rule.alternates:
-            return rule.cut(lengths, skips)
+            in_halves = self.settings.halves and not rule.min_blocks
+            return (Runs() if in_halves else rule).cut(lengths, skips)
         if self.runs is None:
             self.runs = Runs()
         return self.runs.cut(lengths, skips, continues=continues)
@@ -549,6 +552,33 @@ class RidgeReadout(Readout):
         chosen["alpha_scores_"] = solution.scores
         factor = 1.0 if scaled is None else scaled.factor_at(np.asarray(alphas), solution.alpha)
         return solution, solved, chosen, factor
+
+    def held_out_fits(self, alpha: float | Array) -> dict[int, tuple[Array, Array]]:
+        """Return, for each part that is held out, coefficients and intercept without its rows.
+
+        To be called before `solve`, which may merge the parts. The result is empty if there are not
+        enough rows for two parts.
+
+        Parameters
+        ----------
+        alpha : float, or array of shape (n_outputs,)
+            The penalty, which was chosen from all rows.
+        """
+        parts, rule = dict(sorted(self.parts.items())), self.rule
+        blocks = rule.blocks(parts) if rule is not None and rule.min_blocks else []
+        blocks = blocks or list(parts.values())
+        sizes = [block.n_samples for block in blocks]
+        n_rows = sum(part.n_samples for part in parts.values())
+        if min(sizes) < _LEAST_HALF or n_rows - max(sizes) < _LEAST_HALF:
+            return {}
+        rest = self._rest(blocks)
+        others = folds(self.total(), blocks, () if rest is None else (rest,))
+        intercept, fits = self.settings.fit_intercept, {}
+        for block, (fitted, _) in zip(blocks, others, strict=True):
+            solved = fitted._solution(fitted._solve(alpha, intercept).coef, alpha, intercept)
+            (place,) = (k for k, part in parts.items() if part is block)
+            fits[place] = solved.coef, solved.intercept
+        return fits
 
     def _rest(self, blocks: list[RowSums]) -> RowSums | None:
         """Return the sum over the rows that are not scored."""

@@ -184,6 +184,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNRegressor(10, n_lags=2, alpha_selection="reml_ar1").fit(X, y),
         reservoir.ESNRegressor(10, bidirectional=True, initial_state="zeros").fit(X, y),
         trained.fit(X, y).partial_fit(X, y),
+        reservoir.ESNClassifier(10, transition="auto").fit(X, y > y.mean()),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
         *(
             reservoir.RNNRegressor(5, max_iter=1, **{name: value}).fit(X, y)

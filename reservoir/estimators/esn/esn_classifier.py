@@ -47,6 +47,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         fit that excludes it, and raised if scores of rows in held-out blocks, by which a penalty
         was chosen, are further too large. With ``forgetting < 1`` the sample is drawn from the
         latest rows, weighted as in the fit.
+    transition_ : array of shape (n_classes, n_classes)
+        With ``transition="auto"``: the matrix T of the filter; entry (i, j) is the probability that
+        class j follows class i.
+    transition_power_ : float
+        With ``transition="auto"``: the power a of the filter.
     {FITTED}
 
     See Also
@@ -98,6 +103,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     dtype: Any = shared.dtype
     verbose: int = shared.verbose
     class_weight: Any = shared.class_weight
+    transition: str | None = shared.transition
 
     states = ESNRegressor.states
 
@@ -177,7 +183,9 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """Return the function from outputs to scores, and the function for outputs, or None."""
         if hasattr(self, "readout_"):
             return lambda rows: rows, self.readout_.decision_function
-        return lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows, None
+        # `decision_function` is not filtered
+        own = None if self._model.label_filter is None else self._model.readout.outputs(self)
+        return lambda rows: rows[:, 0] if rows.shape[1] == 1 else rows, own
 
     @available_if(readout_has("decision_function"))
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
@@ -202,8 +210,9 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """Return the probabilities of the classes: the softmax of scores / `temperature_`.
 
         The temperature maximises the likelihood of the labels of training rows, each predicted by a
-        fit that excludes this row. With a custom `readout`, the `predict_proba` method of the
-        readout is used instead.
+        fit that excludes this row. With ``transition="auto"`` the probabilities are filtered, and
+        `predict` returns the class with the largest; `decision_function` is not filtered. With a
+        custom `readout`, its `predict_proba` method is used instead.
 
         Parameters
         ----------

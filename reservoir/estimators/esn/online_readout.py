@@ -61,7 +61,11 @@ class FeatureLearner(SessionLearner):
         state, last = start[:size], start[size:]
         teacher = one_step_late(last, targets) if source.n_fed_back else None
         readout_targets = learned.readout_targets(rows, targets)
-        activity = copy.copy(self.activity)
+        activity, before_learning = copy.copy(self.activity), start
+        if learned.label_filter is not None:
+            (before_learning,) = estimator._predictor().run_over(
+                Sequences((rows,), "table"), [start]
+            )[1]
         watched = {} if activity is None else {"activity": activity, "skip": skip}
         with restored_on_error(self), naming_columns(source, reader.sequence_column):
             self.noise = copy.deepcopy(self.noise)
@@ -91,6 +95,8 @@ class FeatureLearner(SessionLearner):
             estimator._model = learned
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
+        if learned.label_filter is not None:  # the filter runs on predictions, as before learning
+            return np.concatenate([state, before_learning[size:]])
         return state
 
     def _learn_block(

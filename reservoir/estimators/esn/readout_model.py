@@ -43,6 +43,7 @@ from reservoir.estimators.reading import TrainingData, timed_starts
 from reservoir.loops.loop_by_loop import run_one_by_one
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts.contract import Readout
+from reservoir.readouts.label_filter import LabelFilter
 from reservoir.readouts.selection import FreeRuns
 from reservoir.stability import Certificate
 
@@ -87,7 +88,11 @@ class ReadoutModel:
         warning is to be given.
     n_trained : int
         Number of rows run over in training.
+    label_filter : LabelFilter or None
+        Filter over the labels; `state` then continues with its start in the next row, (n_classes,).
     """
+
+    label_filter: LabelFilter | None = None  # missing in files of earlier versions
 
     def __init__(
         self,
@@ -124,7 +129,10 @@ class ReadoutModel:
     def fitted_attributes(self) -> dict[str, Any]:
         """Fitted attributes except those of the readout, by name."""
         proved = {} if self.certificate is None else {"certificate_": self.certificate}
-        own = {"state_": self.state, "n_outputs_": self.n_outputs}
+        own: dict[str, Any] = {"state_": self.state, "n_outputs_": self.n_outputs}
+        if self.label_filter is not None:
+            own["transition_"] = self.label_filter.transition
+            own["transition_power_"] = self.label_filter.power
         return {**own, **proved, **self.source.fitted}
 
     def copy(self) -> ReadoutModel:

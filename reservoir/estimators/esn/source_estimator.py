@@ -16,6 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._validation import advising, check_choice
 from reservoir.estimators.describe import description_of_readout, description_of_reservoir
 from reservoir.estimators.esn._free_runs import check_free_runs
+from reservoir.estimators.esn.label_filtering import (
+    FilteringPredictor,
+    check_transition,
+    raise_in_chunks,
+    with_filter,
+)
 from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import (
     ReadoutModel,
@@ -107,6 +113,7 @@ class SourceEstimator(TimeSeriesEstimator):
     # parameters of some subclasses only
     noise: float = 0.0
     bidirectional: bool = False
+    transition: str | None = None
 
     @abstractmethod
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
@@ -156,7 +163,13 @@ class SourceEstimator(TimeSeriesEstimator):
             )
             tails = tails_of(model.source, skips)
             doubt = few_rows(model.readout, share=equal_share(data.weights, skips, tails))
-            self._publish(reader, model, data, skips, model.solution(doubt))
+            unsolved = copy.copy(model.readout)
+            solution = model.solution(doubt)
+            if self.transition is not None:
+                fits = unsolved.held_out_fits(solution["alpha_"])
+                empty = self._new_readout(reader)
+                model = with_filter(model, fits, empty, data, starts, skips, solution)
+            self._publish(reader, model, data, skips, solution)
         return self
 
     def _partial_fit(
@@ -164,6 +177,8 @@ class SourceEstimator(TimeSeriesEstimator):
     ) -> _Self:
         """Learn from a chunk; `known` is passed to `TargetCoding.read`."""
         self._check_steps("partial_fit", bool(self.bidirectional))
+        if self.transition is not None:
+            raise_in_chunks()
         with advising(self._memory_advice()):
             first, skips_missing = self._is_new, self._skips_missing()
             reader = DataReader(self, self._coding()) if first else self._reader
@@ -216,6 +231,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 decode=reader.targets.for_readout,
                 classes=reader.targets.classes,
                 partial=partial,
+                halves=self.transition is not None,
             )
         )
 
@@ -277,6 +293,8 @@ class SourceEstimator(TimeSeriesEstimator):
                 "choose from them. Use a number, or search over the parameters of the readout."
             )
         self._check_forgetting()
+        if self.transition is not None:
+            check_transition(self, reader)
         if self._chooses_by_loops():
             check_free_runs(self)
 
@@ -418,7 +436,8 @@ class SourceEstimator(TimeSeriesEstimator):
     def _predictor(self) -> ReadoutPredictor:
         """Return the fitted model, ready to run."""
         self._check_fitted()
-        return ReadoutPredictor(self)
+        filters = self._model.label_filter is not None
+        return FilteringPredictor(self) if filters else ReadoutPredictor(self)
 
     # ------------------------------------------------------------------ in a session
 

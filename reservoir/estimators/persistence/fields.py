@@ -390,7 +390,8 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return scope.sizes[node.id] if node.id in scope.sizes else scope.fields[node.id]
+        # an optional field that a file lacks is None
+        return scope.sizes[node.id] if node.id in scope.sizes else scope.fields.get(node.id)
     if isinstance(node, ast.Attribute):
         return getattr(_value(node.value, scope), node.attr)
     if isinstance(node, ast.Subscript):
