@@ -61,11 +61,7 @@ class FeatureLearner(SessionLearner):
         state, last = start[:size], start[size:]
         teacher = one_step_late(last, targets) if source.n_fed_back else None
         readout_targets = learned.readout_targets(rows, targets)
-        activity, before_learning = copy.copy(self.activity), start
-        if learned.label_filter is not None:
-            (before_learning,) = estimator._predictor().run_over(
-                Sequences((rows,), "table"), [start]
-            )[1]
+        activity, of_filter = copy.copy(self.activity), _filter_after(estimator, rows, start)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
         with restored_on_error(self), naming_columns(source, reader.sequence_column):
             self.noise = copy.deepcopy(self.noise)
@@ -95,9 +91,7 @@ class FeatureLearner(SessionLearner):
             estimator._model = learned
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
-        if learned.label_filter is not None:  # the filter runs on predictions, as before learning
-            return np.concatenate([state, before_learning[size:]])
-        return state
+        return np.concatenate([state, of_filter])
 
     def _learn_block(
         self,
@@ -154,3 +148,15 @@ class FeatureLearner(SessionLearner):
         """Multiply the weights of all rows so far by `factor`."""
         self.readout.forget(factor)
         self.new = True
+
+
+def _filter_after(estimator: Any, rows: Array, start: Array) -> Array:
+    """Return the state of the filter over labels after rows, which are not learned from yet.
+
+    It is empty without a filter.
+    """
+    model = estimator._model
+    if model.label_filter is None:
+        return start[:0]
+    end: Array = estimator._predictor().run_over(Sequences((rows,), "table"), [start])[1][0]
+    return end[model.source.state_size :]

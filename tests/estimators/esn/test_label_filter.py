@@ -56,7 +56,9 @@ def naive(scores, temperature, one):
     shares, p, rows = probabilities(scores, temperature), None, []
     for q in shares:
         prior = one.frequencies if p is None else one.transition.T @ p
-        p = np.array([a * (b / c) ** one.power for a, b, c in zip(prior, q, one.frequencies)])
+        p = np.array(
+            [a * (b / c) ** one.power for a, b, c in zip(prior, q, one.frequencies, strict=True)]
+        )
         p = p / p.sum()
         rows.append(p)
     return np.array(rows)
@@ -172,7 +174,7 @@ def test_labels_without_persistence_are_not_worse_than_noise(global_random_seed)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_chunks_and_sessions_equal_the_whole(n_classes, dtype):
-    clf, X, y = fitted(n_classes, dtype=dtype)
+    clf, X, _y = fitted(n_classes, dtype=dtype)
     close = {"rtol": 0, "atol": 1e-12 if dtype == "float64" else 1e-5}
     whole, session, state, chunks, steps = clf.predict_proba(X), clf.stream(), "last", [], []
     for rows in np.split(X, [1, 90, 91, 300]):
@@ -327,10 +329,10 @@ def test_what_cannot_be_filtered_is_refused_by_name(options, message):
 
 def test_chunks_of_training_and_other_values_are_refused():
     X, y = hidden_states(100)
-    with pytest.raises(ValueError, match='transition="auto" needs fit: partial_fit keeps no rows'):
+    with pytest.raises(ValueError, match=r"needs fit: partial_fit keeps no rows"):
         ESNClassifier(5, transition="auto").partial_fit(X, y)
     for value in ("on", True, 0.5):
-        with pytest.raises(ValueError, match='transition=.* must be None or "auto"'):
+        with pytest.raises(ValueError, match=r'transition=.* must be None or "auto"'):
             ESNClassifier(5, transition=value).fit(X, y)
     clf, X, y = fitted()
     with pytest.raises(ValueError, match="needs fit"):
