@@ -67,7 +67,6 @@ FIELDS = {
         initial_state: str | numbers; sequence_column, time_column: column; dtype: str | dtype
         time_step: str | number; random_state: seed; include_input: bool; verbose: switch
         class_weight: None | str | dict[any, number]; missing_targets: str
-        transition: 'auto' | None
     """,
     "DrivenParameters": """
         augment: None | str; feedback, bidirectional: bool; feedback_scaling: numbers; noise: number
@@ -121,7 +120,7 @@ FIELDS = {
         reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
         _reader.targets: Labels; classes_: equal(_reader.targets.classes)
         n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
-        _model.label_filter.frequencies: float64(len(classes_))
+        transition: 'auto' | None; _model.label_filter.frequencies: float64(len(classes_))
         transition_?: equal(_model.label_filter.transition)
         transition_power_?: equal(_model.label_filter.power)
     """,

@@ -214,12 +214,6 @@ def one_of(*names: str) -> Check:
     return partial(check_choice, known=names)
 
 
-def _check_transition(name: str, value: Any) -> None:
-    """Check that a value is None or "auto"."""
-    if value is not None and not (isinstance(value, str) and value == "auto"):
-        raise ValueError(f'{name}={value!r} must be None or "auto".')
-
-
 def read_dtype(dtype: Any) -> Any:
     """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
     try:
@@ -386,24 +380,6 @@ class CommonParameters:
     )
     class_weight: Any = parameter(
         None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
-    )
-    transition: str | None = parameter(
-        None,
-        '{None, "auto"}',
-        """Filter over the labels of a sequence, which `predict` and `predict_proba` apply. "auto":
-        the probabilities at row t are proportional to (T' p) (q / f)^a, where p are those of the
-        row before, q those of the readout, f the frequencies of the classes, and T mixes the
-        transitions between labels, counted in the training rows, with labels that do not depend on
-        each other. The power a and the share of the transitions are chosen by the log loss of
-        training rows in held-out parts (two halves, unless `alpha_selection` names others), in a
-        second run over the rows; with none, or if no filter is better than none, there is no
-        filter. The filter restarts in each sequence. A state, `state_` included, then continues
-        with n_classes numbers of the filter: zeros if `initial_state` lacks them. With
-        `bidirectional` the filter runs forwards only. A session runs the filter on predictions
-        alone, and does not change it. Cannot be combined with `readout`, `feedback`, `time_column`,
-        ``forgetting < 1`` and `partial_fit`. The default is None, since states with memory know the
-        past: the filter pays where labels last longer than that.""",
-        _check_transition,
     )
     missing_targets: str = parameter(
         "raise",

@@ -13,12 +13,18 @@ from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import reservoir_model
-from reservoir.estimators.parameters import attributes_of, documented, shared
+from reservoir.estimators.parameters import attributes_of, documented, parameter, shared
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.targets import Labels, readout_has
 from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]
+
+
+def _check_transition(name: str, value: Any) -> None:
+    """Check that a value is None or "auto"."""
+    if value is not None and not (isinstance(value, str) and value == "auto"):
+        raise ValueError(f'{name}={value!r} must be None or "auto".')
 
 
 @saved
@@ -103,7 +109,24 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     dtype: Any = shared.dtype
     verbose: int = shared.verbose
     class_weight: Any = shared.class_weight
-    transition: str | None = shared.transition
+    transition: str | None = parameter(
+        None,
+        '{None, "auto"}',
+        """Filter over the labels of a sequence, which `predict` and `predict_proba` apply. "auto":
+        the probabilities at row t are proportional to (T' p) (q / f)^a, where p are those of the
+        row before, q those of the readout, f the frequencies of the classes, and T mixes the
+        transitions between labels, counted in the training rows, with labels that do not depend on
+        each other. The power a and the share of the transitions are chosen by the log loss of
+        training rows in held-out parts (two halves, unless `alpha_selection` names others), in a
+        second run over the rows; with none, or if no filter is better than none, there is no
+        filter. The filter restarts in each sequence. A state, `state_` included, then continues
+        with n_classes numbers of the filter: zeros if `initial_state` lacks them. With
+        `bidirectional` the filter runs forwards only. A session runs the filter on predictions
+        alone, and does not change it. Cannot be combined with `readout`, `feedback`, `time_column`,
+        ``forgetting < 1`` and `partial_fit`. The default is None, since states with memory know the
+        past: the filter pays where labels last longer than that.""",
+        _check_transition,
+    )
 
     states = ESNRegressor.states
 
