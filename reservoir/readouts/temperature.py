@@ -33,6 +33,12 @@ def probabilities(scores: Array, temperature: float) -> Array:
         return softmax(scaled, axis=1)
 
 
+def log_probabilities(shares: Array) -> Array:
+    """Return the logarithms of probabilities, an array of the same shape; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(shares)
+
+
 def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:
     """Return the temperature under which labels are most probable, given scores of held-out rows.
 

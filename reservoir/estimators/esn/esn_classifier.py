@@ -16,7 +16,7 @@ from reservoir.estimators.esn.sources import reservoir_model
 from reservoir.estimators.parameters import attributes_of, documented, parameter, shared
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.targets import Labels, readout_has
-from reservoir.readouts.temperature import probabilities
+from reservoir.readouts.temperature import log_probabilities, probabilities
 
 __all__ = ["ESNClassifier"]
 
@@ -202,6 +202,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         # files of earlier versions have no temperature: it was 1 then
         return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
 
+    def _log_probabilities_by(self) -> tuple[Any, Any]:
+        """Return a function from outputs to log probabilities, and the function for outputs."""
+        decode, own = self._probabilities_by()
+        return lambda rows: log_probabilities(decode(rows)), own
+
     def _scores_by(self) -> tuple[Any, Any]:
         """Return the function from outputs to scores, and the function for outputs, or None."""
         if hasattr(self, "readout_"):
@@ -250,6 +255,28 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """
         return self._run_by(
             self._probabilities_by, X, initial_state, per_class=True, return_state=return_state
+        )
+
+    @available_if(readout_has("predict_proba"))
+    def predict_log_proba(
+        self, X: Any, *, initial_state: Any = None, return_state: bool = False
+    ) -> Any:
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X, initial_state, return_state
+            As in `predict`.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_samples, n_classes), or sequences
+            The logarithms of `predict_proba`; -inf for a probability of 0.
+        state : array of shape (n_units [+ n_outputs],), or one row per sequence
+            The state at the end of the run; only if `return_state`.
+        """
+        return self._run_by(
+            self._log_probabilities_by, X, initial_state, per_class=True, return_state=return_state
         )
 
     score = SourceEstimator.score

@@ -27,6 +27,7 @@ from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
 from reservoir.estimators.rnn.symbols import begin, check_alphabet, read_allowed, row_of_symbol
 from reservoir.estimators.targets import Labels
+from reservoir.readouts.temperature import log_probabilities
 from reservoir.training.symbol_sampling import walk
 
 __all__ = ["RNNClassifier"]
@@ -174,6 +175,11 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         """Return a function from outputs to probabilities, and None for the default outputs."""
         return _rows_that_sum_to_one, None
 
+    def _log_probabilities_by(self) -> tuple[Any, Any]:
+        """Return a function from outputs to log probabilities, and the function for outputs."""
+        decode, own = self._probabilities_by()
+        return lambda rows: log_probabilities(decode(rows)), own
+
     @available_if(_has_probabilities)
     def predict_proba(
         self, X: Any, *, initial_state: Any = None, return_state: bool = False
@@ -195,6 +201,28 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         """
         return self._run_by(
             self._probabilities_by, X, initial_state, per_class=True, return_state=return_state
+        )
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(
+        self, X: Any, *, initial_state: Any = None, return_state: bool = False
+    ) -> Any:
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X, initial_state, return_state
+            As in `predict`.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_samples, n_classes), or sequences
+            The logarithms of `predict_proba`; -inf for a probability of 0.
+        state : array of shape (state_size,), or one row per sequence
+            The state at the end of the run; only if `return_state`.
+        """
+        return self._run_by(
+            self._log_probabilities_by, X, initial_state, per_class=True, return_state=return_state
         )
 
     @available_if(_has_probabilities)

@@ -17,7 +17,7 @@ from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
 from reservoir.estimators.sequences.sequence_readout import SequenceReadout, UniqueSequences
 from reservoir.estimators.targets import Labels, readout_has
-from reservoir.readouts.temperature import fitted_temperature, probabilities
+from reservoir.readouts.temperature import fitted_temperature, log_probabilities, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
 
@@ -183,5 +183,21 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
             "predict_proba", sequences, lambda rows: probabilities(rows, self.temperature_)
         )
         return self._as_given(values, sequences)
+
+    @available_if(readout_has("predict_proba"))
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of the probabilities of the classes; -inf for a probability of 0.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences, n_classes)
+            The logarithms of `predict_proba`.
+        """
+        return log_probabilities(self.predict_proba(X))
 
     score = SequenceReadout.score

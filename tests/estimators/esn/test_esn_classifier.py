@@ -46,6 +46,10 @@ class TestClassifier:
         assert accuracy_score(y[2000:], labels) > 0.85
         assert clf.score(X[2000:], y[2000:]) == accuracy_score(y[2000:], labels)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
+        np.testing.assert_array_equal(clf.predict_log_proba(X[2000:]), np.log(proba))
+        logs, state = clf.predict_log_proba(X[2000:], return_state=True)
+        np.testing.assert_array_equal(logs, np.log(proba))
+        assert state.shape == (100,)
         assert np.array_equal(clf.classes_[proba.argmax(axis=1)], labels)
         if n_classes == 2:
             assert scores.shape == (400,)
@@ -97,7 +101,10 @@ class TestClassifier:
         H = np.hstack([clf.states(X[400:]), X[400:]])
         assert np.array_equal(clf.predict(X[400:]), clf.readout_.predict(H))
         np.testing.assert_array_equal(clf.predict_proba(X[400:]), clf.readout_.predict_proba(H))
+        logs = np.log(clf.readout_.predict_proba(H))
+        np.testing.assert_array_equal(clf.predict_log_proba(X[400:]), logs)
         assert not hasattr(ESNClassifier(readout=Ridge()), "predict_proba")
+        assert not hasattr(ESNClassifier(readout=Ridge()), "predict_log_proba")
         online = ESNClassifier(50, readout=SGDClassifier(random_state=0), random_state=0)
         online.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
         assert online.predict(X).shape == y.shape

@@ -230,9 +230,11 @@ def test_labels_per_step(params):
     np.testing.assert_array_equal(clf.classes_[scores.argmax(1)], clf.predict(X))
     if params.get("loss") == "hinge":
         assert not hasattr(clf, "predict_proba")
+        assert not hasattr(clf, "predict_log_proba")
         return
     proba = clf.predict_proba(X)
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(clf.predict_log_proba(X), np.log(proba))
     np.testing.assert_allclose(np.exp(scores), proba, rtol=1e-4)
     fresh = clf.predict_proba(X[:200], initial_state="zeros")
     np.testing.assert_allclose(clf.best_loss_, log_loss(y[10:200], fresh[10:]), rtol=1e-4)

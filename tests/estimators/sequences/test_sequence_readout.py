@@ -362,6 +362,7 @@ def test_probabilities_are_worth_their_name(global_random_seed):
         clf = make(random_state=int(seed)).fit(Xs, y)
         proba, scores = clf.predict_proba(new), clf.decision_function(new)
         np.testing.assert_allclose(proba, softmax(scores / clf.temperature_, axis=1))
+        np.testing.assert_array_equal(clf.predict_log_proba(new), np.log(proba))
         raw, loss = log_loss(truth, softmax(scores, axis=1)), log_loss(truth, proba)
         best = min(log_loss(truth, softmax(scores / t, axis=1)) for t in np.logspace(-2, 1, 60))
         found.append((raw - loss, loss - best, proba.max(axis=1).mean() - clf.score(new, truth)))
