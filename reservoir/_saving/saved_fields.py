@@ -86,11 +86,12 @@ FIELDS = {
     "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: readout",
     "NetworkParameters": """
         n_units, max_iter, n_iter_no_change, online_window: int; cell: str | Cell | Recipe
-        activation, loss, learning_rate, target, missing_targets, online: str; leak_rate: numbers
-        n_symbols: None | int; init: str | BaseEstimator; solver: str | HessianFree
+        activation, loss, target, missing_targets, online: str; leak_rate: numbers
+        n_symbols: None | int; init: str | BaseEstimator; solver: str | HessianFree | Optimizer
         learning_rate_init, alpha, l1, validation_fraction, tol: number; batch_size: str | int
         truncation: None | str | int; clip_norm: None | number; gradient_control: number | Control
-        early_stopping, warm_start: bool; washout: str | int
+        early_stopping, warm_start: bool; washout: str | int; learning_rate: str
+        clip_value?: None | number; curriculum?: None | Curriculum
     """,
     # ------------------------------------------------------------ fitted estimators
     "BaseEstimator": """

@@ -130,6 +130,7 @@ PARTS = {
     "Recipe": "kind: str; parts: tuple[any, ...]; options: tuple[tuple[str, any], ...]",
     "Objective": """
         network: Network; l1, l2: number; clip_norm: None | positive; control: None | Control
+        clip_value?: None | positive
     """,
     "GradientControl": "weight, low, high, target: number; kind: str; n_samples: None | count",
     "Omega": "weight: number; exact: bool",
@@ -138,6 +139,8 @@ PARTS = {
         structural_damping, damping: number; gradient_size, curvature_size: None | count
         max_cg: count
     """,
+    "EasyFirst": "n_epochs: count; first: fraction; difficulty: None",
+    "GrowingLength": "n_epochs, first: count",
     "OnlineLearner": """
         network: Network; method: str; running: bool; params: weights(network)
         learner: Learner; state?: real(network.cell.state_size)
@@ -156,7 +159,7 @@ PARTS = {
     """,
     "PairedErrors": "memory: count; n, total, squares: number",
     "Descent": """
-        objective: Objective; solver: str; learning_rate: number
+        objective: Objective; solver: str | Optimizer; learning_rate: number
         slots: tuple[natural, tuple[number | flat(objective.network), ...]]
     """,
     "Window": """

@@ -40,6 +40,9 @@ class Objective:
         gradient is not clipped.
     control : Control, optional
         A method against vanishing gradients.
+    clip_value : float or None, default=None
+        Largest magnitude of a component of the gradient; larger ones are set to it, before the norm
+        is limited.
     """
 
     network: Network
@@ -47,6 +50,7 @@ class Objective:
     l2: float = 0.0
     clip_norm: float | None = None
     control: Control | None = None
+    clip_value: float | None = None
 
     def penalty(self, params: Params) -> float:
         """Return the value of the elastic-net penalty."""
@@ -69,11 +73,14 @@ class Objective:
             return self.control.loss_and_gradient(self.network, params, batch, state, generator)
 
     def gradient(self, params: Params, grads: Params) -> Array:
-        """Return the gradient including the elastic net as one vector, clipped to `clip_norm`."""
+        """Return the gradient including the elastic net as one vector, clipped."""
         if self.l1 or self.l2:
             _, more = self._penalty(params)
             grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
         gradient = np.concatenate([grads[name].ravel() for name in params])
+        if self.clip_value is not None:  # NaN remains NaN, and an overflow an overflow
+            bound = gradient.dtype.type(self.clip_value)
+            gradient = np.where(np.isinf(gradient), gradient, np.clip(gradient, -bound, bound))
         norm = global_norm({"all": gradient})
         if self.clip_norm is None or not self.clip_norm < norm < np.inf:
             return gradient

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training._data import Data
@@ -17,6 +18,8 @@ __all__ = ["Curriculum", "EasyFirst", "GrowingLength"]
 
 class Curriculum(ABC):
     """Base class of curricula, which select the data for the first epochs of `train`.
+
+    An object of a subclass is the `curriculum` of a trained network.
 
     The losses, which determine the best weights, are measured on all the data, including data that
     the curriculum omits. Whether training is lost, or no longer improves, is determined only after
@@ -68,6 +71,7 @@ class Curriculum(ABC):
         return part
 
 
+@saved
 @dataclass(frozen=True)
 class EasyFirst(Curriculum):
     """Curriculum that begins with the easiest sequences and adds more in each epoch [1]_.
@@ -133,6 +137,7 @@ class EasyFirst(Curriculum):
         return found
 
 
+@saved
 @dataclass(frozen=True)
 class GrowingLength(Curriculum):
     """Curriculum that begins with the first steps of all sequences and adds more in each epoch.

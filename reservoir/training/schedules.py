@@ -29,6 +29,7 @@ __all__ = [
     "exponential",
     "get_schedule",
     "inverse",
+    "linear",
     "linear_warmup",
     "step",
 ]
@@ -59,6 +60,10 @@ def _exponential(t: float, *, rate: float, factor: float) -> float:
 
 def _inverse(t: float, *, rate: float, decay: float, power: float) -> float:
     return float(rate / (1.0 + decay * t) ** power)
+
+
+def _linear(t: float, *, rate: float, n_steps: float, final: float) -> float:
+    return float(rate + (final - rate) * min(1.0, t / n_steps))
 
 
 def _cosine(t: float, *, rate: float, n_steps: float, final: float) -> float:
@@ -237,6 +242,37 @@ def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Sched
     return partial(_cosine, rate=rate, n_steps=n_steps, final=final)
 
 
+def linear(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Schedule:
+    """Return a schedule that falls to `final` along a straight line, and stays there.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0
+        Time at which `final` is reached.
+    final : float, at least 0, default=0.0
+        Final rate, at most `learning_rate`.
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range, or if `final` is above `learning_rate`.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import linear
+    >>> [round(linear(0.1, 100, final=0.02)(t), 4) for t in (0, 50, 100, 150)]
+    [0.1, 0.06, 0.02, 0.02]
+    """
+    rate, n_steps = _check(learning_rate, n_steps)
+    final = check_number("final", final, low=0.0, high=rate)
+    return partial(_linear, rate=rate, n_steps=n_steps, final=final)
+
+
 def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     """Return a schedule multiplied by a linear ramp, ``min(1, (t + 1) / (n_steps + 1))``.
 
@@ -272,7 +308,7 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
 
 #: The schedules that estimators accept by name: ``f(learning_rate, n_steps)``.
 SCHEDULES: dict[str, Callable[..., Schedule]] = {
-    build.__name__: build for build in (constant, step, exponential, inverse, cosine)
+    build.__name__: build for build in (constant, step, exponential, inverse, linear, cosine)
 }
 
 
@@ -281,7 +317,7 @@ def get_schedule(name: str, learning_rate: float, n_steps: float) -> Schedule:
 
     Parameters
     ----------
-    name : {"constant", "step", "exponential", "inverse", "cosine"}
+    name : {"constant", "step", "exponential", "inverse", "linear", "cosine"}
     learning_rate : float, above 0
         The rate at t = 0.
     n_steps : float, above 0

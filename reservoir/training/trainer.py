@@ -41,6 +41,7 @@ def train(
     batch_size: int = 32,
     truncation: int | None = None,
     clip_norm: float | None = 1.0,
+    clip_value: float | None = None,
     l1: float = 0.0,
     l2: float = 0.0,
     control: Control | None = None,
@@ -75,6 +76,9 @@ def train(
     clip_norm : float or None, default=1.0
         Maximal norm of the gradient: a gradient with a larger norm is scaled down to it. None: the
         gradient is not clipped.
+    clip_value : float or None, default=None
+        Largest magnitude of a component of the gradient: larger components are set to it, with
+        their sign, before `clip_norm` is applied.
     l1, l2 : float, default=0
         Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
     control : Control, optional
@@ -128,7 +132,7 @@ def train(
     """
     n_easy = _length_of(curriculum, network, truncation, max_iter)
     generator = np.random.default_rng(random_state)
-    objective = Objective(network, l1, l2, clip_norm, control)
+    objective = Objective(network, l1, l2, clip_norm, control, clip_value)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
     now = flatten(params)[1]  # a fixed memory layout, on which the rounding of products depends
     done = evaluator.begin(now)

@@ -25,6 +25,7 @@ from reservoir.training.cells import (
     bidirectional,
     stacked,
 )
+from reservoir.training.curricula import EasyFirst, GrowingLength
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.hessian_free import HessianFree
 from reservoir.training.omega import Omega
@@ -187,11 +188,13 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNClassifier(10, transition="auto").fit(X, y > y.mean()),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
         *(
-            reservoir.RNNRegressor(5, max_iter=1, **{name: value}).fit(X, y)
+            reservoir.RNNRegressor(5, max_iter=2, **{name: value}).fit(X, y)
             for name, value in (
                 ("gradient_control", Omega(0.1)),
                 ("gradient_control", SimplexDirection()),
                 ("solver", HessianFree()),
+                ("curriculum", EasyFirst(1, first=1.0)),
+                ("curriculum", GrowingLength(1, first=60)),
             )
         ),
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),

@@ -29,6 +29,7 @@ from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.stream import Stream
+from reservoir.training.optimizers import OPTIMIZERS, Optimizer, is_built_in
 
 # field -> its earlier name in the estimator, and its default if a file does not have it
 _OF_READER: dict[str, tuple[str, Any]] = {
@@ -370,6 +371,13 @@ def _make_part(parts: list[Any]) -> Any:
     return part
 
 
+def _make_optimizer(parts: list[Any]) -> Optimizer:
+    name, rate, warmup, options = parts
+    if name not in OPTIMIZERS or callable(rate):
+        raise ValueError(f"{name!r} is not the name of an optimizer")
+    return replace(OPTIMIZERS[name](rate, **options), warmup=warmup)
+
+
 def _flat_fields(value: Any) -> list[Any]:
     return [type(value).__name__, *itertools.chain(*_fields_of(value).items())]
 
@@ -403,6 +411,11 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[A
         lambda v: isinstance(v, Activation) and ACTIVATIONS.get(v.name) is v,
         lambda v: [v.name],
         lambda parts: ACTIVATIONS[parts[0]],
+    ),
+    "optimizer": (
+        lambda v: type(v) is Optimizer and is_built_in(v),
+        lambda v: [v.name, v.learning_rate, v.warmup, dict(v.options)],
+        _make_optimizer,
     ),
     "estimator": (
         lambda v: isinstance(v, BaseEstimator) and is_saved(v),

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator
 from reservoir._validation import check_choice, check_count, check_number, check_switch
 from reservoir.estimators.parameters import CommonParameters, Shared, one_of, parameter
 from reservoir.estimators.parameters import shared as common
+from reservoir.training.curricula import Curriculum
 from reservoir.training.hessian_free import HessianFree
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
-from reservoir.training.optimizers import OPTIMIZERS
+from reservoir.training.optimizers import OPTIMIZERS, Optimizer
 from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS
 
@@ -23,10 +24,37 @@ WHOLE = ("variable_projection", "lbfgs", "least_squares", "hessian_free")
 
 def name_of_solver(solver: Any) -> str:
     """Return the name of a solver, given by name or as an object with settings."""
+    if isinstance(solver, Optimizer):
+        return solver.name
     return "hessian_free" if isinstance(solver, HessianFree) else solver
 
 
+def first_rate(estimator: Any) -> float:
+    """Return the learning rate of the first update of gradient steps."""
+    if isinstance(estimator.solver, Optimizer):
+        return estimator.solver.rate(0)
+    if callable(estimator.learning_rate):
+        return check_number("learning_rate(0)", estimator.learning_rate(0.0), low=0.0)
+    return estimator.learning_rate_init
+
+
+def place_of_rate(estimator: Any) -> str:
+    """Return the parameter that sets the learning rate, with its value, for a message."""
+    if isinstance(estimator.solver, Optimizer):
+        return f"the learning rate of solver={estimator.solver!r}"
+    if callable(estimator.learning_rate):
+        return f"learning_rate(0)={first_rate(estimator):g}"
+    return f"learning_rate_init={estimator.learning_rate_init:g}"
+
+
 def _check_solver(name: str, value: Any) -> None:
+    if isinstance(value, Optimizer):
+        if value.name in ("auto", *WHOLE):
+            raise ValueError(
+                f"{name}={value!r} has the name of another solver, {value.name!r}. Give the "
+                "Optimizer a name of its own."
+            )
+        return
     check_choice(name, name_of_solver(value), ("auto", *OPTIMIZERS, *WHOLE))
 
 
@@ -45,7 +73,20 @@ def _check_truncation(name: str, value: Any) -> None:
         check_count(name, value)
 
 
-def _check_clip_norm(name: str, value: Any) -> None:
+def _check_learning_rate(name: str, value: Any) -> None:
+    if not callable(value):
+        check_choice(name, value, SCHEDULES)
+
+
+def _check_curriculum(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, Curriculum):
+        raise TypeError(
+            f"{name}={value!r} must be None or an object of reservoir.training.curricula, such as "
+            "EasyFirst or GrowingLength."
+        )
+
+
+def _check_clip(name: str, value: Any) -> None:
     if value is not None:
         check_number(name, value, low=0.0, low_open=True)
 
@@ -148,14 +189,17 @@ class NetworkParameters:
     )
     solver: Any = parameter(
         "auto",
-        "str or HessianFree",
+        "str, Optimizer or HessianFree",
         """"auto": "variable_projection" for a regressor with squared errors, the output "identity",
         targets at every step (25 or more), and a start from data, from an estimator or from the
         previous fit (`warm_start`); otherwise "adam", which is also used if `batch_size`,
-        `truncation`, `learning_rate_init`, `learning_rate`, `clip_norm`, `alpha`, `l1` or
-        `gradient_control` differs from its default, for cells with dropout, and by `partial_fit`.
-        `solver_` is the solver that was used. Gradient-step solvers: "sgd", "momentum", "nesterov",
-        "adagrad", "adadelta", "rmsprop", "adam" and "nadam". Solvers that use all data at once:
+        `truncation`, `learning_rate_init`, `learning_rate`, `clip_norm`, `clip_value`,
+        `curriculum`, `alpha`, `l1` or `gradient_control` differs from its default, for cells with
+        dropout, and by `partial_fit`. `solver_` is the solver that was used. Gradient-step solvers:
+        "sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" and "nadam"; or an
+        object of `reservoir.training.optimizers`, such as ``adam(0.01, beta1=0.8)``, whose own
+        learning rate is then used, so that `learning_rate_init` and `learning_rate` must keep their
+        defaults. Solvers that use all data at once:
         "variable_projection" (L-BFGS on the recurrent weights, with the readout solved for at every
         evaluation; a fifth of the rows is held out to choose the best weights, and in the end the
         readout is fitted to all rows; no penalties; `reservoir.training.variable_projection`);
@@ -173,12 +217,15 @@ class NetworkParameters:
         """Initial learning rate; unused by solvers that use all data at once.""",
         partial(check_number, low=0.0, low_open=True),
     )
-    learning_rate: str = parameter(
+    learning_rate: Any = parameter(
         "constant",
-        '{"constant", "step", "exponential", "inverse", "cosine"}',
+        '{"constant", "step", "exponential", "inverse", "linear", "cosine"} or callable',
         """Schedule of the learning rate over the `max_iter` epochs; see
-        `reservoir.training.schedules`.""",
-        partial(check_choice, known=SCHEDULES),
+        `reservoir.training.schedules`. A callable receives the number of epochs done (a float,
+        initially 0, with fractions between the updates of an epoch), and returns the rate;
+        `learning_rate_init` must then keep its default. `reservoir.save` does not write callables;
+        joblib does.""",
+        _check_learning_rate,
     )
     max_iter: int = parameter(
         200,
@@ -207,7 +254,15 @@ class NetworkParameters:
         "float or None",
         """Largest norm of a gradient: gradients with a larger norm are scaled down to it. None:
         gradients are not clipped. Solvers that use all data at once ignore it.""",
-        _check_clip_norm,
+        _check_clip,
+    )
+    clip_value: float | None = parameter(
+        None,
+        "float or None",
+        """Largest magnitude of a component of a gradient: larger components are set to it, with
+        their sign, before `clip_norm` is applied. None: components are not clipped. For solvers of
+        gradient steps only.""",
+        _check_clip,
     )
     alpha: float = parameter(
         0.0,
@@ -230,6 +285,15 @@ class NetworkParameters:
         "scrn"); or another method with the same aim: `reservoir.training.omega.Omega`, Pascanu's
         regulariser, or `reservoir.training.temporal_gradients.SimplexDirection`, for solvers that
         take gradient steps.""",
+    )
+    curriculum: Any = parameter(
+        None,
+        "Curriculum or None",
+        """Selection of the data for the first epochs of `fit`, by an object of
+        `reservoir.training.curricula`: `EasyFirst`, which begins with some of the sequences, or
+        `GrowingLength`, which begins with their first steps. For solvers of gradient steps only.
+        Losses are always measured on all the data.""",
+        _check_curriculum,
     )
     target: str = parameter(
         "step",
@@ -286,8 +350,10 @@ class NetworkParameters:
         step per `truncation` rows, tested before use: after `fit`, new weights replace those of
         `fit` only once they have predicted new rows significantly better. (A call with fewer rows
         still makes a step: pass several rows at a time.) The learning rate is constant and equal to
-        `learning_rate_init`, and `gradient_control` is used with "bptt" only. Gated cells learn
-        better from a random `init`: the gates of a least-squares start hardly change.""",
+        `learning_rate_init` (or to the first rate of `learning_rate`, if this is a callable; an
+        Optimizer as `solver` has its own rate). `curriculum` is not used, and `gradient_control`
+        with "bptt" only. Gated cells learn better from a random `init`: the gates of a
+        least-squares start hardly change.""",
         partial(check_choice, known=LEARNERS),
     )
     online_window: int = parameter(

@@ -11,7 +11,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count, resolve_washout
 from reservoir.estimators.reading import TrainingData
-from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
+from reservoir.estimators.rnn._network_parameters import WHOLE, first_rate, name_of_solver
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import (
     check_values,
@@ -32,6 +32,7 @@ from reservoir.estimators.rnn.training_run import (
 from reservoir.estimators.stream import SessionLearner
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
+from reservoir.training.optimizers import Optimizer
 from reservoir.training.starts import STARTS
 from reservoir.training.trainer import Data
 
@@ -58,15 +59,17 @@ def online_solver(estimator: Any) -> str:
 
 def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
     """Return an online learner that starts from the present weights."""
+    own = isinstance(estimator.solver, Optimizer)
     return OnlineLearner(
         model.network,
         model.params,
         method=estimator.online,
-        solver=online_solver(estimator),
-        learning_rate=estimator.learning_rate_init,
+        solver=estimator.solver if own else online_solver(estimator),
+        learning_rate=first_rate(estimator),
         truncation=steps_of_update(estimator) or TRUNCATION,
         window=estimator.online_window,
         clip_norm=estimator.clip_norm,
+        clip_value=estimator.clip_value,
         l1=estimator.l1,
         l2=estimator.alpha,
         control=model.control,

@@ -99,14 +99,16 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     init: Any = shared.init
     solver: Any = shared.solver
     learning_rate_init: float = shared.learning_rate_init
-    learning_rate: str = shared.learning_rate
+    learning_rate: Any = shared.learning_rate
     max_iter: int = shared.max_iter
     batch_size: Any = shared.batch_size
     truncation: Any = shared.truncation
     clip_norm: float | None = shared.clip_norm
+    clip_value: float | None = shared.clip_value
     alpha: float = shared.alpha
     l1: float = shared.l1
     gradient_control: Any = shared.gradient_control
+    curriculum: Any = shared.curriculum
     target: str = shared.target
     missing_targets: str = shared.missing_targets
     early_stopping: bool = shared.early_stopping

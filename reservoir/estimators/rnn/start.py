@@ -35,6 +35,7 @@ from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
 from reservoir.training.losses import check_targets
+from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params
 from reservoir.training.starts import N_DRAWS, STARTS, StartResult, start
 from reservoir.training.trainer import Data
@@ -99,6 +100,7 @@ def check_together(estimator: Any) -> None:
     """Check the parameters of a trained network, each alone and together."""
     check_parameters(estimator)
     _check_symbols(estimator)
+    _check_rate(estimator)
     # solvers that use all data at once do not support truncation, and some no penalties
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
@@ -107,6 +109,13 @@ def check_together(estimator: Any) -> None:
             f"solver={estimator.solver!r}, which needs the whole "
             'gradient. Use truncation="auto", or another solver.'
         )
+    for name in ("clip_value", "curriculum"):
+        if solver in WHOLE and getattr(estimator, name) is not None:
+            raise ValueError(
+                f"{name}={getattr(estimator, name)!r} is for solvers of gradient steps; "
+                f"solver={estimator.solver!r} uses all data at once. Set it to None, or use "
+                "solver='adam'."
+            )
     if solver in ("least_squares", "variable_projection"):
         for name in ("alpha", "l1", "gradient_control"):
             if getattr(estimator, name):
@@ -133,6 +142,24 @@ def check_together(estimator: Any) -> None:
             f"washout={estimator.washout} excludes rows at the start, but target='last' has a "
             'target only at the end of each sequence. Set 0 or "auto".'
         )
+
+
+def _check_rate(estimator: Any) -> None:
+    """Check that the learning rate is set in one place."""
+    given: list[tuple[str, Any]] = []
+    if isinstance(estimator.solver, Optimizer):
+        given = [("learning_rate_init", 1e-3), ("learning_rate", "constant")]
+        what = f"solver={estimator.solver!r} has a learning rate of its own"
+    elif callable(estimator.learning_rate):
+        given = [("learning_rate_init", 1e-3)]
+        what = "learning_rate is a callable, which returns the rate itself"
+    for name, default in given:
+        value = getattr(estimator, name)
+        if value != default:
+            raise ValueError(
+                f"{name}={value!r} would have no effect: {what}. Leave {name} at its default, "
+                f"{default!r}."
+            )
 
 
 def _check_symbols(estimator: Any) -> None:

@@ -253,7 +253,7 @@ def best_start(
     short = copy(estimator)
     short.max_iter = min(estimator.max_iter, max(_LEAST, estimator.max_iter // _PART))
     short.n_iter_no_change = short.max_iter + 1  # no early stopping: a plateau may end later
-    short.verbose = False
+    short.verbose, short.curriculum = False, None  # starts are compared on all the data
     trained: dict[str, Candidate] = {}
     losses = {}
     for name, spawned in zip(CANDIDATES, generator.spawn(len(CANDIDATES)), strict=True):

@@ -19,14 +19,19 @@ from reservoir._validation import Sequences, caller_level, resolve_washout
 from reservoir.activations import ACTIVATIONS
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.reporting import log
-from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
+from reservoir.estimators.rnn._network_parameters import (
+    WHOLE,
+    first_rate,
+    name_of_solver,
+    place_of_rate,
+)
 from reservoir.estimators.rnn.network_model import BATCH_SIZE, NetworkModel, Recent
 from reservoir.estimators.rnn.start import filled, known_rows, read_control, rows_per_step
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
 from reservoir.training.hessian_free import HessianFree, train_hessian_free
 from reservoir.training.loop_engines import choose, numpy_seconds
-from reservoir.training.optimizers import get_optimizer
+from reservoir.training.optimizers import Optimizer, get_optimizer
 from reservoir.training.params import Params
 from reservoir.training.schedules import get_schedule
 from reservoir.training.solvers import train_lbfgs, train_least_squares
@@ -58,6 +63,8 @@ _BY_STEPS = (
     "learning_rate_init",
     "learning_rate",
     "clip_norm",
+    "clip_value",
+    "curriculum",
     "alpha",
     "l1",
     "gradient_control",
@@ -281,19 +288,28 @@ def run_training(
         -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
         for index in data.by_length(size)
     )
-    schedule = get_schedule(
-        estimator.learning_rate, estimator.learning_rate_init, max(estimator.max_iter, 1)
-    )
-    optimizer = get_optimizer(solver, learning_rate=lambda n: schedule(n / n_updates))
     return train(
         network,
         params,
         data,
-        optimizer,
+        _optimizer(estimator, solver, n_updates),
         truncation=truncation,
         clip_norm=estimator.clip_norm,
+        clip_value=estimator.clip_value,
+        curriculum=estimator.curriculum,
         **options,
     )
+
+
+def _optimizer(estimator: Any, solver: str, n_updates: int) -> Optimizer:
+    """Return the optimizer of gradient steps; `n_updates` is the number of updates in an epoch."""
+    if isinstance(estimator.solver, Optimizer):
+        return estimator.solver
+    schedule = estimator.learning_rate
+    if not callable(schedule):
+        n_epochs = max(estimator.max_iter, 1)
+        schedule = get_schedule(schedule, estimator.learning_rate_init, n_epochs)
+    return get_optimizer(solver, learning_rate=lambda n: schedule(n / n_updates))
 
 
 def engine_for_training(estimator: Any, network: Network, data: Data) -> str:
@@ -355,8 +371,7 @@ def warn_of_trouble(
     if done.trouble:
         text = (
             f"Training diverged: {done.trouble}. Kept the weights of epoch {done.best_epoch} "
-            f"(loss {loss:.3g}). Lower learning_rate_init="
-            f"{estimator.learning_rate_init:g}, or clip_norm."
+            f"(loss {loss:.3g}). Lower {place_of_rate(estimator)}, or clip_norm."
         )
     elif done.n_epochs and done.best_epoch == 0 and drawn and loss:
         best = int(np.argmin(done.criterion[1:])) + 1
@@ -381,8 +396,7 @@ def warn_of_trouble(
 def _remedy_for(estimator: Any, solver: str) -> str:
     """Return the advice for a run that did not improve on random initial weights."""
     if solver not in _WHOLE:
-        rate = f"{estimator.learning_rate_init:g}"
-        return f'Lower learning_rate_init={rate}, or use solver="lbfgs".'
+        return f'Lower {place_of_rate(estimator)}, or use solver="lbfgs".'
     return 'Use a start from data, such as init="least_squares", or solver="adam".'
 
 
@@ -403,7 +417,7 @@ def _show(done: Training, *, total: int) -> None:
 
 def rate_of(estimator: Any, solver: str) -> float:
     """Return the learning rate if it is about the change of a weight per update, otherwise 0."""
-    return estimator.learning_rate_init if solver in _BY_RATE else 0.0
+    return first_rate(estimator) if solver in _BY_RATE else 0.0
 
 
 def warn_of_large_inputs(

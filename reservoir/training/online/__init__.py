@@ -18,6 +18,7 @@ from reservoir.training.online._by_bptt import TruncatedBPTT
 from reservoir.training.online._by_least_squares import WindowedLeastSquares
 from reservoir.training.online._by_rtrl import RealTimeRecurrentLearning
 from reservoir.training.online._learner import Descent, Learner
+from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params, flatten
 
 __all__ = ["METHODS", "OnlineLearner"]
@@ -58,16 +59,19 @@ class OnlineLearner:
         Initial weights, which are copied.
     method : {"bptt", "rtrl", "least_squares"}, default="bptt"
         The learning method.
-    solver : str, default="adam"
-        Optimizer of the gradient steps, a name in `reservoir.training.optimizers.OPTIMIZERS`.
+    solver : str or Optimizer, default="adam"
+        Optimizer of the gradient steps: a name in `reservoir.training.optimizers.OPTIMIZERS`, or an
+        object with its own learning rate.
     learning_rate : float, default=1e-3
-        Learning rate of the optimizer.
+        Learning rate of an optimizer that is given by name.
     truncation : int, default=50
         Number of rows between two updates, except with "rtrl".
     window : int, default=300
         Number of recent rows that "least_squares" uses.
     clip_norm : float or None, default=1.0
         Maximal norm of the gradient. None: the gradient is not clipped.
+    clip_value : float or None, default=None
+        Largest magnitude of a component of the gradient, applied before `clip_norm`.
     l1, l2 : float, default=0
         Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
     control : Control, optional
@@ -106,11 +110,12 @@ class OnlineLearner:
         params: Params,
         *,
         method: str = "bptt",
-        solver: str = "adam",
+        solver: str | Optimizer = "adam",
         learning_rate: float = 1e-3,
         truncation: int = 50,
         window: int = 300,
         clip_norm: float | None = 1.0,
+        clip_value: float | None = None,
         l1: float = 0.0,
         l2: float = 0.0,
         control: Control | None = None,
@@ -126,7 +131,7 @@ class OnlineLearner:
             )
         self.network, self.method, self.running = network, method, False
         self.params = flatten(params, network.shapes())[1]
-        objective = Objective(network, l1, l2, clip_norm, control)
+        objective = Objective(network, l1, l2, clip_norm, control, clip_value)
         descent = Descent(objective, self.params, solver, learning_rate)
         self.learner = LEARNERS[method](descent, truncation, window, seed)
 

@@ -13,7 +13,7 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.training._objective import Objective
 from reservoir.training.online._window import Window
-from reservoir.training.optimizers import OptimizerState, get_optimizer
+from reservoir.training.optimizers import Optimizer, OptimizerState, get_optimizer
 from reservoir.training.params import Params, all_finite
 
 
@@ -84,22 +84,31 @@ class Descent:
     """Optimizer steps down successive gradients, with the state of the optimizer."""
 
     def __init__(
-        self, objective: Objective, params: Params, solver: str, learning_rate: float
+        self,
+        objective: Objective,
+        params: Params,
+        solver: str | Optimizer,
+        learning_rate: float,
     ) -> None:
         self.objective, self.solver, self.learning_rate = objective, solver, learning_rate
-        self.slots: tuple[Any, ...] = tuple(get_optimizer(solver, learning_rate).init(params))
+        self.slots: tuple[Any, ...] = tuple(self._optimizer().init(params))
+
+    def _optimizer(self) -> Optimizer:
+        """Return the optimizer; from its name, since files of earlier versions have only that."""
+        if isinstance(self.solver, Optimizer):
+            return self.solver
+        return get_optimizer(self.solver, self.learning_rate)
 
     def step(self, params: Params, loss: float, grads: Params) -> Params | None:
         """Return the weights after a step, or warn and return None if there was an overflow."""
-        # create the optimizer from its name each time, because optimizers cannot be saved
-        optimizer, state = get_optimizer(self.solver, self.learning_rate), self.slots
+        optimizer, state = self._optimizer(), self.slots
         done = self.objective.step(optimizer, OptimizerState(*state), params, loss, grads)
         if done is not None and all_finite(done[0]):
             self.slots = tuple(done[1])
             return done[0]
         warnings.warn(
             "The loss, its gradient or the step overflowed. The weights are unchanged. Lower "
-            f"learning_rate={self.learning_rate:g}.",
+            f"learning_rate={optimizer.rate(state[0]):g}.",
             ConvergenceWarning,
             stacklevel=caller_level(),
         )

@@ -36,6 +36,7 @@ __all__ = [
     "adagrad",
     "adam",
     "get_optimizer",
+    "is_built_in",
     "momentum",
     "nadam",
     "nesterov",
@@ -85,3 +86,27 @@ def get_optimizer(
     build = OPTIMIZERS[check_choice("optimizer", name, OPTIMIZERS)]
     optimizer = build() if learning_rate is None else build(learning_rate)
     return replace(optimizer, warmup=warmup)
+
+
+def is_built_in(optimizer: Optimizer) -> bool:
+    """Whether an optimizer follows a rule in `OPTIMIZERS`, so that its numbers describe it.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+
+    Returns
+    -------
+    bool
+        False for a rule of the user's, and for a learning rate that is a callable.
+
+    Examples
+    --------
+    >>> from reservoir.training.optimizers import adam, is_built_in
+    >>> is_built_in(adam(beta1=0.8)), is_built_in(adam(lambda n: 0.1))
+    (True, False)
+    """
+    if optimizer.name not in OPTIMIZERS or callable(optimizer.learning_rate):
+        return False
+    same = OPTIMIZERS[optimizer.name]()
+    return (optimizer.rule, optimizer.start) == (same.rule, same.start)

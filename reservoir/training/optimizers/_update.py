@@ -34,7 +34,7 @@ class OptimizerState(NamedTuple):
     slots: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Optimizer:
     """A rule that turns gradients into changes of the weights.
 
@@ -104,6 +104,12 @@ class Optimizer:
         if not callable(self.learning_rate):
             check_number("learning_rate", self.learning_rate, low=0.0, low_open=True)
         check_count("warmup", self.warmup, minimum=0)
+
+    def __repr__(self) -> str:
+        settings = {"learning_rate": self.learning_rate, **self.options}
+        if self.warmup:
+            settings["warmup"] = self.warmup
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def init(self, params: Params) -> OptimizerState:
         """Return the state before the first update.
