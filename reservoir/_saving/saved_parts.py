@@ -113,7 +113,7 @@ PARTS = {
     "Cell": "n_units?: count",
     "SimpleCell": "activation: str; leak_rate: fraction | tuple[fraction, ...]",
     "TimedLeakyCell": "activation: str; leak_rate: fraction | tuple[fraction, ...]; place: natural",
-    "GRUCell": "",
+    "GRUCell": "reset_after?: bool",
     "LSTMCell": "peephole: bool",
     "SCRNCell": """
         n_context: None | count; activation: str; decay: fraction | tuple[fraction, ...]

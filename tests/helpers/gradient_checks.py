@@ -30,6 +30,7 @@ CELL_LIST = {
     "lstm": LSTMCell(N_UNITS),
     "lstm with peepholes": LSTMCell(N_UNITS, peephole=True),
     "gru": GRUCell(N_UNITS),
+    "gru, reset within": GRUCell(N_UNITS, reset_after=False),
     "scrn": SCRNCell(N_UNITS, activation="logistic", decay=0.7),
     "scrn that learns its decay": SCRNCell(N_UNITS, 3, decay=(0.3, 0.6, 0.9), learn_decay=True),
     **{

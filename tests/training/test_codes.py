@@ -30,6 +30,7 @@ CELLS = {
     "lstm": LSTMCell(6),
     "peephole": LSTMCell(6, peephole=True),
     "gru": GRUCell(6),
+    "gru, reset within": GRUCell(6, reset_after=False),
 }
 
 

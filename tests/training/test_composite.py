@@ -129,7 +129,10 @@ def test_names_have_the_size_of_the_estimator():
 def test_recipes_are_values():
     assert stacked("lstm", "rnn") == stacked("lstm", "rnn") != stacked("rnn", "lstm")
     assert len({stacked("lstm"), stacked("lstm"), bidirectional("lstm")}) == 2
-    text = "stacked(bidirectional('lstm', 'lstm'), GRUCell(n_units=3), input_shortcuts=True)"
+    text = (
+        "stacked(bidirectional('lstm', 'lstm'), GRUCell(n_units=3, reset_after=True), "
+        "input_shortcuts=True)"
+    )
     recipe = stacked(bidirectional("lstm"), GRUCell(3), input_shortcuts=True)
     assert repr(recipe) == text
     assert clone(RNNRegressor(cell=recipe)).cell == recipe

@@ -32,6 +32,7 @@ CELLS = {
     "lstm": LSTMCell(N_UNITS),
     "lstm with peepholes": LSTMCell(N_UNITS, peephole=True),
     "gru": GRUCell(N_UNITS),
+    "gru, reset within": GRUCell(N_UNITS, reset_after=False),
 }
 PAIRS = [
     *((output, "mse") for output in ("identity", "tanh", "logistic", "softmax")),

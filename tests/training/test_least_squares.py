@@ -179,7 +179,9 @@ def test_credit_steps_find_the_memory_that_narma_needs():
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
+@pytest.mark.parametrize(
+    "cell", [GRUCell(24), GRUCell(24, reset_after=False), LSTMCell(24), LSTMCell(24, peephole=True)]
+)
 def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
     gains = []
     for seed in global_random_seed + 100 * np.arange(3):

@@ -175,6 +175,7 @@ def test_cells_that_torch_lacks():
         (SimpleCell(4, leak_rate=0.5), "leak_rate=0.5: torch.nn.RNN has no leak.*leak_rate=1"),
         (SimpleCell(2, leak_rate=(1.0, 0.5)), "leak_rate"),
         (SimpleCell(4, "logistic"), "activation='logistic': .*'tanh' and 'relu'"),
+        (GRUCell(4, reset_after=False), "reset_after=False: .*after the recurrent product.*=True"),
         (LSTMCell(4, peephole=True), "peephole=True: .*no peepholes.*peephole=False"),
     ):
         network = Network(cell, 2, 1)

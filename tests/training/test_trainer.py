@@ -27,6 +27,7 @@ CELLS = {
     "leaky": SimpleCell(6, leak_rate=0.4),
     "lstm": LSTMCell(6),
     "gru": GRUCell(6),
+    "gru, reset within": GRUCell(6, reset_after=False),
 }
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import check_count, check_switch
 from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
 from reservoir.training.cells.cell_parts import (
     as_rows,
@@ -32,17 +32,22 @@ class GRUCell(Cell):
     """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
 
     The gates are ordered as reset gate r, update gate z, candidate; r and z are logistic functions
-    of ``W h + W_in x + bias``. The reset gate is applied after the recurrent product of the
-    candidate, which has a separate bias.
+    of ``W h + W_in x + bias``.
 
     Parameters
     ----------
     n_units : int
+    reset_after : bool, default=True
+        Whether the reset gate is applied after the recurrent product of the candidate, which then
+        has a separate bias, as in torch and by default in Keras. False: it is applied within the
+        product, ``tanh(W_in x + bias + W (r h))``, as in [1]_ and most texts. The forms have
+        different weights.
 
     References
     ----------
-    K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014 (version
-    1, where the reset gate is applied after the product).
+    .. [1] K. Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
+       machine translation", EMNLP 2014 (the first preprint applies the reset gate after the
+       product).
 
     Examples
     --------
@@ -52,9 +57,11 @@ class GRUCell(Cell):
     """
 
     n_units: int
+    reset_after: bool = True
 
     def __post_init__(self) -> None:
         check_count("n_units", self.n_units)
+        check_switch("reset_after", self.reset_after)
 
     @property
     def reads_codes(self) -> bool:
@@ -64,12 +71,14 @@ class GRUCell(Cell):
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
-        return {
+        found = {
             "W_in": Weight((3 * n, n_features), "input", 3),
             "W": Weight((3 * n, n), "recurrent", 3),
             "bias": Weight((3 * n,), "bias", 3),
-            "bias_recurrent": Weight((n,), "bias"),
         }
+        if self.reset_after:
+            found["bias_recurrent"] = Weight((n,), "bias")
+        return found
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
@@ -79,8 +88,11 @@ class GRUCell(Cell):
         H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
         H[0] = self._start(X, state)
         R = np.empty_like(H[1:])
-        loop = loop_for(gru_forward, G.shape, G.dtype)
-        loop(H, G, R, params["W"], params["bias_recurrent"])
+        if self.reset_after:
+            loop = loop_for(gru_forward, G.shape, G.dtype)
+            loop(H, G, R, params["W"], params["bias_recurrent"])
+        else:
+            _forward_within(H, G, R, params["W"])
         ends = ends_of(X, lengths)
         return Trace(X, H, states_at(H, ends), ends, kept={"G": G, "R": R})
 
@@ -102,17 +114,18 @@ class GRUCell(Cell):
         n = self.n_units
         G, R = trace.take("G", "R")
         enter(dH, trace.lengths, d_end)
-        loop = loop_for(gru_backward, G.shape, G.dtype)
-        d_start = loop(dH, G, trace.states, R, params["W"])
-        before, d, d_recurrent = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)
+        if self.reset_after:
+            loop = loop_for(gru_backward, G.shape, G.dtype)
+            d_start = loop(dH, G, trace.states, R, params["W"])
+        else:
+            d_start = _backward_within(dH, G, trace.states, R, params["W"])
+        before, d, rows = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)
         W_in, bias = input_gradients(G, trace.inputs, params["W_in"].shape[1])
-        recurrent = before.T @ d[:, : 2 * n], before.T @ d_recurrent
-        grads = {
-            "W_in": W_in,
-            "W": np.ascontiguousarray(np.hstack(recurrent).T),
-            "bias": bias,
-            "bias_recurrent": d_recurrent.sum(axis=0),
-        }
+        candidate = before.T @ rows if self.reset_after else rows.T @ d[:, 2 * n :]
+        recurrent = before.T @ d[:, : 2 * n], candidate
+        grads = {"W_in": W_in, "W": np.ascontiguousarray(np.hstack(recurrent).T), "bias": bias}
+        if self.reset_after:
+            grads["bias_recurrent"] = rows.sum(axis=0)
         return grads, d_start, G @ params["W_in"] if inputs else None
 
     # ------------------------------------------------------------------ optional capabilities
@@ -127,7 +140,7 @@ class GRUCell(Cell):
             np.arctanh,
             leak=np.full(n, OPEN),
             gain=OPEN,
-            second_bias="bias_recurrent",
+            second_bias="bias_recurrent" if self.reset_after else None,
         )
 
     def open_gates(self, params: Params) -> Params:
@@ -144,22 +157,35 @@ class GRUCell(Cell):
         G, R = trace.kept["G"], trace.kept["R"]
         Z = project(trace.inputs, d_params["W_in"], d_params["bias"])
         recurrent = H[:-1] @ d_params["W"].T
-        recurrent[:, :, 2 * n :] += d_params["bias_recurrent"]
+        if self.reset_after:
+            recurrent[:, :, 2 * n :] += d_params["bias_recurrent"]
+        else:
+            recurrent[:, :, 2 * n :] = R @ d_params["W"][2 * n :].T
         W_T = np.ascontiguousarray(params["W"].T)
         D, d_h = np.empty_like(R), np.zeros_like(H[0])
         for t in range(len(D)):
             reset, update, candidate = np.split(G[t], 3, axis=1)
-            r_r, r_u, r_c = np.split(recurrent[t] + d_h @ W_T, 3, axis=1)
+            moved = recurrent[t].copy()
+            moved[:, : 2 * n] += d_h @ W_T[:, : 2 * n]
             z_r, z_u, z_c = np.split(Z[t], 3, axis=1)
-            d_reset = reset * (1 - reset) * (z_r + r_r)
-            d_update = update * (1 - update) * (z_u + r_u)
-            d_candidate = (1 - candidate**2) * (z_c + d_reset * R[t] + reset * r_c)
+            d_reset = reset * (1 - reset) * (z_r + moved[:, :n])
+            d_update = update * (1 - update) * (z_u + moved[:, n : 2 * n])
+            if self.reset_after:
+                through = d_reset * R[t] + reset * (moved[:, 2 * n :] + d_h @ W_T[:, 2 * n :])
+            else:
+                through = moved[:, 2 * n :] + (d_reset * H[t] + reset * d_h) @ W_T[:, 2 * n :]
+            d_candidate = (1 - candidate**2) * (z_c + through)
             d_h = update * d_h + d_update * (H[t] - candidate) + (1 - update) * d_candidate
             D[t] = d_h
         return D
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.GRU, whose second bias corresponds to the candidate's bias_recurrent."""
+        if not self.reset_after:
+            self._raise_no_torch(
+                "reset_after=False: torch.nn.GRU applies the reset gate after the recurrent "
+                'product. Train with reset_after=True (cell="gru")'
+            )
         return TorchLayer("GRU", {}, _to_torch, _from_torch)
 
 
@@ -240,4 +266,45 @@ def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
         reset[:], update[:], candidate[:] = d_reset, d_update, d_candidate
         dh += G[t][:, : 2 * n] @ W_gates
         dh += R[t] @ W_candidate
+    return dh
+
+
+def _forward_within(H: Array, G: Array, S: Array, W: Array) -> None:
+    """Run the GRU whose reset gate is within the product; S receives the gated states r h.
+
+    The arrays are those of `gru_forward`, with S in the place of R.
+    """
+    n = H.shape[2]
+    W_gates, W_candidate = (np.ascontiguousarray(part.T) for part in (W[: 2 * n], W[2 * n :]))
+    for t in range(len(G)):
+        gates, candidate = G[t][:, : 2 * n], G[t][:, 2 * n :]
+        gates += H[t] @ W_gates
+        expit(gates, out=gates)
+        reset, update = gates[:, :n], gates[:, n:]
+        np.multiply(reset, H[t], out=S[t])
+        candidate += S[t] @ W_candidate
+        np.tanh(candidate, out=candidate)
+        H[t + 1] = update * (H[t] - candidate) + candidate
+
+
+def _backward_within(D: Array, G: Array, H: Array, S: Array, W: Array) -> Array:
+    """Back-propagate through the GRU of `_forward_within`; G is replaced by gradients, S kept.
+
+    The arrays are those of `gru_backward`. The gradient with respect to the initial state is
+    returned.
+    """
+    n = D.shape[2]
+    dh = np.zeros_like(D[0])
+    W_gates, W_candidate = W[: 2 * n], W[2 * n :]
+    for t in range(len(D) - 1, -1, -1):
+        reset, update, candidate = (G[t][:, k * n : (k + 1) * n] for k in range(3))
+        d = D[t]
+        d += dh
+        d_candidate = d * (1 - update) * (1 - candidate * candidate)
+        d_gated = d_candidate @ W_candidate
+        d_update = d * (H[t] - candidate) * update * (1 - update)
+        dh = d * update + d_gated * reset
+        d_reset = d_gated * H[t] * reset * (1 - reset)
+        reset[:], update[:], candidate[:] = d_reset, d_update, d_candidate
+        dh += G[t][:, : 2 * n] @ W_gates
     return dh

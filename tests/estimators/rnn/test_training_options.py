@@ -13,7 +13,7 @@ from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import narma
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Network
-from reservoir.training.cells import SimpleCell
+from reservoir.training.cells import GRUCell, SimpleCell
 from reservoir.training.curricula import EasyFirst, GrowingLength
 from reservoir.training.initializers import initialize
 from reservoir.training.optimizers import OPTIMIZERS, Optimizer, adam, is_built_in, momentum, sgd
@@ -172,6 +172,35 @@ def test_clipping_and_curricula_reach_training_and_are_saved(cls, tmp_path):
     rnn.set_params(curriculum=EasyFirst(2, difficulty=early)).fit(Xs, targets)
     with pytest.raises(TypeError, match="difficulty=<function early"):
         save(rnn, tmp_path / "rnn.npz")
+
+
+@pytest.mark.parametrize("init", ["least_squares", "esn", "orthogonal"])
+def test_a_gru_with_its_reset_gate_within_is_an_estimators_cell(init, tmp_path):
+    cells = [GRUCell(5), GRUCell(5, reset_after=False)]
+    found = [make(cell=cell, init=init).fit(X, y) for cell in cells]
+    assert "bias_recurrent" in found[0].params_
+    assert "bias_recurrent" not in found[1].params_
+    assert found[1].best_loss_ < found[1].loss_curve_[0] or init != "orthogonal"
+    save(found[1], tmp_path / "rnn.npz")
+    again = load(tmp_path / "rnn.npz")
+    assert again.cell == cells[1]
+    np.testing.assert_array_equal(again.predict(X), found[1].predict(X))
+    search = GridSearchCV(make(init=init, max_iter=2), {"cell": cells}, cv=TimeSeriesSplit(2))
+    assert np.isfinite(search.fit(X, y).cv_results_["mean_test_score"]).all()
+
+
+def test_the_reset_gate_within_the_product_is_what_texts_print():
+    cell = GRUCell(3, reset_after=False)
+    rng = np.random.default_rng(0)
+    params = {name: rng.normal(size=shape) for name, shape in cell.shapes(2).items()}
+    inputs = rng.normal(size=(6, 1, 2))
+    h = np.zeros(3)
+    for u, state in zip(inputs[:, 0], cell.forward(params, inputs).states[1:, 0], strict=True):
+        into = np.split(params["W_in"] @ u + params["bias"], 3)
+        U = np.split(params["W"], 3)
+        reset, update = (1 / (1 + np.exp(-(into[k] + U[k] @ h))) for k in range(2))
+        h = update * h + (1 - update) * np.tanh(into[2] + U[2] @ (reset * h))
+        np.testing.assert_allclose(state, h, rtol=1e-12)
 
 
 def test_a_trial_of_starts_uses_all_the_data():
