@@ -9,7 +9,15 @@ import pytest
 
 from reservoir.training import torch_conversion
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells import (
+    BidirectionalCell,
+    GRUCell,
+    LSTMCell,
+    SCRNCell,
+    SimpleCell,
+    StackedCell,
+    TimedLeakyCell,
+)
 from reservoir.training.initializers import initialize
 from reservoir.training.torch_conversion import from_torch, to_torch
 
@@ -166,15 +174,85 @@ def test_module_is_a_module(torch):
     assert from_torch(module.float())[1]["W"].dtype == np.float32
 
 
+OTHERS = {
+    "leaky": SimpleCell(7, leak_rate=0.3),
+    "leaks": SimpleCell(4, "relu", (1.0, 0.5, 0.2, 0.1)),
+    "logistic": SimpleCell(5, "logistic"),
+    "leaky relu": SimpleCell(5, "leaky_relu", 0.5),
+    "softplus": SimpleCell(5, "softplus", 0.5),
+    "linear": SimpleCell(5, "identity", 0.5),
+    "timed": TimedLeakyCell(6, leak_rate=0.4, place=1),
+    "timed, without a leak": TimedLeakyCell(2, leak_rate=(1.0, 0.3), place=2),
+    "stack": StackedCell((LSTMCell(4), SimpleCell(5, leak_rate=0.5), GRUCell(3))),
+    "shortcuts": StackedCell((GRUCell(4), SimpleCell(5)), True, True),
+    "both": BidirectionalCell((GRUCell(4), SimpleCell(3, leak_rate=0.2))),
+    "both below": StackedCell((BidirectionalCell((LSTMCell(4), LSTMCell(4))), GRUCell(3))),
+}
+
+
+def composite(name, seed, **options):
+    network = Network(OTHERS[name], 3, 2, **options)
+    rng = np.random.default_rng(seed)
+    params = {key: 0.4 * rng.normal(size=shape) for key, shape in network.shapes().items()}
+    X = rng.normal(size=(4, 20, 3))
+    place = getattr(network.cell, "place", None)
+    if place is not None:
+        X[:, :, place] = np.cumsum(rng.uniform(0.1, 3, (4, 20)), axis=1)
+    return network, params, X
+
+
+@pytest.mark.parametrize("include_input", [False, True])
+@pytest.mark.parametrize("name", OTHERS)
+def test_cells_of_our_own_layers(torch, name, include_input):
+    for seed in range(2):
+        network, params, X = composite(name, seed, include_input=include_input, output="tanh")
+        module = to_torch(network, params)
+        theirs = module(torch.from_numpy(X))
+        np.testing.assert_allclose(theirs.detach(), outputs(network, params, X), rtol=0, atol=1e-12)
+        same, again = from_torch(module)
+        assert same == network
+        for key, array in params.items():
+            np.testing.assert_array_equal(again[key], array)
+        # gradients, by the weights after a step down the gradient in torch
+        Y = np.random.default_rng(seed).uniform(-1, 1, (4, 20, 2))
+        batch = make_batch(list(X), list(Y))
+        loss, grads, _ = loss_and_gradient(network, params, batch)
+        error = ((theirs - torch.from_numpy(Y)) ** 2).mean()
+        factor = loss / error.item()  # how the loss is averaged
+        error.backward()
+        with torch.no_grad():
+            for weight in module.parameters():
+                weight -= factor * weight.grad
+        for key, moved in from_torch(module)[1].items():
+            if not (key.endswith("bias") or key.endswith("bias_recurrent")):  # torch has two
+                expected = params[key] - grads[key]
+                np.testing.assert_allclose(moved, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("n_layers, both", [(2, False), (1, True), (3, True)])
+def test_layers_and_directions_of_torch(torch, kind, n_layers, both):
+    torch.manual_seed(0)
+    options = {"batch_first": True, "dtype": torch.float64}
+    layer = getattr(torch.nn, kind)(3, 5, num_layers=n_layers, bidirectional=both, **options)
+    readout = torch.nn.Linear(5 * (1 + both), 2, dtype=torch.float64)
+    network, params = from_torch((layer, readout))
+    X = torch.randn(4, 15, 3, dtype=torch.float64)
+    theirs = readout(layer(X)[0]).detach().numpy()
+    np.testing.assert_allclose(outputs(network, params, X.numpy()), theirs, rtol=0, atol=1e-12)
+    there = to_torch(network, params)
+    np.testing.assert_allclose(there(X).detach().numpy(), theirs, rtol=0, atol=1e-12)
+
+
 # --- refusals ---
 
 
 @pytest.mark.usefixtures("torch")
 def test_cells_that_torch_lacks():
     for cell, message in (
-        (SimpleCell(4, leak_rate=0.5), "leak_rate=0.5: torch.nn.RNN has no leak.*leak_rate=1"),
-        (SimpleCell(2, leak_rate=(1.0, 0.5)), "leak_rate"),
-        (SimpleCell(4, "logistic"), "activation='logistic': .*'tanh' and 'relu'"),
+        (StackedCell((SimpleCell(4), LSTMCell(4, peephole=True))), "peephole=True"),
+        (StackedCell((SimpleCell(4), SimpleCell(3)), dropout=0.5), "Use dropout=0 after training"),
+        (SCRNCell(4), "SCRNCell: torch needs a single layer"),
         (GRUCell(4, reset_after=False), "reset_after=False: .*after the recurrent product.*=True"),
         (LSTMCell(4, peephole=True), "peephole=True: .*no peepholes.*peephole=False"),
     ):
@@ -219,8 +297,7 @@ def test_modules_that_cannot_be_read(torch):
     with pytest.warns(UserWarning, match="non-zero dropout"):
         dropping = nn.GRU(3, 5, dropout=0.2)
     for module, message in (
-        ((nn.LSTM(3, 5, num_layers=2), linear), "LSTM has num_layers=2; only one layer"),
-        ((nn.GRU(3, 5, bidirectional=True), linear), "bidirectional=True; only one direction"),
+        ((nn.GRU(3, 5, bidirectional=True), linear), "has 5 inputs.* 10 inputs, or 13"),
         ((nn.LSTM(3, 6, proj_size=5), linear), "proj_size=5"),
         ((dropping, linear), "dropout=0.2"),
         ((rnn, nn.Dropout(0.5), linear), "Dropout, which acts only in training"),
