@@ -12,7 +12,7 @@ from reservoir.estimators.esn.source_estimator import SourceEstimator, SourceReg
 from reservoir.estimators.esn.sources import reservoir_model
 from reservoir.estimators.parameters import attributes_of, documented, parameter, shared
 from reservoir.estimators.reading import DataReader, TrainingData
-from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, rnn_from_esn
+from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, module_from_esn, rnn_from_esn
 
 __all__ = ["ESNRegressor"]
 
@@ -184,3 +184,23 @@ class ESNRegressor(SourceRegressor):
         """
         self._check_fitted()
         return rnn_from_esn(self)
+
+    def to_torch(self) -> Any:
+        """Return the network as a torch module with a fixed reservoir and a trainable readout.
+
+        Returns
+        -------
+        torch.nn.Module
+            As of `RNNRegressor.to_torch`, with the same outputs from a zero state. The weights of
+            its part ``recurrent`` have ``requires_grad=False``, those of ``readout`` are trainable.
+            `RNNRegressor.from_torch` brings it back, as a network in which all weights are trained.
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        ValueError
+            As from `to_rnn`, and if torch lacks the activation.
+        """
+        self._check_fitted()
+        return module_from_esn(self)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._validation import Sequences, advising, as_generator, check_choice
+from reservoir._validation import Clock, Sequences, advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.network_model import NetworkModel, NetworkPredictor, raise_not_causal
@@ -43,8 +43,10 @@ from reservoir.estimators.rnn.training_run import (
 )
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.training.bptt import Network
+from reservoir.training.cells import TimedLeakyCell
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params
+from reservoir.training.torch_conversion import to_torch
 from reservoir.training.trainer import Training
 
 _Self = TypeVar("_Self", bound="NetworkEstimator")
@@ -275,7 +277,9 @@ class NetworkEstimator(TimeSeriesEstimator):
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(fitted)
 
-    def _adopt(self: _Self, network: Network, params: Params, *, one_dimensional: bool) -> _Self:
+    def _adopt(
+        self: _Self, network: Network, params: Params, *, one_dimensional: bool = False
+    ) -> _Self:
         """Set the estimator to the state after a fit with these weights, without any data."""
         dtype = params["coef"].dtype
         reader = DataReader(self, self._coding())
@@ -288,6 +292,11 @@ class NetworkEstimator(TimeSeriesEstimator):
         self._reader, self._model = reader, model
         self.__dict__.update(model.fitted_attributes)
         self.n_features_in_, self.best_epoch_ = network.n_features, 0
+        if isinstance(network.cell, TimedLeakyCell):
+            check_timed(self)
+            step = 1.0 if isinstance(self.time_step, str) else float(self.time_step)
+            reader.clock = model.clock = Clock(network.cell.place, 0.0, step)
+            self.time_step_: float | None = step
         self.init_: str | None = None
         self.start_results_: dict[str, Any] | None = None
         self.solver_: str | None = None
@@ -374,6 +383,33 @@ class NetworkEstimator(TimeSeriesEstimator):
         sequences = predictor.read(X)
         starts = predictor.starts(initial_state, sequences)
         return sequences.restore(predictor.model.states(sequences, starts))
+
+    def to_torch(self) -> Any:
+        """Return the network as a torch module.
+
+        Returns
+        -------
+        torch.nn.Module
+            A module that maps (batch, time, n_features) to (batch, time, n_outputs) in the dtype of
+            the network, starting from a zero state; it includes the output function. With
+            ``target="last"``, the prediction is its last row. With `n_symbols`, it receives one-hot
+            columns. With a `time_column`, it receives the times in units of `time_step_`, and
+            starts one step before the first row.
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        ValueError
+            If the cell cannot be converted: a cell with peepholes, context units, gated feedback or
+            dropout, or a GRU with ``reset_after=False``.
+
+        See Also
+        --------
+        reservoir.training.torch_conversion.to_torch : The conversion, and the parts of the module.
+        """
+        self._check_fitted()
+        return to_torch(self.network_, self.params_)
 
     def _description(self) -> dict[str, str]:
         n_weights = sum(array.size for array in self.params_.values())

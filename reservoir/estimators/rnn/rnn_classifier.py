@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from reservoir._validation import (
 from reservoir.estimators.parameters import attributes_of, documented
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
+from reservoir.estimators.rnn.converted_parameters import params_of_network
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
@@ -29,6 +30,7 @@ from reservoir.estimators.rnn.symbols import begin, check_alphabet, read_allowed
 from reservoir.estimators.targets import Labels
 from reservoir.readouts.temperature import log_probabilities
 from reservoir.training.symbol_sampling import walk
+from reservoir.training.torch_conversion import from_torch
 
 __all__ = ["RNNClassifier"]
 
@@ -156,6 +158,55 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         self
         """
         return self._partial_fit(X, y, new_sequence=new_sequence, classes=classes)
+
+    @classmethod
+    def from_torch(cls, module: Any, classes: Any = None, **params: Any) -> RNNClassifier:
+        """Return a fitted classifier with the weights of a torch module.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            As in `RNNRegressor.from_torch`, with one output per class. A module without an output
+            function returns scores, whose softmax are the probabilities (or margins, with
+            ``loss="hinge"``).
+        classes : array of shape (n_classes,), optional
+            The labels of the outputs, in increasing order; 0, 1, ... by default.
+        **params
+            Parameters of the estimator for further training.
+
+        Returns
+        -------
+        RNNClassifier
+            The fitted estimator, with ``warm_start=True`` so that `fit` continues from these
+            weights.
+
+        Raises
+        ------
+        ValueError
+            If the module ends in another output function than a softmax, or if `classes` are not as
+            many different labels as it has outputs, in increasing order.
+        """
+        network, weights = from_torch(module)
+        hinge = network.loss == "hinge" or params.get("loss") == "hinge"
+        if network.output not in ("identity", "softmax") or (hinge and network.output == "softmax"):
+            raise ValueError(
+                f"The module ends in output {network.output!r}, but a classifier "
+                f"{'with loss=' + repr('hinge') if hinge else 'of labels'} needs "
+                f"{'none' if hinge else 'a softmax, or none'}."
+            )
+        coded = ("identity", "hinge") if hinge else ("softmax", "cross_entropy")
+        network = replace(network, output=coded[0], loss=coded[1])
+        labels = np.arange(network.n_outputs) if classes is None else np.asarray(classes)
+        if not np.array_equal(np.unique(labels), labels) or len(labels) != network.n_outputs:
+            raise ValueError(
+                f"classes={labels.tolist()} must be {network.n_outputs} different labels in "
+                "increasing order, one for each output of the module."
+            )
+        clf = cls(**params_of_network(network, weights), loss="hinge" if hinge else "auto")
+        clf.set_params(**params)
+        clf._adopt(network, weights)
+        clf._reader.targets.classes = clf.classes_ = labels
+        return clf
 
     def _coding(self) -> Labels:
         hinge = isinstance(self.loss, str) and self.loss == "hinge"

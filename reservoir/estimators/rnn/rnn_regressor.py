@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from inspect import signature
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -17,15 +16,16 @@ from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import attributes_of, documented, parameter
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import shared
+from reservoir.estimators.rnn.converted_parameters import params_of_network
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import network_of, new_model, weights_of
 from reservoir.estimators.targets import Numbers, TargetCoding
-from reservoir.training.cells import CELLS, Cell, SimpleCell
+from reservoir.training.cells import SimpleCell
 from reservoir.training.losses import resolve_loss
 from reservoir.training.torch_conversion import from_torch, to_torch
 
-__all__ = ["RNNRegressor", "rnn_from_esn"]
+__all__ = ["RNNRegressor", "module_from_esn", "rnn_from_esn"]
 
 
 @saved
@@ -196,30 +196,6 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     forecast = ClosedLoop.forecast
     score = NetworkEstimator.score
 
-    def to_torch(self) -> Any:
-        """Return the network as a torch module.
-
-        Returns
-        -------
-        torch.nn.Module
-            A module that maps (batch, time, n_features) to (batch, time, n_outputs) in the dtype of
-            the network, starting from a zero state; it includes the output function.
-
-        Raises
-        ------
-        ImportError
-            If torch is not installed.
-        ValueError
-            If torch has no equivalent of the cell: a cell with leaks, with peepholes, or with an
-            activation other than tanh and relu.
-
-        See Also
-        --------
-        from_torch
-        """
-        self._check_fitted()
-        return to_torch(self.network_, self.params_)
-
     @classmethod
     def from_torch(cls, module: Any, **params: Any) -> RNNRegressor:
         """Return a fitted network with the weights of a torch module.
@@ -227,8 +203,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Parameters
         ----------
         module : torch.nn.Module
-            The result of `to_torch`, or a module that contains one layer of RNN, LSTM or GRU and
-            one Linear.
+            The result of `to_torch`, or a module that contains one RNN, LSTM or GRU and one Linear;
+            see `reservoir.training.torch_conversion.from_torch`.
         **params
             Parameters of the estimator for further training.
 
@@ -236,19 +212,11 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         -------
         RNNRegressor
             The fitted estimator, with ``warm_start=True`` so that `fit` continues from these
-            weights.
+            weights. For a module that reads times, its `time_column` is the module's column, with
+            ``time_step=1.0``.
         """
         network, weights = from_torch(module)
-        cell = network.cell
-        rnn = cls(
-            cell.n_units,
-            cell=_name_of(cell),
-            activation=getattr(cell, "activation", "tanh"),
-            output=network.output,
-            include_input=network.include_input,
-            warm_start=True,
-            dtype=str(weights["coef"].dtype),
-        )
+        rnn = cls(**params_of_network(network, weights), output=network.output)
         rnn.set_params(**params)
         return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
 
@@ -258,14 +226,12 @@ def _(model: RNNRegressor) -> Forecaster:
     return model._predictor()
 
 
-def _name_of(cell: Cell) -> Any:
-    """Return the name of a cell, whatever its activation; the cell itself if it has no name."""
-    options = {"activation": getattr(cell, "activation", "tanh")}
-    for name, make in CELLS.items():
-        taken = {key: options[key] for key in options if key in signature(make).parameters}
-        if make(cell.n_units, **taken) == cell:
-            return name
-    return cell
+def module_from_esn(esn: Any) -> Any:
+    """Return a torch module of an echo state network, in which only the readout is trained."""
+    rnn = rnn_from_esn(esn)
+    module = to_torch(rnn.network_, rnn.params_)
+    module.recurrent.requires_grad_(False)
+    return module
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
