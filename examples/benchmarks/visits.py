@@ -1,4 +1,4 @@
-"""Does damage follow? Visits of patients at irregular times (Bianchi's lectures: lupus, area .74).
+"""Does damage follow? Visits of patients at irregular times (Galvan 2016: lupus, area .74).
 
 Usage: ``python examples/benchmarks/visits.py [n_seeds] [n_repeats]`` (5 and 4 by default) prints
 the area under the receiver operating characteristic in 5-fold cross-validation, repeated, on

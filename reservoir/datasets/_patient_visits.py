@@ -65,8 +65,8 @@ def patient_visits(
 
     References
     ----------
-    .. [1] F. M. Bianchi, lectures on recurrent neural networks, "A case study: Lupus disease
-       prediction", with data of the Lupus Clinic, Sapienza, Rome.
+    .. [1] G. Galvan, "Optimization methods for Recurrent Neural Networks training", 2016, "A case
+       study: Lupus disease prediction", with data of the Lupus Clinic, Sapienza, Rome.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def street_walks(
 
     References
     ----------
-    .. [1] C. Bay (2017), "Recurrent neural networks: methods and applications to non-linear
+    .. [1] A. Bay (2017), "Recurrent neural networks: methods and applications to non-linear
        predictions", PhD thesis, Politecnico di Torino, section 6.2.
 
     Examples

@@ -7,8 +7,8 @@ magnitude smaller than the ones of late steps, and a step down their sum ignores
 
 References
 ----------
-.. [1] G. Galvan, "A new stochastic gradient descent approach for training recurrent neural
-   networks", 2016, eqs. (14) to (19), (25) to (27) and algorithm 3.
+.. [1] G. Galvan, "Optimization methods for Recurrent Neural Networks training", 2016, eqs. (14) to
+   (19), (25) to (27) and algorithm 3.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SimplexDirection(Control):
 
     References
     ----------
-    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. In (27), the direction includes the minus
+    G. Galvan (2016), eqs. (25) to (27) and algorithm 3. In (27), the direction includes the minus
     sign, and the step adds it. However, if the gradient itself is used, (27) also adds it, without
     a minus sign. Here, the gradient is subtracted in both cases.
 
@@ -177,7 +177,7 @@ def temporal_gradient_norms(
 
     References
     ----------
-    G. Galvan, 2016, eqs. (18) and (19).
+    G. Galvan (2016), eqs. (18) and (19).
 
     Examples
     --------

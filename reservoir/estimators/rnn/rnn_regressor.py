@@ -57,8 +57,8 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
     References
     ----------
-    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training", PhD
-       thesis, 2017, chapters 2, 4 and 5.
+    .. [1] A. Bay, "Recurrent neural networks: methods and applications to non-linear predictions",
+       PhD thesis, Politecnico di Torino, 2017, chapters 2, 4 and 5.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def check_together(estimator: Any) -> None:
     """Check the parameters of a trained network, each alone and together."""
     check_parameters(estimator)
     _check_symbols(estimator)
-    _check_rate(estimator)
+    _check_steps(estimator)
     # solvers that use all data at once do not support truncation, and some no penalties
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
@@ -109,13 +109,6 @@ def check_together(estimator: Any) -> None:
             f"solver={estimator.solver!r}, which needs the whole "
             'gradient. Use truncation="auto", or another solver.'
         )
-    for name in ("clip_value", "curriculum"):
-        if solver in WHOLE and getattr(estimator, name) is not None:
-            raise ValueError(
-                f"{name}={getattr(estimator, name)!r} is for solvers of gradient steps; "
-                f"solver={estimator.solver!r} uses all data at once. Set it to None, or use "
-                "solver='adam'."
-            )
     if solver in ("least_squares", "variable_projection"):
         for name in ("alpha", "l1", "gradient_control"):
             if getattr(estimator, name):
@@ -144,8 +137,15 @@ def check_together(estimator: Any) -> None:
         )
 
 
-def _check_rate(estimator: Any) -> None:
-    """Check that the learning rate is set in one place."""
+def _check_steps(estimator: Any) -> None:
+    """Check settings of gradient steps; the learning rate must be set in one place."""
+    for name in ("clip_value", "curriculum"):
+        if name_of_solver(estimator.solver) in WHOLE and getattr(estimator, name) is not None:
+            raise ValueError(
+                f"{name}={getattr(estimator, name)!r} is for solvers of gradient steps; "
+                f"solver={estimator.solver!r} uses all data at once. Set it to None, or use "
+                "solver='adam'."
+            )
     given: list[tuple[str, Any]] = []
     if isinstance(estimator.solver, Optimizer):
         given = [("learning_rate_init", 1e-3), ("learning_rate", "constant")]

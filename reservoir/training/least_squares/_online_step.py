@@ -104,7 +104,7 @@ def ls_online_step(
 
     References
     ----------
-    .. [1] A. Bay (thesis), Politecnico di Torino 2017, section 5.3. The checks of the error are
+    .. [1] Bay (2017), section 5.3. The checks of the error are
        added here.
 
     Examples
