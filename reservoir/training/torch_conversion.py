@@ -21,6 +21,8 @@ from reservoir.training.cells import (
 from reservoir.training.losses import resolve_loss
 from reservoir.training.params import Params
 
+_ACTIVATIONS = ("tanh", "logistic", "relu", "leaky_relu", "softplus", "identity")
+_COMPOSITES = (StackedCell, BidirectionalCell)  # classes derived from them may compute otherwise
 _OUTPUTS = {"Identity": "identity", "Tanh": "tanh", "Sigmoid": "logistic", "Softmax": "softmax"}
 
 
@@ -98,7 +100,7 @@ def to_torch(network: Network, params: Params) -> Any:
 
 def _check_cell(cell: Cell) -> None:
     """Check that torch can run a cell."""
-    if isinstance(cell, (StackedCell, BidirectionalCell)):
+    if isinstance(cell, (StackedCell, BidirectionalCell)) and type(cell) in _COMPOSITES:
         if cell.drops_out:
             raise ValueError(
                 f"to_torch cannot convert {cell}: dropout acts only in training. Use dropout=0 "
@@ -108,11 +110,17 @@ def _check_cell(cell: Cell) -> None:
             _check_cell(part)
     elif not _is_simple(cell):
         cell.torch_layer()
+    elif cell.activation not in _ACTIVATIONS:  # type: ignore[attr-defined]
+        name = cell.activation  # type: ignore[attr-defined]
+        raise ValueError(
+            f"to_torch cannot convert activation={name!r}; it converts "
+            f"{', '.join(map(repr, _ACTIVATIONS))}. Use one of these, or export weights by name."
+        )
 
 
 def _is_simple(cell: Cell) -> bool:
     """Whether a cell is computed by `LeakyLayer`: it has leaks, or not an activation of torch."""
-    if isinstance(cell, TimedLeakyCell):
+    if type(cell) is TimedLeakyCell:
         return True
     if type(cell) is not SimpleCell:
         return False
@@ -123,7 +131,7 @@ def _layer(torch: Any, cell: Cell, n_features: int, params: Params) -> Any:
     """Return the torch module that computes the states of a cell."""
     from reservoir.training import _torch_module as ours
 
-    if isinstance(cell, (StackedCell, BidirectionalCell)):
+    if isinstance(cell, (StackedCell, BidirectionalCell)) and type(cell) in _COMPOSITES:
         parts, read = [], n_features
         for k, part in enumerate(cell.cells):
             own = {
@@ -138,11 +146,6 @@ def _layer(torch: Any, cell: Cell, n_features: int, params: Params) -> Any:
             return ours.BothDirections(*parts)
         return ours.Stack(parts, cell.input_shortcuts, cell.readout_shortcuts)
     if _is_simple(cell):
-        if cell.activation not in ours.ACTIVATIONS:  # type: ignore[attr-defined]
-            raise ValueError(
-                f"to_torch cannot convert activation={cell.activation!r}. "  # type: ignore[attr-defined]
-                f"It converts {', '.join(map(repr, ours.ACTIVATIONS))}."
-            )
         dtype = params["W"].dtype
         simple: SimpleCell = cell.at_even_steps()  # type: ignore[assignment]
         leak = np.ones(cell.n_units) if simple.leaks() is None else simple.leaks()

@@ -210,8 +210,9 @@ def test_errors_of_custom_cells(cell):
             save(rnn, "nowhere.npz")
     with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
-    with pytest.raises(ValueError, match=f"cannot convert {name}"):
-        rnn.to_torch()
+    if type(made) is not StackedCell:  # its parts have counterparts
+        with pytest.raises(ValueError, match=f"cannot convert {name}"):
+            rnn.to_torch()
     for params, message in (
         ({"init": "esn"}, f"got {name}. Use an initializer"),
         ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),
@@ -451,5 +452,5 @@ def test_activations_that_networks_cannot_be_trained_with():
         with pytest.raises(ValueError, match="activation='sine': its slope cannot be computed"):
             slope("sine", np.zeros(2))
         rnn = RNNRegressor(activation="sine", **FAST).fit(X, Y)
-        with pytest.raises(ValueError, match=r"activation='sine'.*torch.nn.RNN has"):
+        with pytest.raises(ValueError, match=r"activation='sine'; it converts 'tanh'"):
             rnn.to_torch()

@@ -339,3 +339,9 @@ def test_without_torch(monkeypatch):
         to_torch(network, params)
     with pytest.raises(ImportError, match="pip install torch"):
         from_torch(object())
+
+
+def test_activations_of_both_files(torch):
+    from reservoir.training import _torch_module
+
+    assert tuple(_torch_module.ACTIVATIONS) == torch_conversion._ACTIVATIONS

@@ -100,7 +100,7 @@ def check_together(estimator: Any) -> None:
     """Check the parameters of a trained network, each alone and together."""
     check_parameters(estimator)
     _check_symbols(estimator)
-    _check_steps(estimator)
+    _check_gradient_steps(estimator)
     # solvers that use all data at once do not support truncation, and some no penalties
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
@@ -137,7 +137,7 @@ def check_together(estimator: Any) -> None:
         )
 
 
-def _check_steps(estimator: Any) -> None:
+def _check_gradient_steps(estimator: Any) -> None:
     """Check settings of gradient steps; the learning rate must be set in one place."""
     for name in ("clip_value", "curriculum"):
         if name_of_solver(estimator.solver) in WHOLE and getattr(estimator, name) is not None:
