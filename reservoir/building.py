@@ -60,7 +60,8 @@ def build_reservoir(
         that returns W; or W itself, dense or sparse, of shape (n_units, n_units).
     in_degree : int or float in (0, 1], default=10
         Number of connections per row (int), or their density (float). A constant number keeps the
-        cost of a step linear in N. Ignored by topologies that have no such parameter.
+        cost of a step linear in N. With ``topology="diagonals"`` it is the number of diagonals, an
+        integer. Ignored by topologies that have no such parameter.
     weights : str or frozen scipy.stats distribution, default="normal"
         Distribution of the recurrent weights; ignored by topologies that have no such parameter.
     input_weights : str, frozen scipy.stats distribution, callable or array, default="uniform"

@@ -27,13 +27,14 @@ from reservoir._validation import (
     check_scaling,
     code,
 )
+from reservoir._weights import resolve_degree
 from reservoir.dynamics import Reservoir
 from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
 from reservoir.input_weights import input_weights as make_input_weights
 from reservoir.scaling import SpectralRadiusError, scale_to_spectral_radius
 from reservoir.scaling import spectral_radius as spectral_radius_of
-from reservoir.topologies import TOPOLOGIES
+from reservoir.topologies import TOPOLOGIES, diagonals
 
 _FEW_UNITS = 2  # up to as many units have the first of several leak rates
 
@@ -237,10 +238,24 @@ def _recurrent_weights(drawing: Drawing, n_units: int, generator: np.random.Gene
     if not callable(topology):
         return _given_weights("topology", topology, n_units)
     offered = {"in_degree": drawing.in_degree, "weights": drawing.weights}
+    if topology is diagonals:  # not a partial of it, whose number of diagonals is set
+        offered["n_diagonals"] = _whole_diagonals(drawing.in_degree, n_units)
     wanted = inspect.signature(topology).parameters
     known = {name: value for name, value in offered.items() if name in wanted}
     W = topology(n_units, random_state=generator, **known)
     return _given_weights(f"topology={getattr(topology, '__name__', topology)!r}", W, n_units)
+
+
+def _whole_diagonals(in_degree: Any, n_units: int) -> int:
+    """Return the number of diagonals for an in-degree; raise for a density."""
+    degree = resolve_degree("in_degree", in_degree, n_units)
+    if not isinstance(in_degree, Integral):
+        raise ValueError(
+            f"in_degree={in_degree} is a density, but topology='diagonals' consists of whole "
+            f"diagonals, one connection per row each. Set in_degree={degree}, an integer, for that "
+            "many diagonals."
+        )
+    return degree
 
 
 def _given_weights(name: str, W: Any, n_units: int) -> Matrix:

@@ -70,6 +70,7 @@ CONTENDERS = {
     "ring": Contender("ring"),
     "ring at .99": Contender("ring", 0.99),
     "permutation": Contender("permutation"),
+    "diagonals": Contender("diagonals"),
 }
 
 

@@ -17,7 +17,7 @@ what is reported (error, capacity, valid time), then of the ratios median, quart
 are below and above 1, and p of Wilcoxon's signed-rank test, two-sided. Each ratio is of a problem,
 the median over its seeds; where a table has one problem only, of a seed. The last table of a bank
 is over its problems, each the geometric mean of all that was measured on it. A topology is called
-better or worse than the default where p is below .01: five are compared.
+better or worse than the default where p is below .01: six are compared.
 """
 
 from __future__ import annotations

@@ -247,9 +247,9 @@ class ReservoirParameters:
     in_degree: float = parameter(
         10,
         "int or float in (0, 1]",
-        """Number of connections per unit, or their density; ignored by topologies that do not use
-        it. Ten connections keep the cost of a step linear in N without loss of accuracy on common
-        tasks.""",
+        """Number of connections per unit, or their density; with ``topology="diagonals"`` the
+        number of diagonals, an integer; ignored by topologies that do not use it. Ten connections
+        keep the cost of a step linear in N without loss of accuracy on common tasks.""",
     )
     weights: Any = parameter(
         "normal",

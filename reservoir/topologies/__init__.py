@@ -30,6 +30,7 @@ from reservoir.topologies._connections import (
     band,
     cycle,
     dale,
+    diagonals,
     orthogonal,
     permutation,
     random_sparse,
@@ -52,6 +53,7 @@ from reservoir.topologies._graphs import cluster_labels, clustered, scale_free, 
 __all__ = [
     "TOPOLOGIES",
     "random_sparse",
+    "diagonals",
     "ring",
     "delay_line",
     "delay_line_feedback",
@@ -80,6 +82,7 @@ __all__ = [
 #: The topologies that estimators accept by name: ``f(n_units, *, random_state=None, ...)``.
 TOPOLOGIES: dict[str, Callable[..., Any]] = {
     "random_sparse": random_sparse,
+    "diagonals": diagonals,
     "ring": ring,
     "delay_line": delay_line,
     "delay_line_feedback": delay_line_feedback,

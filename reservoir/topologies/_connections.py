@@ -78,6 +78,70 @@ def random_sparse(
         return from_columns(columns, draw(weights, n_units * degree, values))
 
 
+def diagonals(
+    n_units: int,
+    n_diagonals: int = 10,
+    *,
+    weights: Any = "normal",
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Generate a matrix of a few diagonals at random offsets.
+
+    Unit i receives from the units ``(i + offset) % n_units``; the offsets are the same for all
+    units. So the states that a diagonal multiplies are contiguous in memory, which makes steps
+    faster than with as many connections at random places.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    n_diagonals : int, default=10
+        Number of diagonals, which is the number of connections per row; capped at
+        ``n_units - 1``, because no unit receives from itself, but a single one does. Estimators set
+        it to their `in_degree`, which must then be an integer.
+    weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal". The offsets do not
+        depend on this choice.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+        Unscaled weights, with sorted indices.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_diagonals` is not a positive integer; or if the law of the weights is not known or
+        returns NaN or infinity.
+
+    See Also
+    --------
+    random_sparse : As many connections, at other places in each row.
+    band : The diagonals next to the main one.
+    toeplitz : One weight per diagonal.
+
+    Examples
+    --------
+    >>> diagonals(5, 2, weights="bernoulli", random_state=0).toarray()
+    array([[ 0.,  1.,  1.,  0.,  0.],
+           [ 0.,  0., -1., -1.,  0.],
+           [ 0.,  0.,  0., -1.,  1.],
+           [-1.,  0.,  0.,  0., -1.],
+           [-1.,  1.,  0.,  0.,  0.]])
+    """
+    n_units = check_count("n_units", n_units)
+    n_diagonals = min(check_count("n_diagonals", n_diagonals), max(n_units - 1, 1))
+    # two streams of random numbers, so that the law of the weights does not change the offsets
+    places, values = as_generator(random_state).spawn(2)
+    with room_for_connections(n_units, n_diagonals):
+        offsets = 1 + places.permutation(max(n_units - 1, 1))[:n_diagonals]
+        columns = (np.arange(n_units)[:, None] + offsets) % n_units
+        columns.sort(axis=1)
+        return from_columns(columns, draw(weights, n_units * n_diagonals, values))
+
+
 def permutation(
     n_units: int, *, weight: float = 1.0, random_state: RandomState = None
 ) -> sp.csr_array:

@@ -1,5 +1,6 @@
 """The whole recipe of a reservoir: the effect of each argument."""
 
+import functools
 import threading
 
 import numpy as np
@@ -24,7 +25,7 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import narma
 from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
-from reservoir.topologies import TOPOLOGIES
+from reservoir.topologies import TOPOLOGIES, diagonals
 
 pytestmark = pytest.mark.one_engine
 
@@ -218,6 +219,17 @@ def test_float32(dtype):
     np.testing.assert_allclose(
         run(narrow, X, feedback=F), run(wide, X, feedback=F), rtol=0, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("topology", ["diagonals", diagonals])
+def test_the_in_degree_is_the_number_of_diagonals(topology):
+    assert small(topology=topology, in_degree=4).W.nnz == 4 * 30
+    assert small(topology=topology, in_degree=40).W.nnz == 29 * 30
+    message = r"in_degree=0\.2 is a density, but topology='diagonals'.*Set in_degree=6, an integer"
+    with pytest.raises(ValueError, match=message):
+        small(topology=topology, in_degree=0.2)
+    partial = functools.partial(diagonals, n_diagonals=3)
+    assert small(topology=partial, in_degree=0.2).W.nnz == 3 * 30
 
 
 def test_leak_rates_and_activation_are_passed_on():

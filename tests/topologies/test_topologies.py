@@ -24,6 +24,7 @@ from reservoir.topologies import (
     cycle_with_jumps,
     dale,
     delay_line,
+    diagonals,
     orthogonal,
     permutation,
     random_sparse,
@@ -39,7 +40,7 @@ DETERMINISTIC = (
     "ring", "delay_line", "delay_line_feedback", "self_loop_delay_line", "forward_connection",
     "cycle_with_jumps", "double_cycle", "self_loop_cycle", "toeplitz",
 )  # fmt: skip
-WEIGHTED = ("random_sparse", "small_world", "scale_free", "clustered", "band")
+WEIGHTED = ("random_sparse", "diagonals", "small_world", "scale_free", "clustered", "band")
 
 
 def assert_clean(W, n_units):
@@ -73,7 +74,8 @@ def test_every_topology_at_every_size(name, n_units):
 def test_signatures(name):
     parameters = inspect.signature(TOPOLOGIES[name]).parameters
     assert next(iter(parameters)) == "n_units"
-    assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[1:])
+    free = {"n_units"} | ({"n_diagonals"} if name == "diagonals" else set())
+    assert {p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY} == free
     assert parameters["random_state"].default is None
     assert ("weights" in parameters) == (name in WEIGHTED)
     assert TOPOLOGIES[name] is getattr(topologies, name)
@@ -231,6 +233,35 @@ def test_jumps_as_rodan_and_tino_put_them(n_units, jump_size):
             expected[start, end] = expected[end, start] = 0.5
     W = cycle_with_jumps(n_units, jump_size=jump_size)
     np.testing.assert_array_equal(W.toarray(), expected)
+
+
+@pytest.mark.parametrize("n_units, n_diagonals", [(1, 10), (2, 1), (5, 2), (11, 10), (9, 40)])
+def test_diagonals(n_units, n_diagonals, global_random_seed):
+    W = diagonals(n_units, n_diagonals, random_state=global_random_seed)
+    assert_clean(W, n_units)
+    offsets = (W.indices - np.repeat(np.arange(n_units), np.diff(W.indptr))) % n_units
+    n_different = min(n_diagonals, max(n_units - 1, 1))
+    # every diagonal is full, and none is the main one, unless there is no other
+    np.testing.assert_array_equal(
+        np.unique(offsets, return_counts=True)[1], [n_units] * n_different
+    )
+    assert (0 in offsets) == (n_units == 1)
+
+
+def test_offsets_of_diagonals_are_uniform():
+    counts = np.zeros(50)
+    for seed in range(400):
+        counts += np.bincount(diagonals(50, 5, random_state=seed).indices[:5], minlength=50)
+    assert counts[0] == 0  # row 0 receives from unit `offset`
+    assert st.chisquare(counts[1:]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    "n_diagonals, error", [(0, ValueError), (2.0, TypeError), (True, TypeError)]
+)
+def test_number_of_diagonals_is_checked(n_diagonals, error):
+    with pytest.raises(error, match="n_diagonals"):
+        diagonals(9, n_diagonals)
 
 
 def test_orthogonal_and_permutation():

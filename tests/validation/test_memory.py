@@ -46,6 +46,7 @@ from reservoir.stability import certify_loop, lyapunov_exponents
 from reservoir.topologies import (
     band,
     clustered,
+    diagonals,
     orthogonal,
     random_sparse,
     scale_free,
@@ -102,6 +103,7 @@ REFUSED = {
     "columns": (lambda: leave_one_out_ridge(H, Y, [1.0]), HALF // 2, "40 rows, 3"),
     "orthogonal": (lambda: orthogonal(N), TWO, r"n_units.*3 at a time.*sparse topology"),
     "random": (lambda: random_sparse(N, in_degree=1.0), HALF, r"n_units=120 with 120.*in_degree"),
+    "diagonals": (lambda: diagonals(N, 119), HALF, r"with 119 conn.*in_degree"),
     "small world": (lambda: small_world(N, in_degree=0.9), HALF, r"with 108 conn.*in_degree"),
     "scale free": (lambda: scale_free(N, in_degree=0.9), HALF, r"with 108 conn.*in_degree"),
     "clusters": (lambda: clustered(N, in_degree=1.0, n_clusters=2), HALF, r"with 61.*in_degree"),
