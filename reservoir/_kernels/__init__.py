@@ -27,7 +27,9 @@ from reservoir._kernels._layout import (
     Sell,
     aligned,
     pack,
+    pack_drive,
     pack_rows,
+    padded,
 )
 from reservoir._kernels._networks import (
     gru_backward,
@@ -66,6 +68,7 @@ __all__ = [
     "lstm_forward",
     "multiply",
     "pack",
+    "pack_drive",
     "pack_rows",
     "pool_lanes",
     "repeat_leaks",
@@ -147,23 +150,23 @@ def _call(name: str, *args: Any) -> Any:
 def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
     """Return the leak rates a and 1 - a, one per unit, in the layout of the kernels.
 
-    Each is repeated `lanes` times: arrays of shape (lanes n_units,). If every leak rate is 1, both
-    are empty, and the kernels skip the leak.
+    Each is repeated `lanes` times: arrays of shape (lanes n_units,), or without lanes padded with
+    zeros to whole cache lines. If every leak rate is 1, both are empty, and the kernels skip the
+    leak.
     """
     if np.all(np.equal(leak_rate, 1.0)):
         return np.empty(0, dtype), np.empty(0, dtype)
     leak, keep = np.empty(n_units, dtype), np.empty(n_units, dtype)
     leak[:], keep[:] = leak_rate, 1 - np.asarray(leak_rate)
-    return np.repeat(leak, lanes), np.repeat(keep, lanes)
-
-
-def _padded(n_units: int) -> int:
-    return -(-n_units // LANES) * LANES
+    if lanes > 1:
+        return np.repeat(leak, lanes), np.repeat(keep, lanes)
+    size = padded(n_units, dtype)
+    return np.pad(leak, (0, size - n_units)), np.pad(keep, (0, size - n_units))
 
 
 def activate(z: Array, code: int) -> Array:
     """Return f(z) for an array of any shape; `code` is the number of the activation in `CODES`."""
-    out = np.zeros(_padded(z.size), z.dtype)
+    out = np.zeros(padded(z.size, z.dtype), z.dtype)
     out[: z.size] = z.ravel()
     _call("activate", out, code, slope_below(z.dtype))
     return out[: z.size].reshape(z.shape)
@@ -171,7 +174,7 @@ def activate(z: Array, code: int) -> Array:
 
 def multiply(W: Sell | Dense, x: Array) -> Array:
     """Return W x, of shape (n_units,); `W` is packed by `pack`."""
-    z = np.zeros(_padded(x.size), x.dtype)
+    z = np.zeros(padded(x.size, x.dtype), x.dtype)
     _call("multiply", z, W, x)
     return z[: x.size]
 
@@ -197,8 +200,8 @@ def advance(
         The state before the first step.
     inputs : array of shape (n_steps, n_inputs) or None
         Inputs, then outputs that are fed back.
-    weights : array of shape (1 + n_inputs, n_units) or None
-        The bias, then the weights of each input.
+    weights : array or None
+        The bias, then the weights of each input, from `pack_drive`.
     W : Sell or Dense
         Recurrent weights, as `pack` returns them.
     code : int
@@ -208,27 +211,19 @@ def advance(
     kicks : array of shape (n_steps, n_units) or None
         Noise that is added to the state after each step.
     """
-    dtype = buffer.dtype
+    dtype, n_units = buffer.dtype, state.size
+    size = padded(n_units, dtype)
+    driven = inputs is None or weights is None
     if inputs is None or weights is None:
-        inputs, weights = np.empty((0, 0), dtype), np.empty((0, 0), dtype)
-    kicks = np.empty((0, 0), dtype) if kicks is None else kicks
-    # the state and the pre-activations, padded to whole vectors of eight
-    x, z = aligned((2, _padded(state.size)), dtype)
-    x[: state.size] = state
+        inputs, weights = np.empty(0, dtype), np.zeros(2 * size, dtype)
+    kicks = np.empty(0, dtype) if kicks is None else kicks
+    # the state and the pre-activations
+    x, z = aligned((2, size), dtype)
+    x[:n_units] = state
     _call(
-        "advance",
-        buffer,
-        x,
-        z,
-        state.size,
-        inputs,
-        weights,
-        kicks,
-        W,
-        code,
-        slope_below(dtype),
-        *leaks,
-    )
+        "advance", buffer.ravel(), buffer.shape[1], n_units, x, z, inputs.ravel(), weights, driven,
+        kicks.ravel(), W, code, slope_below(dtype), *leaks,
+    )  # fmt: skip
 
 
 def advance_lanes(
@@ -256,7 +251,7 @@ def advance_lanes(
     n_units = state.shape[0]
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
-    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
+    chunk = aligned((min(_CHUNK, n_units) * LANES,), block.dtype)
     # the block as one flat array, in which sequences are `stride` numbers apart
     stride = block.strides[0] // block.itemsize
     flat = np.lib.stride_tricks.as_strided(
@@ -291,7 +286,7 @@ def lane_sums(
 def lane_work(n_units: int, n_inputs: int, n_steps: int, dtype: Any) -> LaneWork:
     """Return memory for `pool_lanes`, for up to `n_steps` steps at a time."""
     x, y = (aligned(((n_units + n_inputs) * LANES,), dtype) for _ in range(2))
-    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), dtype)
+    chunk = aligned((min(_CHUNK, n_units) * LANES,), dtype)
     # an odd number of cache lines from step to step, so that the states of a unit at different
     # steps are in different sets of the cache
     item = np.dtype(dtype).itemsize
@@ -410,26 +405,21 @@ def closed_loop(
         As in `advance`.
     """
     n_units, dtype = state.size, outputs.dtype
-    size = _padded(n_units)
-    # rows: the state, the state before it, the pre-activations
-    x = aligned((3, size), dtype)
+    size = padded(n_units, dtype)
+    # two states, which alternate, and the pre-activations
+    x, z = aligned((2, size), dtype), aligned((size,), dtype)
     x[0, :n_units] = state
     # weights of the outputs and of the readout, padded like the state
-    fed = np.zeros((output.size, size), dtype)
-    fed[:, :n_units] = from_output.T
-    reads = aligned((output.size, size), dtype)
-    reads[:, :n_units] = coef[:, :n_units]
-    of_squares = aligned((output.size, 0 if squares is None else size), dtype)
-    if squares is not None:
-        of_squares[:, :n_units] = squares
+    fed, reads = pack_drive(from_output.T, dtype), pack_drive(coef[:, :n_units], dtype)
+    of_squares = np.empty(0, dtype) if squares is None else pack_drive(squares, dtype)
     tail = np.ascontiguousarray(coef[:, n_units:])
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
     bounds = np.empty((2, 0), dtype)
     if clip is not None:
         bounds = np.stack([np.broadcast_to(end, output.shape) for end in clip]).astype(dtype)
     done = _call(
-        "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, of_squares, tail,
-        intercept, n_fed, bounds, bounded, dtype.type(limit), n_units, W, code, slope_below(dtype),
-        *leaks,
+        "closed_loop", outputs.ravel(), output.copy(), x.ravel(), z, pack_drive(drive, dtype), fed,
+        exog, reads, of_squares, tail, intercept, n_fed, bounds, bounded, dtype.type(limit),
+        n_units, W, code, slope_below(dtype), *leaks,
     )  # fmt: skip
-    return done, x[0 if done == len(outputs) else 1, :n_units].copy()
+    return done, x[done % 2, :n_units].copy()

@@ -28,7 +28,8 @@ class Sell(NamedTuple):
     indices, data : arrays of shape (n_entries, 8)
         Columns and weights; lane l (the last axis) belongs to one row of W.
     rows : array of shape (n_slices, 8)
-        The row of W in each lane; n_units in unused lanes of the last slice.
+        The row of W in each lane; n_units in unused lanes of the last slice. Empty, (0, 8), if
+        lane l of slice s is row 8 s + l: the case if all rows have the same number of entries.
     """
 
     offsets: Array
@@ -114,6 +115,20 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
+def padded(n_units: int, dtype: Any) -> int:
+    """Return the number of units with room for whole cache lines of numbers."""
+    per_line = CACHE_LINE // np.dtype(dtype).itemsize
+    return -(-n_units // per_line) * per_line
+
+
+def pack_drive(weights: Array, dtype: Any) -> Array:
+    """Return rows of a number per unit, padded, as a flat array that ends in a row of zeros."""
+    n_rows, n_units = weights.shape
+    out = aligned((n_rows + 1, padded(n_units, dtype)), dtype)
+    out[:n_rows, :n_units] = weights
+    return out.ravel()
+
+
 def unsigned(n_columns: int) -> Any:
     """Return the smallest unsigned integer type (uint16 or uint32) that can index the columns."""
     return np.uint16 if n_columns <= _SHORT else np.uint32
@@ -155,7 +170,8 @@ def pack(W: Matrix) -> Sell | Dense:
     data = aligned((int(offsets[-1]), LANES), W.dtype)
     indices[row_of_entry, lane_of_entry] = W.indices[source]
     data[row_of_entry, lane_of_entry] = W.data[source]
-    return Sell(offsets, indices, data, rows.reshape(n_slices, LANES))
+    in_order = np.array_equal(order, np.arange(n_units))
+    return Sell(offsets, indices, data, rows[: 0 if in_order else None].reshape(-1, LANES))
 
 
 def pack_rows(W: Matrix, *others: Matrix | None) -> Rows:

@@ -10,6 +10,13 @@ from numba import types
 from numba.extending import overload
 
 from reservoir._kernels._compile import OPTIONS, inner, kernel, named
+from reservoir._kernels._finish import (
+    copy_line,
+    finish_line,
+    finish_lines,
+    line_size,
+    lines_size,
+)
 from reservoir._kernels._vector import (
     dense_dot8,
     dot8,
@@ -18,6 +25,7 @@ from reservoir._kernels._vector import (
     row_times_lanes,
     store_transposed,
     tanh8,
+    tanh_lines,
 )
 
 
@@ -46,7 +54,10 @@ def _softplus(z: Any) -> None:
 def _activate(z: Any, code: int, slope: Any) -> None:
     """Replace z, of a size that is a multiple of eight, by f(z); `slope` is for leaky_relu."""
     if code == 0:
-        for i in range(0, z.shape[0], 8):
+        whole = z.shape[0] // lines_size(z) * lines_size(z)
+        for i in range(0, whole, lines_size(z)):
+            tanh_lines(z, i)
+        for i in range(whole, z.shape[0], 8):
             tanh8(z, i)
     elif code == 1:
         for i in range(0, z.shape[0], 8):
@@ -59,63 +70,42 @@ def _activate(z: Any, code: int, slope: Any) -> None:
         _softplus(z)
 
 
-# Rows are passed as array and index, never as slices: numba counts references to a slice, which
-# costs as much as a step of a small reservoir.
-
-
 @inner
-def _add_row(z: Any, rows: Any, k: int, n: int) -> None:
+def _driven_softplus(
+    z: Any, n: int, base: Any, base_at: int, weights: Any, weights_at: int, size: int,
+    factors: Any, first: int, n_factors: int,
+) -> None:  # fmt: skip
+    """Replace the products W x in z by the values of softplus; there is no vector logarithm."""
     for i in range(n):
-        z[i] += rows[k, i]
-
-
-@inner
-def _add_row_times(z: Any, rows: Any, k: int, factor: Any) -> None:
-    for i in range(rows.shape[1]):
-        z[i] += rows[k, i] * factor
-
-
-@inner
-def _add_affine(z: Any, rows: Any, factor: Any) -> None:
-    for i in range(rows.shape[1]):
-        z[i] += rows[0, i] + rows[1, i] * factor
-
-
-@inner
-def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
-    """Replace the state x by (1 - a) x + a z, z the activations; an empty `leak` means a = 1."""
-    if leak.shape[0] == 0:
+        z[i] += base[np.uint64(base_at) + np.uint64(i)]  # signed indices are not vectorised
+    for k in range(n_factors):
+        begin, factor = np.uint64(weights_at + k * size), factors[first + k]
         for i in range(n):
-            x[i] = z[i]
-    else:
-        for i in range(n):
-            x[i] = keep[i] * x[i] + leak[i] * z[i]
+            z[i] += weights[begin + np.uint64(i)] * factor
+    _softplus(z)
 
 
-@inner
-def _copy(rows: Any, k: int, x: Any, n: int) -> None:
-    for i in range(n):
-        rows[k, i] = x[i]
+def product(z: Any, W: Any, x: Any, at: int) -> None:
+    """Write the product of W and the vector that begins at ``x[at]`` into z.
+
+    Compiled code calls the version for the layout of W, selected below.
+    """
 
 
-def product(z: Any, W: Any, x: Any) -> None:
-    """Write W x into z. Compiled code calls the version for the layout of W, selected below."""
-
-
-def _sparse_product(z: Any, W: Any, x: Any) -> None:
-    for s in range(W.rows.shape[0]):
+def _sparse_product(z: Any, W: Any, x: Any, at: int) -> None:
+    for s in range(W.offsets.shape[0] - 1):
         start, stop = W.offsets[s], W.offsets[s + 1]
-        gather_dot8(z, W.rows, W.data, W.indices, start, stop, s, x)
+        gather_dot8(z, W.rows, W.data, W.indices, start, stop, s, x, at)
 
 
-def _dense_product(z: Any, W: Any, x: Any) -> None:
+def _dense_product(z: Any, W: Any, x: Any, at: int) -> None:
     n_slices, n_units, _ = W.data.shape
     for s in range(n_slices):
-        dense_dot8(z, W.data, s, n_units, x)
+        dense_dot8(z, W.data, s, n_units, x, at)
 
 
 @overload(product, jit_options=OPTIONS)
-def _product(z: Any, W: Any, x: Any) -> Any:
+def _product(z: Any, W: Any, x: Any, at: int) -> Any:
     sparse = isinstance(W, types.NamedTuple) and "rows" in W.fields
     return named(_sparse_product if sparse else _dense_product)
 
@@ -123,7 +113,7 @@ def _product(z: Any, W: Any, x: Any) -> Any:
 @kernel
 def multiply(z: Any, W: Any, x: Any) -> None:
     """Write W x into z: one product, for steps whose activation is a Python function."""
-    product(z, W, x)
+    product(z, W, x, 0)
 
 
 @kernel
@@ -134,31 +124,50 @@ def activate(z: Any, code: int, slope: Any) -> None:
 
 @kernel
 def advance(
-    buffer: Any, x: Any, z: Any, n_units: int, inputs: Any, weights: Any, kicks: Any,
-    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+    buffer: Any, stride: int, n_units: int, x: Any, z: Any, inputs: Any, weights: Any,
+    driven: bool, kicks: Any, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
-    """Run one sequence: write the states into the first columns of `buffer`, row by row.
+    """Run one sequence: write the states into `buffer`, `stride` numbers apart, step by step.
 
-    `x` is the state before the first step and `z` working memory for W x, both padded to a multiple
-    of eight. `weights` contains the bias and a row per input; if it is empty, `buffer` contains the
-    drive. An empty `leak` means no leak, an empty `kicks` no noise.
+    `x` is the state before the first step and `z` working memory for W x. `weights` contains the
+    bias, a row per input and a row of zeros; if `driven`, `buffer` contains the drive, and
+    `weights` is working memory of two rows, of zeros. `inputs` are those of all steps. `x`, `z`
+    and the rows of `weights` are padded to whole cache lines. An empty `leak` means no leak, an
+    empty `kicks` no noise.
     """
-    for t in range(buffer.shape[0]):
-        # the pre-activation: the recurrent part, then the drive
-        product(z, W, x)
-        if weights.shape[0] == 0:
-            _add_row(z, buffer, t, n_units)
-        elif weights.shape[0] == 2:  # a single input, the most common case, in one pass
-            _add_affine(z, weights, inputs[t, 0])
-        else:
-            _add_row(z, weights, 0, n_units)
-            for k in range(1, weights.shape[0]):
-                _add_row_times(z, weights, k, inputs[t, k - 1])
-        _activate(z, code, slope)
-        _update(x, z, leak, keep, n_units)
+    size, line, lines = z.shape[0], line_size(z), lines_size(z)
+    whole, n_inputs, leaky = n_units // lines * lines, weights.shape[0] // size - 2, leak.shape[0]
+    for t in range(buffer.shape[0] // stride):
+        row, base, n_factors, f = t * stride, 0, n_inputs, code
+        product(z, W, x, 0)
+        if driven:
+            for i in range(n_units):
+                weights[i] = buffer[row + i]
+        if code == 5:
+            _driven_softplus(
+                z, n_units, weights, 0, weights, size, size, inputs, t * n_inputs, n_inputs
+            )
+            # what remains is the leak: the drive is zero, and the activation the identity
+            base, n_factors, f = weights.shape[0] - size, 0, 4
+        for i in range(0, whole, lines):
+            finish_lines(
+                z, i, n_units, x, 0, 0, buffer, row, weights, base, weights, size, size,
+                inputs, t * n_inputs, n_factors, leak, keep, leaky, f, slope,
+            )  # fmt: skip
+        for i in range(whole, size, line):
+            finish_line(
+                z, i, n_units, x, 0, 0, buffer, row, weights, base, weights, size, size,
+                inputs, t * n_inputs, n_factors, leak, keep, leaky, f, slope,
+            )  # fmt: skip
         if kicks.shape[0] > 0:
-            _add_row(x, kicks, t, n_units)
-        _copy(buffer, t, x, n_units)
+            for i in range(n_units):
+                x[i] += kicks[row // stride * n_units + i]
+                buffer[row + i] = x[i]
+        elif n_units < line:
+            for i in range(n_units):
+                buffer[row + i] = x[i]
+        elif n_units % line != 0:  # the last units, with some that have been stored
+            copy_line(buffer, row + n_units - line, x, n_units - line)
 
 
 @inner
@@ -234,65 +243,81 @@ def advance_lanes(
 
 
 @inner
-def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
-    """Whether the first n numbers of a row are below the limit in modulus; False for NaN."""
+def _within(x: Any, at: int, n: int, limit: Any) -> bool:
+    """Whether the n numbers from ``x[at]`` on are below the limit in modulus; False for NaN."""
     inside = True
     for i in range(n):
-        inside &= abs(rows[k, i]) < limit
+        inside &= abs(x[at + i]) < limit
     return inside
+
+
+@inner
+def _square(z: Any, x: Any, at: int) -> None:
+    """Write the squares of the numbers from ``x[at]`` on into z."""
+    for i in range(z.shape[0]):
+        number = x[np.uint64(at) + np.uint64(i)]
+        z[i] = number * number
 
 
 @kernel
 def closed_loop(
-    outputs: Any, output: Any, x: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
+    outputs: Any, output: Any, x: Any, z: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
     coef_squares: Any, coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool,
     limit: Any, n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
     """Run a reservoir in closed loop; return the number of steps that stayed within the limit.
 
-    `x`, of shape (3, padded size), contains the state, the previous state (the last valid one if
-    the run ends early) and working memory for W x. `output`, of shape (n_outputs,), is fed back in
-    the first step, and is changed. `drive` is the part of the pre-activations that does not depend
-    on the outputs, one row per step or one for all. The readout consists of `coef`, of shape
-    (n_outputs, padded size), for the state; `coef_squares`, of the same shape or without columns,
-    for the squares of its entries, which are written into the working memory; `coef_tail`, of shape
-    (n_outputs, n_fed + n_exog) or without columns, for fed-back outputs and exogenous inputs.
-    `clip`, of shape (2, n_outputs) or without columns, contains the bounds of outputs that are fed
-    back. Other parameters are described in `reservoir._kernels.closed_loop`.
+    `x` contains two states, which alternate as old and new one: after k steps the first half is the
+    current one if k is even, or the last valid one if the run ends early. `output`, of shape
+    (n_outputs,), is fed back in the first step, and is changed. `outputs` is flat. `drive` is the
+    part of the pre-activations that does not depend on the outputs, one row per step or one for
+    all, then a row of zeros; `from_output` has a row per output. The readout consists of `coef`,
+    with a row per output, for the state; `coef_squares`, like it or empty, for the squares of its
+    entries, which are written into the working memory `z`; `coef_tail`, of shape (n_outputs, n_fed
+    + n_exog) or without columns, for fed-back outputs and exogenous inputs. `clip`, of shape (2,
+    n_outputs) or without columns, contains the bounds of outputs that are fed back. Rows are
+    padded to whole cache lines. Other parameters are described in `reservoir._kernels.closed_loop`.
     """
-    n_steps, n_outputs = outputs.shape
-    state, before, z = x[0], x[1], x[2]
-    for k in range(n_steps):
+    size, n_outputs, line, lines = z.shape[0], output.shape[0], line_size(z), lines_size(z)
+    whole, half, leaky = n_units // lines * lines, x.shape[0] // 2, leak.shape[0]
+    for k in range(outputs.shape[0] // n_outputs):
+        old, new = (k & 1) * half, (1 - (k & 1)) * half
         # clip the outputs that are fed back
         for j in range(clip.shape[1]):
             output[j] = min(max(output[j], clip[0, j]), clip[1, j])
-        # the step of the reservoir
-        product(z, W, state)
-        _add_row(z, drive, k if drive.shape[0] > 1 else 0, n_units)
-        for j in range(n_outputs):
-            _add_row_times(z, from_output, j, output[j])
-        _activate(z, code, slope)
-        for i in range(n_units):
-            before[i] = state[i]
-        _update(state, z, leak, keep, n_units)
-        if not bounded and not _within(x, 0, n_units, limit):
+        # the step of the reservoir, as in `advance`
+        product(z, W, x, old)
+        base, n_factors, f = k * size if drive.shape[0] > 2 * size else 0, n_outputs, code
+        if code == 5:
+            _driven_softplus(z, n_units, drive, base, from_output, 0, size, output, 0, n_outputs)
+            base, n_factors, f = drive.shape[0] - size, 0, 4
+        for i in range(0, whole, lines):
+            finish_lines(
+                z, i, n_units, x, old, new, x, new, drive, base, from_output, 0, size,
+                output, 0, n_factors, leak, keep, leaky, f, slope,
+            )  # fmt: skip
+        for i in range(whole, size, line):
+            finish_line(
+                z, i, n_units, x, old, new, x, new, drive, base, from_output, 0, size,
+                output, 0, n_factors, leak, keep, leaky, f, slope,
+            )  # fmt: skip
+        if not bounded and not _within(x, new, n_units, limit):
             return k
         # the readout: from the state, its squares and the input, if it has coefficients for them
-        if coef_squares.shape[1] > 0:
-            for i in range(coef_squares.shape[1]):
-                z[i] = state[i] * state[i]
+        if coef_squares.shape[0] > 0:
+            _square(z, x, new)
         for j in range(n_outputs):
-            value = intercept[j] + dot8(coef, j * coef.shape[1], state, coef.shape[1])
-            if coef_squares.shape[1] > 0:
-                value += dot8(coef_squares, j * coef.shape[1], z, coef_squares.shape[1])
+            value = intercept[j] + dot8(coef, j * size, x, new, size)
+            if coef_squares.shape[0] > 0:
+                value += dot8(coef_squares, j * size, z, 0, size)
             if coef_tail.shape[1] > 0:
                 for i in range(n_fed):
                     value += coef_tail[j, i] * output[i]
                 for i in range(exog.shape[1]):
                     value += coef_tail[j, n_fed + i] * exog[k, i]
-            outputs[k, j] = value
-        if not _within(outputs, k, n_outputs, limit):
+            outputs[k * n_outputs + j] = value
+        if not _within(outputs, k * n_outputs, n_outputs, limit):
             return k
         for j in range(n_outputs):
-            output[j] = outputs[k, j]
-    return n_steps
+            output[j] = outputs[k * n_outputs + j]
+    return outputs.shape[0] // n_outputs

@@ -8,6 +8,7 @@ NaN and infinity: one fuses a multiplication and an addition, one ignores the si
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,25 +20,27 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from reservoir._kernels._layout import LANES
+from reservoir._kernels._layout import CACHE_LINE, LANES
 
 _FLAGS = ("contract", "nsz")
 LONG = ir.IntType(64)
 
 
 class Vectors:
-    """Emitter of arithmetic on vectors of eight numbers; `array_type` determines the precision.
+    """Emitter of arithmetic on vectors of n numbers; `array_type` determines the precision.
 
-    Every method appends LLVM instructions to the function under construction (`builder`) and
-    returns the LLVM value of their result. Each intrinsic creates a separate object.
+    LLVM splits vectors longer than a register operation by operation, so that the chains of
+    operations of several registers interleave and hide each other's latency. Every method appends
+    LLVM instructions to the function under construction (`builder`) and returns the LLVM value of
+    their result. Each intrinsic creates a separate object.
     """
 
-    def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
-        self.context, self.builder = context, builder
+    def __init__(self, context: Any, builder: Any, array_type: Any, n: int = LANES) -> None:
+        self.context, self.builder, self.n = context, builder, n
         self.bits = array_type.dtype.bitwidth
         self.scalar = context.get_data_type(array_type.dtype)
-        self.vector = ir.VectorType(self.scalar, LANES)
-        self.integers = ir.VectorType(ir.IntType(self.bits), LANES)
+        self.vector = ir.VectorType(self.scalar, n)
+        self.integers = ir.VectorType(ir.IntType(self.bits), n)
         self.undefined = ir.Constant(self.vector, ir.Undefined)
 
     def data(self, array_type: Any, value: Any) -> Any:
@@ -49,10 +52,10 @@ class Vectors:
         return make_array(array_type)(self.context, self.builder, value).data
 
     def const(self, value: float) -> Any:
-        return ir.Constant(self.vector, [value] * LANES)
+        return ir.Constant(self.vector, [value] * self.n)
 
     def const_int(self, value: int) -> Any:
-        return ir.Constant(self.integers, [value] * LANES)
+        return ir.Constant(self.integers, [value] * self.n)
 
     def add(self, x: Any, y: Any) -> Any:
         return self.builder.fadd(x, y, flags=_FLAGS)
@@ -80,21 +83,21 @@ class Vectors:
         return self.builder.select(self.builder.fcmp_ordered(sign, x, y), yes, no)
 
     def broadcast(self, x: Any) -> Any:
-        """Return a vector that repeats one number eight times."""
+        """Return a vector that repeats one number."""
         first = self.builder.insert_element(self.undefined, x, ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self.n), [0] * self.n)
         return self.builder.shuffle_vector(first, self.undefined, zeros)
 
     def pointer(self, base: Any, index: Any) -> Any:
-        """Return the pointer to the vector of eight numbers that begins at ``base[index]``."""
+        """Return the pointer to the vector that begins at ``base[index]``."""
         return self.builder.bitcast(self.builder.gep(base, [index]), self.vector.as_pointer())
 
     def load(self, base: Any, index: Any) -> Any:
-        """Return the eight numbers ``base[index : index + 8]``."""
+        """Return the numbers ``base[index : index + n]``."""
         return self.builder.load(self.pointer(base, index), align=self.bits // 8)
 
     def store(self, x: Any, base: Any, index: Any) -> None:
-        """Write eight numbers to ``base[index : index + 8]``."""
+        """Write the numbers to ``base[index : index + n]``."""
         self.builder.store(x, self.pointer(base, index), align=self.bits // 8)
 
     def sums(self, n: int) -> list[Any]:
@@ -150,6 +153,7 @@ class _Format(NamedTuple):
     exp_is_normal: up to this x, exp(-x) is a normal number.
     series: polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first,
     close to the best approximation in the maximum norm.
+    tanh_series: the same for ((exp(2 s) - 1) / 2 - s) / s^2 on [-ln(2)/8, 3 ln(2)/8].
     """
 
     mantissa: int
@@ -160,6 +164,7 @@ class _Format(NamedTuple):
     exp_is_zero: float
     exp_is_normal: float
     series: tuple[float, ...]
+    tanh_series: tuple[float, ...]
 
 
 FORMATS = {
@@ -184,6 +189,19 @@ FORMATS = {
             0.1666666666666667,
             0.5,
         ),
+        tanh_series=(
+            5.030079864716174e-06,
+            2.5347780166402896e-05,
+            0.00014114430621359276,
+            0.000705466604829836,
+            0.003174602405482711,
+            0.012698412762864016,
+            0.044444444447266154,
+            0.1333333333329298,
+            0.33333333333333165,
+            0.6666666666666673,
+            1.0,
+        ),
     ),
     32: _Format(
         mantissa=23,
@@ -200,6 +218,14 @@ FORMATS = {
             0.04166697387408635,
             0.16666666711110478,
             0.4999999984360765,
+        ),
+        tanh_series=(
+            0.014798102848086319,
+            0.044074196692685,
+            0.1333333755122568,
+            0.3333373300331025,
+            0.6666665702924708,
+            0.9999999906994449,
         ),
     ),
 }
@@ -246,18 +272,32 @@ def sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
 
 
 def tanh(v: Vectors, x: Any) -> Any:
-    """Return tanh(x), from tanh|x| = e / (e + 2), e = exp(2|x|) - 1; quotient corrected once."""
-    sign, size = sign_and_size(v, x, FORMATS[v.bits].tanh_is_one)
-    k, m = expm1_parts(v, v.add(size, size))
-    power = power_of_two(v, k)
-    e = v.muladd(power, m, v.sub(power, v.const(1.0)))
-    d = v.add(e, v.const(2.0))
-    lost = v.sub(e, v.sub(d, v.const(2.0)))  # rounding error of e + 2
-    t = v.div(e, d)
-    rest = v.sub(v.sub(e, v.mul(t, d)), v.mul(t, lost))
-    inverse = v.sub(v.const(0.5), v.mul(v.const(0.5), t))  # 1 / (e + 2)
-    t = v.muladd(rest, inverse, t)
-    t = v.choose(">", t, v.const(1.0), v.const(1.0), t)  # if e is so large that e + 2 rounds to e
+    """Return tanh(x), from tanh|x| = h / (1 + h), h = (exp(2|x|) - 1) / 2; corrected once."""
+    constants, one, half = FORMATS[v.bits], v.const(1.0), v.const(0.5)
+    sign, size = sign_and_size(v, x, constants.tanh_is_one)
+    # k = 2|x| / ln(2), as in `expm1_parts`; the constant also adds the bias of the exponent
+    magic = v.const(constants.magic + constants.bias)
+    scaled = v.sub(v.mul(size, v.const(2 * _LOG2E)), v.const(0.25))
+    shifted = v.add(scaled, magic)
+    power = v.as_float(v.builder.shl(v.as_int(shifted), v.const_int(constants.mantissa)))  # 2^k
+    # m = (exp(2 s) - 1) / 2 of the remainder s; the polynomial in pairs, half as long a chain
+    s = v.sub(size, v.mul(v.sub(shifted, magic), v.const(math.log(2) / 2)))
+    square = v.mul(s, s)
+    low = [v.const(coefficient) for coefficient in constants.tanh_series[::-1]]
+    pairs = [v.muladd(b, s, a) for a, b in zip(low[::2], low[1::2], strict=False)]
+    pairs += low[len(low) & ~1 :]
+    p = pairs.pop()
+    for pair in reversed(pairs):
+        p = v.muladd(p, square, pair)
+    m = v.muladd(p, square, s)
+    # h, and the quotient; `lost` is the rounding error of 1 + h
+    h = v.muladd(power, m, v.sub(v.mul(half, power), half))
+    d = v.add(one, h)
+    lost = v.sub(h, v.sub(d, one))
+    t = v.div(h, d)
+    rest = v.sub(v.sub(h, v.mul(t, d)), v.mul(t, lost))
+    t = v.muladd(rest, v.sub(one, t), t)  # 1 / (1 + h) = 1 - t
+    t = v.choose(">", t, one, one, t)
     return v.as_float(v.builder.or_(v.as_int(t), sign))
 
 
@@ -285,17 +325,29 @@ def logistic(v: Vectors, x: Any) -> Any:
     return v.muladd(rest, inverse, q)
 
 
-def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
-    """Return an intrinsic that replaces ``z[start : start + 8]`` by their function values.
+def lines_at_once(context: Any) -> int:
+    """Return the number of cache lines of numbers that are best handled at a time.
 
-    `function` emits the code for a vector of eight numbers, given `Vectors` and the vector.
+    More would not fit into the registers: there are 32 of the size of a line with AVX-512, and
+    fewer, or shorter ones, on other processors.
+    """
+    return 4 if "+avx512f" in context.codegen().magic_tuple()[2].split(",") else 2
+
+
+def _elementwise(function: Callable[[Vectors, Any], Any], *, lines: bool = False) -> Any:
+    """Return an intrinsic that replaces ``z[start : start + n]`` by their function values.
+
+    `function` emits the code for a vector, given `Vectors` and the vector. n is eight, or with
+    `lines` the numbers in `lines_at_once` cache lines.
     """
 
     @intrinsic
     def replace(typingctx: Any, z: Any, start: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-            v = Vectors(context, builder, signature.args[0])
-            base = v.data(signature.args[0], args[0])
+            kind = signature.args[0]
+            bits = 8 * CACHE_LINE * lines_at_once(context)
+            v = Vectors(context, builder, kind, bits // kind.dtype.bitwidth if lines else LANES)
+            base = v.data(kind, args[0])
             v.store(function(v, v.load(base, args[1])), base, args[1])
             return context.get_dummy_value()
 
@@ -305,6 +357,7 @@ def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
 
 
 tanh8 = _elementwise(tanh)
+tanh_lines = _elementwise(tanh, lines=True)
 logistic8 = _elementwise(logistic)
 
 
@@ -353,26 +406,26 @@ def _gather(v: Vectors, base: Any, places: Any) -> Any:
 @intrinsic
 def gather_dot8(
     typingctx: Any, z: Any, rows: Any, data: Any, indices: Any, start: Any, stop: Any, slice_: Any,
-    x: Any,
+    x: Any, at: Any,
 ) -> Any:  # fmt: skip
     """Write the eight entries of W x that belong to one slice into z, for a W in layout `Sell`.
 
     `rows`, `data` and `indices` are from the layout; the rows ``start : stop`` of `data` belong to
-    the slice, and each contains one entry of each of its rows of W. `x` and `z` are padded to whole
-    vectors.
+    the slice, and each contains one entry of each of its rows of W. The vector begins at ``x[at]``;
+    it and `z` are padded to whole vectors. If `rows` is empty, the rows of W are in order.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[7])
         to, row, weight, index = (v.data(signature.args[i], args[i]) for i in range(4))
-        source = v.data(signature.args[7], args[7])
+        source = builder.gep(v.data(signature.args[7], args[7]), [args[8]])
+        n_rows = make_array(signature.args[1])(context, builder, args[1]).nitems
         index_type = context.get_data_type(signature.args[3].dtype)
         hardware = gathers_fast(*context.codegen().magic_tuple())
-        sums = v.sums(2)
+        (place_of_sum,) = v.sums(1)
 
-        # eight products of a weight and its entry of x, added to one accumulator
-
-        def entry(j: Any, which: int) -> None:
+        # eight products of a weight and its entry of x
+        with cgutils.for_range_slice(builder, args[4], args[5], LONG(1), LONG) as (j, _):
             base = builder.mul(j, LONG(LANES))
             if hardware:
                 gathered = _gather(v, source, _load_indices(v, index, base, index_type))
@@ -382,19 +435,21 @@ def gather_dot8(
                     place = builder.load(builder.gep(index, [builder.add(base, LONG(lane))]))
                     number = builder.load(builder.gep(source, [builder.zext(place, LONG)]))
                     gathered = builder.insert_element(gathered, number, ir.IntType(32)(lane))
-            v.add_product(sums[which], v.load(weight, base), gathered)
+            v.add_product(place_of_sum, v.load(weight, base), gathered)
 
-        unrolled(builder, args[4], args[5], len(sums), entry)
-        # rows were sorted by length when W was packed: write each lane to its original row
-        total, base = v.total(sums), builder.mul(args[6], LONG(LANES))
-        for lane in range(LANES):
-            place = builder.load(builder.gep(row, [builder.add(base, LONG(lane))]))
-            number = builder.extract_element(total, ir.IntType(32)(lane))
-            builder.store(number, builder.gep(to, [builder.zext(place, LONG)]))
+        total, base = v.total([place_of_sum]), builder.mul(args[6], LONG(LANES))
+        with builder.if_else(builder.icmp_signed("==", n_rows, LONG(0))) as (ordered, sorted_):
+            with ordered:  # one store, from which the next pass can load at once
+                v.store(total, to, base)
+            with sorted_:  # rows were sorted by length: write each lane to its original row
+                for lane in range(LANES):
+                    place = builder.load(builder.gep(row, [builder.add(base, LONG(lane))]))
+                    number = builder.extract_element(total, ir.IntType(32)(lane))
+                    builder.store(number, builder.gep(to, [builder.zext(place, LONG)]))
         return context.get_dummy_value()
 
     long = types.int64
-    return types.void(z, rows, data, indices, long, long, long, x), codegen
+    return types.void(z, rows, data, indices, long, long, long, x, long), codegen
 
 
 @intrinsic
@@ -426,15 +481,16 @@ def row_times_lanes(
 
 
 @intrinsic
-def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -> Any:
+def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any, at: Any) -> Any:
     """Write ``z[8 slice_ : 8 slice_ + 8]``: eight rows of a W in the layout `Dense`, times x.
 
-    `data` is from the layout, and n is the number of columns of W.
+    `data` is from the layout, and n is the number of columns of W. The vector begins at ``x[at]``.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[4])
         to, weight, source = (v.data(signature.args[i], args[i]) for i in (0, 1, 4))
+        source = builder.gep(source, [args[5]])
         first = builder.mul(args[2], builder.mul(args[3], LONG(LANES)))
         sums = v.sums(8)
 
@@ -447,17 +503,18 @@ def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -
         v.store(v.total(sums), to, builder.mul(args[2], LONG(LANES)))
         return context.get_dummy_value()
 
-    return types.void(z, data, types.int64, types.int64, x), codegen
+    long = types.int64
+    return types.void(z, data, long, long, x, long), codegen
 
 
 @intrinsic
-def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
-    """Return the scalar product of ``a[start : start + n]`` and ``x[:n]``; n a multiple of 8."""
+def dot8(typingctx: Any, a: Any, start: Any, x: Any, at: Any, n: Any) -> Any:
+    """Return the scalar product of ``a[start : start + n]`` and ``x[at : at + n]``; 8 divides n."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[2])
         left = v.data(signature.args[0], args[0])
-        right = v.data(signature.args[2], args[2])
+        right = builder.gep(v.data(signature.args[2], args[2]), [args[3]])
         sums = v.sums(4)
 
         def entry(j: Any, which: int) -> None:
@@ -465,11 +522,12 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
             numbers = v.load(left, builder.add(args[1], base))
             v.add_product(sums[which], numbers, v.load(right, base))
 
-        count = builder.lshr(args[3], LONG(LANES.bit_length() - 1))
+        count = builder.lshr(args[4], LONG(LANES.bit_length() - 1))
         unrolled(builder, LONG(0), count, len(sums), entry)
         return v.across(v.total(sums))
 
-    return x.dtype(a, types.int64, x, types.int64), codegen
+    long = types.int64
+    return x.dtype(a, long, x, long, long), codegen
 
 
 @intrinsic

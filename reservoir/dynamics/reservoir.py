@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
+from reservoir._kernels import (
+    LANES,
+    Dense,
+    Leaks,
+    Rows,
+    Sell,
+    pack,
+    pack_drive,
+    pack_rows,
+    repeat_leaks,
+)
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers, dense
@@ -155,10 +165,10 @@ class Reservoir:
 
     @cached_property
     def _drive_weights(self) -> Array:
-        """The transpose of [bias, W_in, W_fb], dense: one row for the bias, one for each input."""
+        """The transpose of [bias, W_in, W_fb], dense, in the layout of the kernels."""
         W_in = dense(self.W_in, "W_in")
         parts = [self.bias[:, None], W_in] + ([] if self.W_fb is None else [self.W_fb])
-        return np.array(np.hstack(parts).T, order="C")
+        return pack_drive(np.hstack(parts).T, self.dtype)
 
     @cached_property
     def _largest_row_sum(self) -> float:

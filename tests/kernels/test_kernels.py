@@ -67,6 +67,25 @@ def network(
     ).astype(dtype)
 
 
+def sparse(n_units, rng, columns):
+    """A contracting W with entries in the given columns of each row."""
+    W = np.zeros((n_units, n_units))
+    for row, places in zip(W, columns, strict=True):
+        row[places] = rng.uniform(-0.9, 0.9, len(places)) / max(len(places), 1)
+    return sp.csr_array(W)
+
+
+def some(n_units, rng, degree):
+    return rng.permutation(n_units)[:degree]
+
+
+LAYOUTS = {
+    "rows of one length": lambda n, rng: sparse(n, rng, [some(n, rng, 10) for _ in range(n)]),
+    "rows of any length": lambda n, rng: sparse(n, rng, [some(n, rng, i % 7) for i in range(n)]),
+    "dense": lambda n, rng: rng.uniform(-0.9, 0.9, (n, n)) / n,
+}
+
+
 networks = st.builds(
     network,
     st.integers(1, 40) | st.sampled_from([64, 65, 130, 200]),  # more than a kernel takes at a time
@@ -107,6 +126,40 @@ def test_open_loop_agrees(net, n_samples):
         run(net, X, initial_state=x0, feedback=F, engine=engine) for engine in ("numba", "numpy")
     )
     assert_close(compiled, reference)
+
+
+SIZES = [*range(1, 42), 63, 64, 65, 100, 128, 129, 257]  # around lines, and several, of numbers
+
+
+def single_step(net, x0, u):
+    """The state after one step, in double precision or better."""
+    W, W_in, bias, x0, u = (
+        np.asarray(each.toarray() if sp.issparse(each) else each, dtype=np.longdouble)
+        for each in (net.W, net.W_in, net.bias, x0.astype(net.dtype), u.astype(net.dtype))
+    )
+    value = ACTIVATIONS[net.activation].function(W @ x0 + W_in @ u + bias)
+    leak = np.asarray(net.leak_rate, dtype=net.dtype).astype(np.longdouble)
+    return (1 - leak) * x0 + leak * value
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu", "softplus"])
+def test_single_steps_are_exact_to_two_eps(layout, dtype, activation):
+    for n_units in SIZES:
+        rng = np.random.default_rng(n_units)
+        W = LAYOUTS[layout](n_units, rng)
+        for n_features, leak in ((0, 1.0), (1, 0.3), (3, rng.uniform(0.1, 1, n_units))):
+            W_in = rng.uniform(-0.5, 0.5, (n_units, n_features))
+            bias = rng.uniform(-0.3, 0.3, n_units)
+            net = Reservoir(W, W_in, bias, leak_rate=leak, activation=activation).astype(dtype)
+            x0, u = rng.uniform(-1, 1, n_units), rng.uniform(-1, 1, (1, n_features))
+            beside = np.full((3, n_units), np.nan, dtype)  # what lies around the states stays
+            for _ in iter_states(net, u, initial_state=x0, out=beside[1:2], engine="numba"):
+                pass
+            assert np.isnan(beside[[0, 2]]).all()
+            error = np.abs(beside[1] - single_step(net, x0, u[0])).max()
+            assert error <= 2 * np.finfo(dtype).eps, (n_units, n_features)
 
 
 @settings(max_examples=75)
