@@ -20,7 +20,9 @@ from reservoir._kernels._calls import CODES, FilesChanged, call, compiled, slope
 from reservoir._kernels._layout import (
     CACHE_LINE,
     LANES,
+    REPEATED,
     Dense,
+    Diagonals,
     LaneSums,
     LaneWork,
     Rows,
@@ -48,7 +50,9 @@ __all__ = [
     "LaneSums",
     "LaneWork",
     "Leaks",
+    "Packed",
     "Dense",
+    "Diagonals",
     "Rows",
     "Sell",
     "activate",
@@ -81,6 +85,7 @@ __all__ = [
 # bytes: half of the L2 cache of most processors
 _POOLED_STEPS, _POOLED = 32, 2**19
 _CHUNK = 64  # units whose products and activations are computed together, within the L1 cache
+Packed = Sell | Dense | Diagonals  # recurrent weights, as `pack` returns them
 Leaks = tuple[Array, Array]  # leak rates a and 1 - a, one per unit; both empty if all a are 1
 _failure: list[BaseException] = []  # why the import of numba failed, if it did
 
@@ -164,6 +169,12 @@ def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Le
     return np.pad(leak, (0, size - n_units)), np.pad(keep, (0, size - n_units))
 
 
+def _room(n_units: int, dtype: Any, n_states: int = 1) -> Array:
+    """Return flat working memory for states: padded, with numbers that are repeated behind it."""
+    size = padded(n_units, dtype) + REPEATED // np.dtype(dtype).itemsize
+    return aligned((n_states * size,), dtype)
+
+
 def activate(z: Array, code: int) -> Array:
     """Return f(z) for an array of any shape; `code` is the number of the activation in `CODES`."""
     out = np.zeros(padded(z.size, z.dtype), z.dtype)
@@ -172,10 +183,12 @@ def activate(z: Array, code: int) -> Array:
     return out[: z.size].reshape(z.shape)
 
 
-def multiply(W: Sell | Dense, x: Array) -> Array:
+def multiply(W: Packed, x: Array) -> Array:
     """Return W x, of shape (n_units,); `W` is packed by `pack`."""
-    z = np.zeros(padded(x.size, x.dtype), x.dtype)
-    _call("multiply", z, W, x)
+    n_units, dtype = x.size, x.dtype
+    state, z = _room(n_units, dtype), np.zeros(padded(n_units, dtype), dtype)
+    state[:n_units] = x
+    _call("multiply", z, W, state)
     return z[: x.size]
 
 
@@ -184,7 +197,7 @@ def advance(
     state: Array,
     inputs: Array | None,
     weights: Array | None,
-    W: Sell | Dense,
+    W: Packed,
     code: int,
     leaks: Leaks,
     kicks: Array | None,
@@ -202,7 +215,7 @@ def advance(
         Inputs, then outputs that are fed back.
     weights : array or None
         The bias, then the weights of each input, from `pack_drive`.
-    W : Sell or Dense
+    W : Packed
         Recurrent weights, as `pack` returns them.
     code : int
         Number of the activation in `CODES`.
@@ -218,7 +231,7 @@ def advance(
         inputs, weights = np.empty(0, dtype), np.zeros(2 * size, dtype)
     kicks = np.empty(0, dtype) if kicks is None else kicks
     # the state and the pre-activations
-    x, z = aligned((2, size), dtype)
+    x, z = _room(n_units, dtype), aligned((size,), dtype)
     x[:n_units] = state
     _call(
         "advance", buffer.ravel(), buffer.shape[1], n_units, x, z, inputs.ravel(), weights, driven,
@@ -368,7 +381,7 @@ def closed_loop(
     clip: tuple[Array, Array] | None,
     bounded: bool,
     limit: float,
-    W: Sell | Dense,
+    W: Packed,
     code: int,
     leaks: Leaks,
 ) -> tuple[int, Array]:
@@ -407,7 +420,7 @@ def closed_loop(
     n_units, dtype = state.size, outputs.dtype
     size = padded(n_units, dtype)
     # two states, which alternate, and the pre-activations
-    x, z = aligned((2, size), dtype), aligned((size,), dtype)
+    x, z = _room(n_units, dtype, 2).reshape(2, -1), aligned((size,), dtype)
     x[0, :n_units] = state
     # weights of the outputs and of the readout, padded like the state
     fed, reads = pack_drive(from_output.T, dtype), pack_drive(coef[:, :n_units], dtype)

@@ -147,3 +147,46 @@ def copy_line(typingctx: Any, to: Any, at: Any, x: Any, start: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(to, types.int64, x, types.int64), codegen
+
+
+def _diagonals(lines: int | None) -> Any:
+    """Return an intrinsic for the product of W, in layout `Diagonals`, for some cache lines of z.
+
+    The vector of n numbers begins at ``x[at]``, and its first numbers are repeated behind its end,
+    so that the numbers that a diagonal multiplies are contiguous wherever they begin.
+    """
+
+    @intrinsic
+    def product(
+        typingctx: Any, z: Any, i: Any, n: Any, data: Any, offsets: Any, n_diagonals: Any, x: Any,
+        at: Any,
+    ) -> Any:  # fmt: skip
+        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            kinds = signature.args
+            v = Vectors(context, builder, kinds[0], _LINE // kinds[0].dtype.bitwidth)
+            to, weights, offsets, source = (v.data(kinds[j], args[j]) for j in (0, 3, 4, 6))
+            source, n = builder.gep(source, [args[7]]), args[2]
+            # the lines of W in the order of the memory: line, diagonal, unit
+            step = builder.mul(args[5], LONG(v.n))
+            first = builder.mul(builder.udiv(args[1], LONG(v.n)), step)
+            sums = v.sums(lines or lines_at_once(context))
+            with cgutils.for_range_slice(builder, LONG(0), args[5], LONG(1), LONG) as (k, _):
+                begin = builder.add(args[1], builder.load(builder.gep(offsets, [k])))
+                beyond = builder.icmp_unsigned(">=", begin, n)
+                begin = builder.select(beyond, builder.sub(begin, n), begin)
+                place = builder.add(first, builder.mul(k, LONG(v.n)))
+                for which, total in enumerate(sums):
+                    row = v.load(weights, builder.add(place, builder.mul(step, LONG(which))))
+                    numbers = v.load(source, builder.add(begin, LONG(which * v.n)))
+                    v.add_product(total, row, numbers)
+            for which, total in enumerate(sums):
+                v.store(builder.load(total), to, builder.add(args[1], LONG(which * v.n)))
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(z, long, long, data, offsets, long, x, long), codegen
+
+    return product
+
+
+diagonals_of_lines, diagonals_of_line = _diagonals(None), _diagonals(1)

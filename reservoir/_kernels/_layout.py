@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
 
+REPEATED = 256  # bytes of a vector that are repeated behind its end, in products with diagonals
+_MOST_DIAGONALS = 16
 LANES = 8  # numbers per vector: one register of 512 bits, two of 256
 CACHE_LINE = 64  # bytes
 _SHORT = 2**16  # smaller indices need only 16 bits: less to read per connection
@@ -48,6 +50,25 @@ class Dense(NamedTuple):
     """
 
     data: Array
+
+
+class Diagonals(NamedTuple):
+    """A sparse W on a few diagonals, modulo n_units, for products with one vector.
+
+    Attributes
+    ----------
+    offsets : array of shape (n_diagonals,), int64
+        Column minus row of each diagonal, from 0 to n_units - 1.
+    data : array of shape (n_lines, n_diagonals, numbers per cache line)
+        ``data[s, k, l]`` is the weight on diagonal k in row ``s * numbers + l``; zero beyond the
+        last row of W.
+    n_units : int
+        Number of rows of W.
+    """
+
+    offsets: Array
+    data: Array
+    n_units: int
 
 
 class Rows(NamedTuple):
@@ -134,10 +155,36 @@ def unsigned(n_columns: int) -> Any:
     return np.uint16 if n_columns <= _SHORT else np.uint32
 
 
-def pack(W: Matrix) -> Sell | Dense:
+def find_diagonals(W: Any) -> Array | None:
+    """Return the offsets of the diagonals of a csr_array, modulo n_units; None if there are many.
+
+    There are many if they are more than 16, or if less than a quarter of their entries are stored.
+    """
+    n_units = W.shape[0]
+    # the first rows are enough to refuse most matrices
+    for n_rows in (min(_MOST_DIAGONALS, n_units), n_units):
+        rows = np.repeat(np.arange(n_rows), np.diff(W.indptr[: n_rows + 1]))
+        found = np.bincount((W.indices[: rows.size] - rows) % n_units, minlength=n_units)
+        offsets = np.flatnonzero(found)
+        if offsets.size > _MOST_DIAGONALS:
+            return None
+    return offsets if 0 < offsets.size * n_units <= 4 * W.nnz else None
+
+
+def _pack_diagonals(W: Any, offsets: Array) -> Diagonals:
+    n_units, per_line = W.shape[0], CACHE_LINE // W.dtype.itemsize
+    rows = np.repeat(np.arange(n_units), np.diff(W.indptr))
+    which = np.searchsorted(offsets, (W.indices - rows) % n_units)
+    data = aligned((-(-n_units // per_line), offsets.size, per_line), W.dtype)
+    np.add.at(data, (rows // per_line, which, rows % per_line), W.data)  # adds duplicate entries
+    return Diagonals(offsets.astype(np.int64), data, n_units)
+
+
+def pack(W: Matrix) -> Sell | Dense | Diagonals:
     """Return W, of shape (n_units, n_units), in the layout for products with one vector.
 
-    A sparse W (csr_array) becomes a `Sell`, a dense one a `Dense`.
+    A sparse W (csr_array) on a few diagonals becomes a `Diagonals`, another a `Sell`, and a dense
+    one a `Dense`.
     """
     if not sp.issparse(W):
         n_units = W.shape[0]
@@ -146,6 +193,9 @@ def pack(W: Matrix) -> Sell | Dense:
             rows = W[lane::LANES]
             data[: len(rows), :, lane] = rows
         return Dense(data)
+    offsets = find_diagonals(W)
+    if offsets is not None:
+        return _pack_diagonals(W, offsets)
     # rows by decreasing length, eight per slice
     n_units = W.shape[0]
     lengths = np.diff(W.indptr)
@@ -154,8 +204,8 @@ def pack(W: Matrix) -> Sell | Dense:
     rows = np.full(n_slices * LANES, n_units, np.uint32)
     rows[:n_units] = order
     widths = lengths[order[::LANES]]  # the longest row comes first in its slice
-    offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    # the destination of each entry of the sorted rows: offset of its slice + position in its row
+    starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    # the destination of each entry of the sorted rows: start of its slice + position in its row
     sorted_lengths = lengths[order]
     lane_of_row = np.arange(n_units)
     place_in_row = np.arange(W.nnz) - np.repeat(
@@ -164,14 +214,14 @@ def pack(W: Matrix) -> Sell | Dense:
     slice_of_entry = np.repeat(lane_of_row // LANES, sorted_lengths)
     lane_of_entry = np.repeat(lane_of_row % LANES, sorted_lengths)
     source = np.repeat(W.indptr[order], sorted_lengths) + place_in_row
-    row_of_entry = offsets[slice_of_entry] + place_in_row
+    row_of_entry = starts[slice_of_entry] + place_in_row
     # fill; entries not written remain zero weights in column 0
-    indices = np.zeros((offsets[-1], LANES), unsigned(n_units))
-    data = aligned((int(offsets[-1]), LANES), W.dtype)
+    indices = np.zeros((starts[-1], LANES), unsigned(n_units))
+    data = aligned((int(starts[-1]), LANES), W.dtype)
     indices[row_of_entry, lane_of_entry] = W.indices[source]
     data[row_of_entry, lane_of_entry] = W.data[source]
     in_order = np.array_equal(order, np.arange(n_units))
-    return Sell(offsets, indices, data, rows[: 0 if in_order else None].reshape(-1, LANES))
+    return Sell(starts, indices, data, rows[: 0 if in_order else None].reshape(-1, LANES))
 
 
 def pack_rows(W: Matrix, *others: Matrix | None) -> Rows:

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
 from reservoir._kernels._compile import OPTIONS, inner, kernel, named
 from reservoir._kernels._finish import (
     copy_line,
+    diagonals_of_line,
+    diagonals_of_lines,
     finish_line,
     finish_lines,
     line_size,
@@ -104,10 +105,27 @@ def _dense_product(z: Any, W: Any, x: Any, at: int) -> None:
         dense_dot8(z, W.data, s, n_units, x, at)
 
 
+def _diagonal_product(z: Any, W: Any, x: Any, at: int) -> None:
+    n, n_diagonals, line, lines = W.n_units, W.offsets.shape[0], line_size(z), lines_size(z)
+    # behind the vector, its first numbers again: as many as are loaded at a time
+    if n < lines:
+        for i in range(lines):
+            x[at + n + i] = x[at + i]
+    else:
+        for i in range(0, lines, line):
+            copy_line(x, at + n + i, x, at + i)
+    whole = n // lines * lines
+    for i in range(0, whole, lines):
+        diagonals_of_lines(z, i, n, W.data, W.offsets, n_diagonals, x, at)
+    for i in range(whole, z.shape[0], line):
+        diagonals_of_line(z, i, n, W.data, W.offsets, n_diagonals, x, at)
+
+
 @overload(product, jit_options=OPTIONS)
 def _product(z: Any, W: Any, x: Any, at: int) -> Any:
-    sparse = isinstance(W, types.NamedTuple) and "rows" in W.fields
-    return named(_sparse_product if sparse else _dense_product)
+    if "rows" in W.fields:
+        return named(_sparse_product)
+    return named(_diagonal_product if "n_units" in W.fields else _dense_product)
 
 
 @kernel
@@ -133,7 +151,7 @@ def advance(
     bias, a row per input and a row of zeros; if `driven`, `buffer` contains the drive, and
     `weights` is working memory of two rows, of zeros. `inputs` are those of all steps. `x`, `z`
     and the rows of `weights` are padded to whole cache lines. An empty `leak` means no leak, an
-    empty `kicks` no noise.
+    empty `kicks` no noise. After a state there is room for `REPEATED` bytes.
     """
     size, line, lines = z.shape[0], line_size(z), lines_size(z)
     whole, n_inputs, leaky = n_units // lines * lines, weights.shape[0] // size - 2, leak.shape[0]
@@ -267,16 +285,17 @@ def closed_loop(
 ) -> Any:  # fmt: skip
     """Run a reservoir in closed loop; return the number of steps that stayed within the limit.
 
-    `x` contains two states, which alternate as old and new one: after k steps the first half is the
-    current one if k is even, or the last valid one if the run ends early. `output`, of shape
-    (n_outputs,), is fed back in the first step, and is changed. `outputs` is flat. `drive` is the
-    part of the pre-activations that does not depend on the outputs, one row per step or one for
-    all, then a row of zeros; `from_output` has a row per output. The readout consists of `coef`,
-    with a row per output, for the state; `coef_squares`, like it or empty, for the squares of its
-    entries, which are written into the working memory `z`; `coef_tail`, of shape (n_outputs, n_fed
-    + n_exog) or without columns, for fed-back outputs and exogenous inputs. `clip`, of shape (2,
-    n_outputs) or without columns, contains the bounds of outputs that are fed back. Rows are
-    padded to whole cache lines. Other parameters are described in `reservoir._kernels.closed_loop`.
+    `x` contains two states, each with room for `REPEATED` bytes, which alternate as old and new
+    one: after k steps the first half is the current one if k is even, or the last valid one if the
+    run ends early. `output`, of shape (n_outputs,), is fed back in the first step, and is changed.
+    `outputs` is flat. `drive` is the part of the pre-activations that does not depend on the
+    outputs, one row per step or one for all, then a row of zeros; `from_output` has a row per
+    output. The readout consists of `coef`, with a row per output, for the state; `coef_squares`,
+    like it or empty, for the squares of its entries, which are written into the working memory `z`;
+    `coef_tail`, of shape (n_outputs, n_fed + n_exog) or without columns, for fed-back outputs and
+    exogenous inputs. `clip`, of shape (2, n_outputs) or without columns, contains the bounds of
+    outputs that are fed back. Rows are padded to whole cache lines. Other parameters are described
+    in `reservoir._kernels.closed_loop`.
     """
     size, n_outputs, line, lines = z.shape[0], output.shape[0], line_size(z), lines_size(z)
     whole, half, leaky = n_units // lines * lines, x.shape[0] // 2, leak.shape[0]

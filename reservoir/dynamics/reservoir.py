@@ -11,10 +11,9 @@ import scipy.sparse as sp
 
 from reservoir._kernels import (
     LANES,
-    Dense,
     Leaks,
+    Packed,
     Rows,
-    Sell,
     pack,
     pack_drive,
     pack_rows,
@@ -144,7 +143,7 @@ class Reservoir:
         return dense(self.W) if crowded else self.W
 
     @cached_property
-    def _packed(self) -> Sell | Dense:
+    def _packed(self) -> Packed:
         """W in the layout that kernels read for one sequence; computed once, never pickled."""
         return pack(self._product_W)
 

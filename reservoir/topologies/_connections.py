@@ -88,8 +88,8 @@ def diagonals(
     """Generate a matrix of a few diagonals at random offsets.
 
     Unit i receives from the units ``(i + offset) % n_units``; the offsets are the same for all
-    units. So the states that a diagonal multiplies are contiguous in memory, which makes steps
-    faster than with as many connections at random places.
+    units. So the states that a diagonal multiplies are contiguous in memory, which makes compiled
+    steps faster than with as many connections at random places.
 
     Parameters
     ----------

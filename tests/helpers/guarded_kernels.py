@@ -30,7 +30,7 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
-from reservoir.topologies import random_sparse
+from reservoir.topologies import diagonals, random_sparse
 
 PAGE = mmap.PAGESIZE
 TOLERANCE = {"float64": 1e-10, "float32": 1e-3}  # a number read from elsewhere is far off
@@ -147,6 +147,8 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     degree = int(rng.integers(1, n_units + 1))
     if rng.integers(2):  # rows of one length, which lie in order
         W = random_sparse(n_units, in_degree=degree, random_state=rng).toarray()
+    if rng.integers(3) == 0:
+        W = diagonals(n_units, degree, random_state=rng).toarray()
     W *= 0.8 / max(np.linalg.norm(W, 2), 1e-3)
     leak = 1.0 if rng.integers(2) else rng.uniform(0.1, 1, n_units)
     others = {"leak_rate": leak, "activation": str(rng.choice(list(ACTIVATIONS)))}

@@ -31,6 +31,7 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
+from reservoir.topologies import TOPOLOGIES, diagonals, random_sparse
 
 pytestmark = pytest.mark.one_engine
 
@@ -79,9 +80,15 @@ def some(n_units, rng, degree):
     return rng.permutation(n_units)[:degree]
 
 
+def network_of(W):
+    n_units = W.shape[0]
+    return Reservoir(W, np.ones((n_units, 1)), np.zeros(n_units))
+
+
 LAYOUTS = {
     "rows of one length": lambda n, rng: sparse(n, rng, [some(n, rng, 10) for _ in range(n)]),
     "rows of any length": lambda n, rng: sparse(n, rng, [some(n, rng, i % 7) for i in range(n)]),
+    "diagonals": lambda n, rng: 0.1 * diagonals(n, int(rng.integers(1, 17)), random_state=rng),
     "dense": lambda n, rng: rng.uniform(-0.9, 0.9, (n, n)) / n,
 }
 
@@ -160,6 +167,39 @@ def test_single_steps_are_exact_to_two_eps(layout, dtype, activation):
             assert np.isnan(beside[[0, 2]]).all()
             error = np.abs(beside[1] - single_step(net, x0, u[0])).max()
             assert error <= 2 * np.finfo(dtype).eps, (n_units, n_features)
+
+
+def test_few_diagonals_are_found():
+    found = {"ring": 1, "delay_line": 1, "band": 5, "diagonals": 10, "cycle_with_jumps": 3}
+    for name, n_diagonals in found.items():
+        packed = network_of(TOPOLOGIES[name](300, random_state=0))._packed
+        assert isinstance(packed, _kernels.Diagonals), name
+        assert len(packed.offsets) == n_diagonals
+    for others in (
+        random_sparse(300, random_state=0),
+        diagonals(300, 17),
+        sp.csr_array((300, 300)),
+    ):
+        assert isinstance(network_of(others)._packed, _kernels.Sell)
+    few = sp.csr_array(([1.0], ([3], [299])), shape=(300, 300))  # one entry of a diagonal
+    assert isinstance(network_of(few)._packed, _kernels.Sell)
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 7, 40, 300, 70_001])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_products_with_diagonals(n_units, dtype):
+    rng = np.random.default_rng(n_units)
+    W = diagonals(n_units, 3, random_state=rng).astype(dtype)
+    twice = sp.csr_array(  # every entry stored twice
+        (np.repeat(W.data, 2) / 2, np.repeat(W.indices, 2), 2 * W.indptr), shape=W.shape
+    )
+    x = rng.normal(size=n_units).astype(dtype)
+    for matrix in (W, twice):
+        packed = _kernels.pack(matrix)
+        assert isinstance(packed, _kernels.Diagonals)
+        np.testing.assert_allclose(
+            _kernels.multiply(packed, x), W @ x, rtol=0, atol=20 * np.finfo(dtype).eps
+        )
 
 
 @settings(max_examples=75)
