@@ -102,11 +102,40 @@ def test_entries_are_whole_and_in_order():
         assert entry.keys() & {"journal", "booktitle", "publisher", "school", "howpublished"}, key
 
 
-def test_pages_cite_keys_that_exist():
-    page = (ROOT / "docs" / "theory" / "errata.md").read_text(encoding="utf-8")
-    keys = re.findall(r"^- `(\w+)`", page, re.MULTILINE)
-    assert len(keys) >= 6
-    assert set(keys) <= ENTRIES.keys()
+PAGES = [path for path in sorted(ROOT.glob("docs/**/*.md")) if "_build" not in path.parts]
+
+
+def test_lists_of_references_on_pages_name_the_keys():
+    named = 0
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        _, _, listed = text.partition("\n## References\n")
+        items = re.findall(r"^- (.*)", listed.partition("\n## ")[0], re.MULTILINE)
+        keys = [re.match(r"`(\w+)`: ", item) for item in items]
+        assert all(keys), f"{path.name}: an item does not begin with the key of its source"
+        assert {key.group(1) for key in keys} <= ENTRIES.keys(), path.name
+        named += len(keys)
+    assert named > 50
+
+
+# words before a year that are no authors: systems, months, meetings
+NO_AUTHORS = {"mackeyglass", "train", "in", "november", "dec", "jan", "loan"}
+CITED = re.compile(
+    r"([A-Z][^\W\d_]+(?:-[A-Z][^\W\d_]+)?)"
+    r"(?:(?:, [A-Z][^\W\d_]+)*,? and [A-Z][^\W\d_]+| et al\.)?,? \(?((?:19|20)\d\d)(?!\d)"
+)
+
+
+def test_sources_that_pages_name_are_in_the_bibliography():
+    for path in PAGES:
+        if path.name == "changelog.md":
+            continue
+        text = path.read_text(encoding="utf-8").partition("\n## References\n")[0]
+        text = re.sub(r"^- `\w+`: .*(?:\n  .*)*", "", text, flags=re.MULTILINE)  # whole sources
+        for name, year in CITED.findall(" ".join(text.split())):
+            author = plain(name).replace(" ", "")
+            known = any(key.startswith(author + year) for key in ENTRIES)
+            assert known or author in NO_AUTHORS, f"{path.name}: {name} {year}"
 
 
 def test_known_wrong_attributions_stay_corrected():
