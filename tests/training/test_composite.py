@@ -170,8 +170,6 @@ def test_unsupported_options_raise(cell):
     name = type(rnn.network_.cell).__name__
     with pytest.raises(AttributeError, match=f"{name} is not a reservoir"):
         _ = rnn.reservoir_
-    with pytest.raises(ValueError, match=f"cannot convert {name}"):
-        rnn.to_torch()
     for params, message in (
         ({"init": "least_squares"}, f"got {name}. Use an initializer"),
         ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),

@@ -399,5 +399,3 @@ def test_what_needs_equal_steps_raises():
     rnn.set_params(online="rtrl")
     with pytest.raises(ValueError, match="Real-time recurrent learning needs a SimpleCell"):
         rnn.partial_fit(X, y)
-    with pytest.raises(ValueError, match="to_torch cannot convert TimedLeakyCell"):
-        rnn.to_torch()
