@@ -403,10 +403,6 @@ class NetworkEstimator(TimeSeriesEstimator):
         ValueError
             If the cell cannot be converted: a cell with peepholes, context units, gated feedback or
             dropout, or a GRU with ``reset_after=False``.
-
-        See Also
-        --------
-        reservoir.training.torch_conversion.to_torch : The conversion, and the parts of the module.
         """
         self._check_fitted()
         return to_torch(self.network_, self.params_)

@@ -203,8 +203,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         Parameters
         ----------
         module : torch.nn.Module
-            The result of `to_torch`, or a module that contains one RNN, LSTM or GRU and one Linear;
-            see `reservoir.training.torch_conversion.from_torch`.
+            The result of `to_torch`, or a module that contains one RNN, LSTM or GRU and one Linear.
         **params
             Parameters of the estimator for further training.
 
