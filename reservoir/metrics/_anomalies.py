@@ -7,8 +7,8 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
 from reservoir.metrics._errors import as_table, check_same_shape
+from reservoir.metrics.robust_deviation import robust_deviation
 
-_MAD, _MEAN = 1.4826, 1.2533  # normal standard deviation over median and mean absolute error
 _HIGH = 0.99  # quantile above which a score says that the network has received a spike
 _BLOCK = 4096  # rows whose windows are sorted together
 
@@ -65,7 +65,7 @@ def anomaly_scores(
     errors = np.abs(truth - other)
     if not np.isfinite(errors).any():
         raise ValueError("No row has both a value of y and a forecast: there is nothing to score.")
-    overall = _usual(errors[None])[0]
+    overall = robust_deviation(errors[None])[0]
     usual = overall if window is None else _usual_before(errors, _checked(window, len(errors)))
     # a stretch without any error has no size of its own
     usual = np.where(usual > 0, usual, overall)
@@ -82,23 +82,16 @@ def _checked(window: int, n_rows: int) -> int:
     return count
 
 
-def _usual(errors: Array) -> Array:
-    """Return the usual size of absolute errors along axis 1, (n, n_outputs); 0 if all are NaN."""
-    there = np.isfinite(errors).any(axis=1, keepdims=True)
-    filled = np.where(there, errors, 0.0)
-    return np.maximum(_MAD * np.nanmedian(filled, axis=1), _MEAN * np.nanmean(filled, axis=1))
-
-
 def _usual_before(errors: Array, window: int) -> Array:
     """Return the usual size of the errors in the `window` rows before each row."""
     n_rows = len(errors)
     usual = np.empty_like(errors)
-    usual[:window] = _usual(errors[None, :window])[0]
+    usual[:window] = robust_deviation(errors[None, :window])[0]
     views = np.lib.stride_tricks.sliding_window_view(errors, window, axis=0)
     for first in range(window, n_rows, _BLOCK):
         last = min(first + _BLOCK, n_rows)
         parts = views[first - window : last - window]  # (n, n_outputs, window)
-        usual[first:last] = _usual(np.moveaxis(parts, 2, 1))
+        usual[first:last] = robust_deviation(np.moveaxis(parts, 2, 1))
     return usual
 
 

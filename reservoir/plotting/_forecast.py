@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number, index_of
 from reservoir.plotting._picture import Picture
-from reservoir.plotting._plot_arguments import columns, names_of
+from reservoir.plotting._plot_arguments import columns, names_of, stamps_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -306,23 +306,6 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
         )
     values = np.asarray(y_pred, dtype=float).reshape(len(y_pred), n_outputs, len(part))
     return values, [float(b[2]) / 100 for b in bounds[::2] if b]
-
-
-def stamps_of(table: Any) -> Array | None:
-    """Return the times in a pandas index as a NumPy array, or None if the index has no times.
-
-    The time of a period is its start; times with a time zone become naive local times. An index
-    that only numbers the rows from 0 counts as having no times.
-    """
-    index = index_of(table)
-    if index is None:
-        return None
-    if hasattr(index, "to_timestamp"):
-        index = index.to_timestamp()
-    if index.dtype.kind == "M":
-        return np.asarray(index.tz_localize(None))
-    values = np.asarray(index)
-    return None if np.array_equal(values, np.arange(len(values))) else values
 
 
 def times_of_both(

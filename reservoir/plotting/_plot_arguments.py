@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count
+from reservoir._validation import check_count, index_of
 
 
 def columns(name: str, values: ArrayLike) -> Array:
@@ -90,6 +90,30 @@ def times_of(index: ArrayLike | None, n_rows: int) -> Array:
             f"index has shape {times.shape}; it must be ({n_rows},), one time per row."
         )
     return times
+
+
+def stamps_of(table: Any) -> Array | None:
+    """Return the times in a pandas index as a NumPy array, or None if the index has no times.
+
+    The time of a period is its start; times with a time zone become naive local times. An index
+    that only numbers the rows from 0 counts as having no times.
+    """
+    index = index_of(table)
+    if index is None:
+        return None
+    if hasattr(index, "to_timestamp"):
+        index = index.to_timestamp()
+    if index.dtype.kind == "M":
+        return np.asarray(index.tz_localize(None))
+    values = np.asarray(index)
+    return None if np.array_equal(values, np.arange(len(values))) else values
+
+
+def index_given(index: ArrayLike | None, *tables: Any) -> ArrayLike | None:
+    """Return the caller's times, or else those in the index of the first table that has some."""
+    if index is not None:
+        return index
+    return next((found for found in map(stamps_of, tables) if found is not None), None)
 
 
 def reservoir_of(source: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
 from reservoir.plotting._picture import Picture
-from reservoir.plotting._plot_arguments import columns, names_of, times_of
+from reservoir.plotting._plot_arguments import columns, index_given, names_of, times_of
 
 
 def running_error(
@@ -44,9 +44,9 @@ def running_error(
         The norm of the coefficients after each row, or the coefficients themselves along a third
         axis; by default there is no panel for them.
     index : array of shape (n_samples,), default=None
-        The time of each row: numbers or dates. By default the row numbers.
+        The time of each row: numbers or dates. By default the pandas index, or the row numbers.
     labels : list of n_models str, default=None
-        Names of the models.
+        Names of the models; by default those of the columns of a DataFrame.
     legend : bool or "outside", default=True
         Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
         "outside" to their right.
@@ -76,7 +76,11 @@ def running_error(
     """
     if isinstance(errors, Mapping):
         labels = [str(name) for name in errors] if labels is None else labels
+        index = index_given(index, *errors.values())
         errors = np.column_stack([np.asarray(each, dtype=float) for each in errors.values()])
+    index = index_given(index, errors)
+    if labels is None and hasattr(errors, "columns"):
+        labels = [str(name) for name in errors.columns]
     table = columns("errors", errors)
     if not np.isfinite(table).any():
         raise ValueError("errors contains no finite number: there is nothing to draw.")

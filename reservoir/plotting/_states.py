@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.plotting._picture import Picture, cell_edges, thinned
-from reservoir.plotting._plot_arguments import choose_units, reservoir_of, times_of
+from reservoir.plotting._plot_arguments import choose_units, index_given, reservoir_of, times_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def states(
         more than 30 units are a map. Long curves and images are thinned out; curves keep their
         extremes.
     index : array of shape (n_samples,), default=None
-        The time of each row: numbers or dates. By default the row numbers.
+        The time of each row: numbers or dates. By default the pandas index, or the row numbers.
     legend : bool or "outside", default=True
         Has no effect: the bands are labelled, and a map has a colour bar.
     line_kw : dict, default=None
@@ -80,6 +80,7 @@ def states(
     >>> model = ESNRegressor(50, random_state=0).fit(H[:-1, :1], H[1:, 0])
     >>> ax = plotting.states(model, H[:, :1], kind="map")
     """
+    index = index_given(index, source if X is None else X)
     H = _states_of(source, X)
     if kind is not None:
         check_choice("kind", kind, _KINDS)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.metrics.robust_deviation import robust_deviation
 from reservoir.series_models.history import History
 from reservoir.series_models.model import FittedModel
 from reservoir.series_models.recursive_ridge import Autoregression
@@ -24,7 +24,6 @@ _TIMES_TYPICAL = 4.5  # an odd error exceeds so many typical errors,
 _TAIL = 0.1  # and the largest error, by more if this is large itself: tails are heavy then
 _FEW = 10  # number of errors with which these bounds are doubled
 _OF_LEVEL = 0.01  # least typical error, relative to the mean size of the values
-_MAD, _MEAN = 1.4826, 1.2533  # normal standard deviation over median and mean absolute error
 
 
 @saved
@@ -240,7 +239,7 @@ class _Judge:
         tried = [_errors_of(model, history) for model in _MODELS]
         errors = np.stack([each for each, _ in tried])
         level = _OF_LEVEL * np.abs(history.levels).mean(axis=0) * ~self.positive
-        typical = np.maximum(_typical(errors), level)
+        typical = np.maximum(robust_deviation(errors), level)
         # for each column the model with the smaller errors
         self.choice = typical.argmin(axis=0)
         self.fitted = [fitted for _, fitted in tried]
@@ -277,10 +276,3 @@ def _errors_of(model: Autoregression, history: History) -> tuple[Array, FittedMo
         errors.append(np.abs(history.levels[start:stop] - forecasts))
     seen = history.observed[middle:]
     return np.where(seen, np.concatenate(errors), np.nan), model.fit(history, 0)
-
-
-def _typical(errors: Array) -> Array:
-    """Return the standard deviation of normal errors with the same median or mean, the greater."""
-    counted: Any = np.isfinite(errors).any(axis=1, keepdims=True)
-    filled = np.where(counted, errors, 0.0)
-    return np.maximum(_MAD * np.nanmedian(filled, axis=1), _MEAN * np.nanmean(filled, axis=1))

@@ -254,6 +254,33 @@ def test_a_gap_leaves_the_rest_of_the_curve(draw):
     assert np.isfinite([*ax.get_xlim(), *ax.get_ylim()]).all()
 
 
+MANY = np.random.default_rng(0).normal(size=(10_000, 3))
+TEN_THOUSAND_POINTS = {
+    "forecast": lambda ax: plotting.forecast(MANY, MANY[5000:], ax=ax),
+    "states": lambda ax: plotting.states(MANY, ax=ax),
+    "residuals": lambda ax: plotting.residuals(MANY[:, 0], quantiles=True, ax=ax),
+    "running_error": lambda ax: plotting.running_error(MANY, ax=ax),
+    "phase_portrait": lambda ax: plotting.phase_portrait(MANY[:, :2], ax=ax),
+    "bifurcation": lambda ax: plotting.bifurcation(
+        np.arange(100), list(MANY[:, :1].reshape(100, 100)), ax=ax
+    ),
+    "memory_profile": lambda ax: plotting.memory_profile(np.abs(np.sin(MANY[:, 0])), ax=ax),
+    "penalty_path": lambda ax: plotting.penalty_path(np.geomspace(1e-9, 1, 10_000), MANY**2, ax=ax),
+    "jacobian_norms": lambda ax: plotting.jacobian_norms(MANY, ax=ax),
+    "temporal_gradients": lambda ax: plotting.temporal_gradients(MANY**2, ax=ax),
+    "spectrum": lambda ax: plotting.spectrum(MANY[:, 0] + 1j * MANY[:, 1], ax=ax),
+}
+
+
+@pytest.mark.parametrize("draw", TEN_THOUSAND_POINTS.values(), ids=TEN_THOUSAND_POINTS)
+def test_ten_thousand_points_are_drawn_in_a_plain_figure_into_a_small_file(draw):
+    figure, ax = plt.subplots()
+    draw(ax)
+    file = io.BytesIO()
+    figure.savefig(file, format="svg")
+    assert file.tell() < 6e6
+
+
 def test_dates_do_not_overlap():
     days = np.datetime64("2024-01-01") + np.arange(100)
     for size in ((3, 2), (6.4, 4.8), (20, 10)):

@@ -362,6 +362,18 @@ def test_states_of_a_network_are_those_of_its_run():
         plotting.states(X, X)
 
 
+def test_tables_bring_their_dates_and_names():
+    pd = pytest.importorskip("pandas")
+    errors = pd.DataFrame({"one": NOISE[:100], "two": SINE}, months(100))
+    for given in (errors, dict(errors.items())):
+        ax = plotting.running_error(given, window=10)
+        assert labels(ax) == ["one", "two"]
+        assert ax.get_xlabel() == "time"
+        np.testing.assert_array_equal(line(ax, "one").get_xdata(), errors.index.to_numpy())
+    states = plotting.states(errors)
+    np.testing.assert_array_equal(states.get_lines()[1].get_xdata(), errors.index.to_numpy())
+
+
 def test_long_curves_are_thinned_out_but_keep_their_extremes():
     H = np.random.default_rng(0).normal(size=(30_000, 8))
     ax = plotting.states(H, units=8)

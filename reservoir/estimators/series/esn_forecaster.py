@@ -122,6 +122,9 @@ class ESNForecaster(Described, BaseEstimator):
         The kind of models that was chosen.
     seasons_ : tuple of float
         Rows per period of each season, ascending; empty if there are no seasons.
+    last_rows_ : array, Series, DataFrame, or dict of these
+        The known rows after which forecasts start, in the container of y; for several series the
+        rows of each id.
     search_results_ : dict of arrays
         Results of the search, which can be passed to pandas.DataFrame.
         For "series" there is a row for each model and series, with the columns `series` (the id of
