@@ -28,6 +28,7 @@ from reservoir._kernels._layout import (
     Rows,
     Sell,
     aligned,
+    lanes_for,
     pack,
     pack_drive,
     pack_rows,
@@ -58,15 +59,16 @@ __all__ = [
     "activate",
     "advance",
     "advance_lanes",
-    "begin_lanes",
     "closed_loop",
     "disabled",
     "gru_backward",
     "gru_forward",
     "installed",
     "keeps_code",
+    "lane_states",
     "lane_sums",
     "lane_work",
+    "lanes_for",
     "load",
     "lstm_backward",
     "lstm_forward",
@@ -84,7 +86,6 @@ __all__ = [
 # largest number of steps whose states are kept before they are pooled, and their largest size in
 # bytes: half of the L2 cache of most processors
 _POOLED_STEPS, _POOLED = 32, 2**19
-_CHUNK = 64  # units whose products and activations are computed together, within the L1 cache
 Packed = Sell | Dense | Diagonals  # recurrent weights, as `pack` returns them
 Leaks = tuple[Array, Array]  # leak rates a and 1 - a, one per unit; both empty if all a are 1
 _failure: list[BaseException] = []  # why the import of numba failed, if it did
@@ -152,19 +153,15 @@ def _call(name: str, *args: Any) -> Any:
     return call(getattr(_compiled(), name), *args)
 
 
-def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
-    """Return the leak rates a and 1 - a, one per unit, in the layout of the kernels.
+def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any) -> Leaks:
+    """Return the leak rates a and 1 - a, one per unit, padded with zeros to whole cache lines.
 
-    Each is repeated `lanes` times: arrays of shape (lanes n_units,), or without lanes padded with
-    zeros to whole cache lines. If every leak rate is 1, both are empty, and the kernels skip the
-    leak.
+    If every leak rate is 1, both are empty, and the kernels skip the leak.
     """
     if np.all(np.equal(leak_rate, 1.0)):
         return np.empty(0, dtype), np.empty(0, dtype)
     leak, keep = np.empty(n_units, dtype), np.empty(n_units, dtype)
     leak[:], keep[:] = leak_rate, 1 - np.asarray(leak_rate)
-    if lanes > 1:
-        return np.repeat(leak, lanes), np.repeat(keep, lanes)
     size = padded(n_units, dtype)
     return np.pad(leak, (0, size - n_units)), np.pad(keep, (0, size - n_units))
 
@@ -228,7 +225,7 @@ def advance(
     size = padded(n_units, dtype)
     driven = inputs is None or weights is None
     if inputs is None or weights is None:
-        inputs, weights = np.empty(0, dtype), np.zeros(2 * size, dtype)
+        inputs, weights = np.empty(0, dtype), np.zeros(size, dtype)
     kicks = np.empty(0, dtype) if kicks is None else kicks
     # the state and the pre-activations
     x, z = _room(n_units, dtype), aligned((size,), dtype)
@@ -239,94 +236,108 @@ def advance(
     )  # fmt: skip
 
 
-def advance_lanes(
-    block: Array, state: Array, inputs: Array, W: Rows, code: int, leaks: Leaks
-) -> None:
-    """Run eight sequences side by side, one per lane of a vector.
+def lane_states(states: Array, n_inputs: int, width: int) -> Array:
+    """Return memory for the states of sequences side by side, of which the first is filled.
 
     Parameters
     ----------
-    block : array of shape (8, n_steps, n_units)
+    states : array of shape (n_sequences, n_units)
+        States before the first step; unused lanes begin with zeros.
+    n_inputs : int
+        Number of inputs and outputs that are fed back.
+    width : int
+        Number of lanes, from `lanes_for`.
+
+    Returns
+    -------
+    array of shape (2 (n_units + 1 + n_inputs) width,)
+        The current state and the next one, which alternate. Each contains a row of lanes per unit,
+        one of ones, for the bias, and one per input.
+    """
+    n_sequences, n_units = states.shape
+    x = aligned((2, n_units + 1 + n_inputs, width), states.dtype)
+    x[0, :n_units, :n_sequences], x[:, n_units] = states.T, 1.0
+    return x.ravel()
+
+
+def advance_lanes(
+    block: Array, states: Array, inputs: Array, W: Rows, code: int, leaks: Leaks
+) -> None:
+    """Run sequences side by side, one per lane.
+
+    Parameters
+    ----------
+    block : array of shape (at least n_sequences, a multiple of 8, n_steps, n_units)
         Written: the states of each sequence. The rows of a sequence are contiguous in memory; there
         may be gaps between sequences.
-    state : array of shape (n_units, 8)
+    states : array of shape (n_sequences, n_units)
         The states before the first step.
-    inputs : array of shape (n_steps, n_inputs, 8)
-        Inputs, outputs that are fed back, and a column of ones for the bias.
+    inputs : array of shape (n_steps, n_inputs, width)
+        Inputs, and outputs that are fed back; width is ``lanes_for(n_sequences, dtype)``.
     W : Rows
-        [W, W_in, W_fb, bias] side by side, n_units + n_inputs columns.
+        [W, bias, W_in, W_fb] side by side.
     code : int
         Number of the activation in `CODES`.
-    leaks : pair of arrays of shape (8 n_units,)
-        From ``repeat_leaks(..., lanes=8)``.
+    leaks : Leaks
+        From `repeat_leaks`.
     """
-    # two vectors that alternate as old and new state; the inputs are stored after the state
-    n_units = state.shape[0]
-    x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
-    x[: state.size] = state.ravel()
-    chunk = aligned((min(_CHUNK, n_units) * LANES,), block.dtype)
+    n_sequences, n_units = states.shape
+    x = lane_states(states, *inputs.shape[1:])
     # the block as one flat array, in which sequences are `stride` numbers apart
     stride = block.strides[0] // block.itemsize
+    last = -(-n_sequences // LANES) * LANES - 1
     flat = np.lib.stride_tricks.as_strided(
-        block, (stride * (LANES - 1) + block.shape[1] * n_units,), (block.itemsize,)
+        block, (stride * last + block.shape[1] * n_units,), (block.itemsize,)
     )
-    slope = slope_below(block.dtype)
-    _call("advance_lanes", flat, stride, n_units, x, y, chunk, inputs, W, code, slope, *leaks)
+    call(
+        compiled("_lanes").advance_lanes, flat, stride, n_units, n_sequences, x, inputs, W, code,
+        slope_below(block.dtype), *leaks,
+    )  # fmt: skip
 
 
 def lane_sums(
-    n_units: int, n_thresholds: int, dtype: Any, *, moments: bool, ends: bool, last: bool
-) -> LaneSums:
+    n_units: int, n_thresholds: int, width: int, dtype: Any, *, moments: bool, ends: bool,
+    last: bool,
+) -> LaneSums:  # fmt: skip
     """Return empty sums for `pool_lanes`.
 
     Parameters
     ----------
     n_units, n_thresholds : int
         Number of units, and of thresholds per unit.
+    width : int
+        Number of lanes.
     dtype : dtype
         The dtype of the states.
     moments, ends, last : bool
         Whether to compute means and squared deviations; the largest and smallest states; the last
         states.
     """
-    size = n_units * LANES
+    size = n_units * width
     mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
     high, low, keep = (aligned((size * wanted,), dtype) for wanted in (ends, ends, last))
     counts = aligned((size * (-(-n_thresholds // 4) * 4),), np.float64)
+    high[:], low[:] = -np.inf, np.inf
     return LaneSums(mean, squares, high, low, keep, counts)
 
 
-def lane_work(n_units: int, n_inputs: int, n_steps: int, dtype: Any) -> LaneWork:
-    """Return memory for `pool_lanes`, for up to `n_steps` steps at a time."""
-    x, y = (aligned(((n_units + n_inputs) * LANES,), dtype) for _ in range(2))
-    chunk = aligned((min(_CHUNK, n_units) * LANES,), dtype)
+def lane_work(states: Array, n_inputs: int, n_steps: int, width: int) -> LaneWork:
+    """Return memory for `pool_lanes`, for up to `n_steps` steps at a time.
+
+    `states`, `n_inputs` and `width` are as in `lane_states`.
+    """
+    # the number of steps that are pooled at once does not depend on the width: bits depend on it
+    n_units, dtype = states.shape[1], states.dtype
+    item = dtype.itemsize
+    rows = min(max(_POOLED // (n_units * LANES * item), 8), _POOLED_STEPS, n_steps)
     # an odd number of cache lines from step to step, so that the states of a unit at different
     # steps are in different sets of the cache
-    item = np.dtype(dtype).itemsize
     line = CACHE_LINE // item
-    stride = (-(-n_units * LANES // line) | 1) * line
-    rows = min(max(_POOLED // (stride * item), 8), _POOLED_STEPS, n_steps)
+    stride = (n_units * width // line | 1) * line
     block, sums = aligned((rows * stride,), dtype), aligned((4 * LANES,), dtype)
-    return LaneWork(x, y, chunk, block, stride, sums, np.zeros((5, LANES)))
-
-
-def begin_lanes(sums: LaneSums, work: LaneWork, states: Array) -> None:
-    """Prepare sums and memory for the next sequences.
-
-    Parameters
-    ----------
-    sums : LaneSums
-        From `lane_sums`; reset.
-    work : LaneWork
-        From `lane_work`; receives the states.
-    states : array of shape (n_sequences, n_units)
-        States before the first step, of up to eight sequences; unused lanes begin with zeros.
-    """
-    for each in (sums.mean, sums.squares, sums.counts):
-        each[:] = 0.0
-    sums.high[:], sums.low[:] = -np.inf, np.inf
-    lanes = work.x[: states.shape[1] * LANES].reshape(-1, LANES)
-    lanes[:, : len(states)], lanes[:, len(states) :] = states.T, 0.0
+    return LaneWork(
+        lane_states(states, n_inputs, width), block, stride, sums, np.zeros((5, width))
+    )
 
 
 def pool_lanes(
@@ -340,29 +351,29 @@ def pool_lanes(
     code: int,
     leaks: Leaks,
 ) -> None:
-    """Run eight sequences side by side and pool their states, in the order of the lanes.
+    """Run sequences side by side and pool their states, in the order of the lanes.
 
     Parameters
     ----------
     sums : LaneSums
-        From `lane_sums`, prepared by `begin_lanes`; updated.
+        From `lane_sums`; updated.
     thresholds : array of shape (n_units, n_thresholds)
         n_thresholds is a multiple of four; unused thresholds are infinity.
-    done : array of shape (8,), float64
+    done : array of shape (width,), float64
         Number of steps of each sequence that have been pooled; updated.
-    lengths : array of shape (8,), int64
+    lengths : array of shape (width,), int64
         Number of steps of each sequence within this call; may be negative, or larger than the
         number of steps.
     work : LaneWork
-        From `lane_work`, prepared by `begin_lanes`. To continue from the last call, that call must
-        have had an even number of steps.
+        From `lane_work`. To continue from the last call, that call must have had an even number of
+        steps.
     inputs, W, code, leaks
         As in `advance_lanes`.
     """
     call(
         compiled("_pooling").pool_lanes, sums, thresholds.ravel(), done, lengths, work.block,
-        work.stride, work.sums, work.shares, len(thresholds), work.x, work.y, work.chunk, inputs,
-        W, code, slope_below(work.x.dtype), *leaks,
+        work.stride, work.sums, work.shares, len(thresholds), work.x, inputs, W, code,
+        slope_below(work.x.dtype), *leaks,
     )  # fmt: skip
 
 

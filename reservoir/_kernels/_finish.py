@@ -19,10 +19,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from reservoir._kernels._layout import CACHE_LINE
-from reservoir._kernels._vector import LONG, Vectors, lines_at_once, logistic, tanh
+from reservoir._kernels._layout import CACHE_LINE, LANES
+from reservoir._kernels._vector import LONG, Vectors, lines_at_once, logistic, softplus, tanh
 
-_LINE = 8 * CACHE_LINE  # bits
+LINE = 8 * CACHE_LINE  # bits
 
 
 def _relu(v: Vectors, x: Any) -> Any:
@@ -30,7 +30,7 @@ def _relu(v: Vectors, x: Any) -> Any:
     return v.choose("<", x, zero, zero, x)  # NaN stays NaN
 
 
-def _activated(v: Vectors, x: Any, code: Any, slope: Any) -> Any:
+def activated(v: Vectors, x: Any, code: Any, slope: Any) -> Any:
     """Emit f(x) for the activation with the number `code`; numbers not listed are the identity."""
     builder = v.builder
     place = cgutils.alloca_once(builder, v.vector)
@@ -40,6 +40,7 @@ def _activated(v: Vectors, x: Any, code: Any, slope: Any) -> Any:
         1: logistic,
         2: _relu,
         3: lambda v, x: v.choose("<", x, v.const(0.0), v.mul(x, v.broadcast(slope)), x),
+        5: softplus,
     }
     end = builder.append_basic_block("activated")
     switch = builder.switch(code, end)
@@ -51,6 +52,27 @@ def _activated(v: Vectors, x: Any, code: Any, slope: Any) -> Any:
         builder.branch(end)
     builder.position_at_end(end)
     return builder.load(place)
+
+
+def _elementwise(lines: int | None) -> Any:
+    """Return an intrinsic that applies the activation to vectors, of eight numbers or of lines."""
+
+    @intrinsic
+    def replace(typingctx: Any, z: Any, start: Any, code: Any, slope: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            kind = signature.args[0]
+            n = LANES if lines else lines_at_once(context) * LINE // kind.dtype.bitwidth
+            v = Vectors(context, builder, kind, n)
+            base = v.data(kind, args[0])
+            v.store(activated(v, v.load(base, args[1]), args[2], args[3]), base, args[1])
+            return context.get_dummy_value()
+
+        return types.void(z, types.int64, types.int64, z.dtype), codegen
+
+    return replace
+
+
+activate_lines, activate_eight = _elementwise(None), _elementwise(1)
 
 
 def _driven(
@@ -79,7 +101,7 @@ def _finish(lines: int | None) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
             kinds = signature.args
             n_lines = lines or lines_at_once(context)
-            v = Vectors(context, builder, kinds[0], n_lines * _LINE // kinds[0].dtype.bitwidth)
+            v = Vectors(context, builder, kinds[0], n_lines * LINE // kinds[0].dtype.bitwidth)
             at = args[1]
             z, x, out, base, weights, factors, leak, keep = (
                 v.data(kinds[j], args[j]) for j in (0, 3, 6, 8, 10, 13, 16, 17)
@@ -88,13 +110,14 @@ def _finish(lines: int | None) -> Any:
             start = v.add(v.load(z, at), v.load(base, builder.add(args[9], at)))
             rows = builder.gep(weights, [args[11]])
             total = _driven(v, start, at, rows, args[12], factors, args[14], args[15])
-            value = _activated(v, total, args[19], args[20])
+            value = activated(v, total, args[19], args[20])
             # the leak, if there is one
             place = cgutils.alloca_once(builder, v.vector)
             builder.store(value, place)
             with builder.if_then(builder.icmp_signed("!=", args[18], LONG(0))):
-                kept = v.mul(v.load(keep, at), v.load(x, builder.add(args[4], at)))
-                builder.store(v.muladd(v.load(leak, at), value, kept), place)
+                before = v.load(x, builder.add(args[4], at))
+                mixed = v.mix(v.load(leak, at), value, v.load(keep, at), before)
+                builder.store(mixed, place)
             state = builder.load(place)
             # both stores; the one into the unpadded row only if it does not exceed the row
             v.store(state, x, builder.add(args[5], at))
@@ -121,7 +144,7 @@ def line_size(typingctx: Any, x: Any) -> Any:
     """Return how many numbers of x are in a cache line: the units of `finish_line`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return LONG(_LINE // signature.args[0].dtype.bitwidth)
+        return LONG(LINE // signature.args[0].dtype.bitwidth)
 
     return types.int64(x), codegen
 
@@ -131,7 +154,7 @@ def lines_size(typingctx: Any, x: Any) -> Any:
     """Return the number of units of `finish_lines`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return LONG(lines_at_once(context) * _LINE // signature.args[0].dtype.bitwidth)
+        return LONG(lines_at_once(context) * LINE // signature.args[0].dtype.bitwidth)
 
     return types.int64(x), codegen
 
@@ -142,7 +165,7 @@ def copy_line(typingctx: Any, to: Any, at: Any, x: Any, start: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         kinds = signature.args
-        v = Vectors(context, builder, kinds[2], _LINE // kinds[2].dtype.bitwidth)
+        v = Vectors(context, builder, kinds[2], LINE // kinds[2].dtype.bitwidth)
         v.store(v.load(v.data(kinds[2], args[2]), args[3]), v.data(kinds[0], args[0]), args[1])
         return context.get_dummy_value()
 
@@ -163,7 +186,7 @@ def _diagonals(lines: int | None) -> Any:
     ) -> Any:  # fmt: skip
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
             kinds = signature.args
-            v = Vectors(context, builder, kinds[0], _LINE // kinds[0].dtype.bitwidth)
+            v = Vectors(context, builder, kinds[0], LINE // kinds[0].dtype.bitwidth)
             to, weights, offsets, source = (v.data(kinds[j], args[j]) for j in (0, 3, 4, 6))
             source, n = builder.gep(source, [args[7]]), args[2]
             # the lines of W in the order of the memory: line, diagonal, unit

@@ -11,6 +11,7 @@ from reservoir._typing import Array, Matrix
 
 REPEATED = 256  # bytes of a vector that are repeated behind its end, in products with diagonals
 _MOST_DIAGONALS = 16
+MOST_LINES = 4  # cache lines of sequences side by side: 32 in float64, 64 in float32
 LANES = 8  # numbers per vector: one register of 512 bits, two of 256
 CACHE_LINE = 64  # bytes
 _SHORT = 2**16  # smaller indices need only 16 bits: less to read per connection
@@ -72,7 +73,11 @@ class Diagonals(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A sparse W by rows (CSR) with unsigned indices, for products with eight vectors at a time."""
+    """Weights by rows (CSR) with unsigned indices, for products with several vectors at a time.
+
+    The entries of a row are in the order in which the layout from `pack` adds them, so that the
+    sums have the same bits.
+    """
 
     offsets: Array
     indices: Array
@@ -80,15 +85,15 @@ class Rows(NamedTuple):
 
 
 class LaneSums(NamedTuple):
-    """Sums for pooling eight sequences, with eight lanes per unit; sums not needed are empty.
+    """Sums for pooling sequences, with `width` lanes per unit; sums not needed are empty.
 
     Attributes
     ----------
-    mean, squares : arrays of shape (8 n_units,), float64
+    mean, squares : arrays of shape (n_units width,), float64
         Means, and squared deviations from them.
-    high, low, last : arrays of shape (8 n_units,)
+    high, low, last : arrays of shape (n_units width,)
         The largest, the smallest and the last state.
-    counts : array of shape (8 n_units n_thresholds,), float64
+    counts : array of shape (n_units n_thresholds width,), float64
         Steps above each threshold of a unit; the number of thresholds is a multiple of four.
     """
 
@@ -101,27 +106,23 @@ class LaneSums(NamedTuple):
 
 
 class LaneWork(NamedTuple):
-    """Working memory for pooling eight sequences, reused for the next eight.
+    """Working memory for pooling sequences, reused for the next ones.
 
     Attributes
     ----------
-    x, y : arrays of shape (8 n_units + 8 n_inputs,)
-        The old and the new state, which alternate, followed by room for the inputs.
-    chunk : array
-        Pre-activations of some of the units.
+    x : array
+        Two states, as in `lane_states`.
     block : array
         The states of some steps, `stride` numbers for each.
     stride : int
         Distance in `block` from one step to the next.
     sums : array of shape (32,)
         Room for four vectors.
-    shares : array of shape (5, 8), float64
+    shares : array of shape (5, width), float64
         Weights with which the steps of each lane are merged.
     """
 
     x: Array
-    y: Array
-    chunk: Array
     block: Array
     stride: int
     sums: Array
@@ -142,10 +143,19 @@ def padded(n_units: int, dtype: Any) -> int:
     return -(-n_units // per_line) * per_line
 
 
+def lanes_for(n_sequences: int, dtype: Any) -> int:
+    """Return the number of lanes for some sequences, or the largest if they need several groups.
+
+    Several cache lines take little longer than one, so there is no width between.
+    """
+    per_line = CACHE_LINE // np.dtype(dtype).itemsize
+    return per_line if n_sequences <= per_line else MOST_LINES * per_line
+
+
 def pack_drive(weights: Array, dtype: Any) -> Array:
-    """Return rows of a number per unit, padded, as a flat array that ends in a row of zeros."""
+    """Return rows of a number per unit, each padded with zeros, as a flat array."""
     n_rows, n_units = weights.shape
-    out = aligned((n_rows + 1, padded(n_units, dtype)), dtype)
+    out = aligned((n_rows, padded(n_units, dtype)), dtype)
     out[:n_rows, :n_units] = weights
     return out.ravel()
 
@@ -225,8 +235,24 @@ def pack(W: Matrix) -> Sell | Dense | Diagonals:
 
 
 def pack_rows(W: Matrix, *others: Matrix | None) -> Rows:
-    """Return [W, others] side by side, sparse, in the layout for products with eight vectors."""
-    parts = [sp.csr_array(part) for part in (W, *others) if part is not None]
-    joined = sp.csr_array(sp.hstack(parts)) if len(parts) > 1 else parts[0]
-    indices = joined.indices.astype(unsigned(joined.shape[1]))
-    return Rows(joined.indptr.astype(np.int64), indices, joined.data)
+    """Return [W, others] side by side, by rows, for products with several vectors at a time."""
+    W = sp.csr_array(W)
+    n_units = W.shape[0]
+    offsets = find_diagonals(W)
+    if offsets is not None:  # a row begins with its entry on the first diagonal
+        rows = np.repeat(np.arange(n_units), np.diff(W.indptr))
+        order = np.lexsort(((W.indices - rows) % n_units, rows))
+        W = sp.csr_array((W.data[order], W.indices[order], W.indptr), shape=W.shape)
+    parts = [W] + [sp.csr_array(part) for part in others if part is not None]
+    # the destination of each entry: start of its row + entries of earlier parts in this row
+    lengths = [np.diff(part.indptr) for part in parts]
+    starts = np.concatenate([[0], np.cumsum(sum(lengths))]).astype(np.int64)
+    indices = np.empty(starts[-1], unsigned(sum(part.shape[1] for part in parts)))
+    data = np.empty(starts[-1], W.dtype)
+    begin, n_columns = starts[:-1].copy(), 0
+    for part, length in zip(parts, lengths, strict=True):
+        place = np.arange(part.nnz) + np.repeat(begin - part.indptr[:-1], length)
+        indices[place], data[place] = part.indices + n_columns, part.data
+        begin += length
+        n_columns += part.shape[1]
+    return Rows(starts, indices, data)

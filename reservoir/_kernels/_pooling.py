@@ -1,6 +1,6 @@
 """Kernel that runs sequences side by side and pools their states while they are in the cache.
 
-The states of some steps are stored, the eight sequences of a unit side by side. Then the states of
+The states of some steps are stored, the sequences of a unit side by side. Then the states of
 each unit are read once per kind of sum, with the sums in registers, and merged into the sums of the
 earlier steps: counts and squared deviations in double precision for states of any precision.
 """
@@ -17,7 +17,8 @@ from numba.extending import intrinsic
 
 from reservoir._kernels._compile import inner, kernel
 from reservoir._kernels._layout import LANES
-from reservoir._kernels._time_loops import receive, step_units
+from reservoir._kernels._finish import line_size
+from reservoir._kernels._lanes import receive, step_unit_of_line, step_unit_of_lines
 from reservoir._kernels._vector import LONG, Vectors
 
 
@@ -120,40 +121,45 @@ def _count_above(
 
 
 @inner
-def _merge_deviations(sums: Any, at: int, block: Any, work: Any, shares: Any) -> None:
+def _merge_deviations(
+    sums: Any, at: int, block: Any, work: Any, shares: Any, first: int
+) -> None:
     """Merge a block's deviations from its first state into means and squared deviations.
 
-    The formula of Chan, Golub and LeVeque (1983), lane by lane; a lane without steps in the block
-    has zeros in `shares`.
+    The formula of Chan, Golub and LeVeque (1983), for the eight lanes from `first` on; a lane
+    without steps in the block has zeros in `shares`.
     """
     for lane in range(8):
-        k = np.uint64(at) + np.uint64(lane)
+        k, j = np.uint64(at) + np.uint64(lane), first + lane
         total, squares = np.float64(work[lane]), np.float64(work[8 + lane])
-        gap = np.float64(block[k]) + total * shares[0, lane] - sums.mean[k]
-        squares += gap * gap * shares[2, lane] - total * total * shares[0, lane]
-        sums.squares[k] += squares * shares[4, lane]
-        sums.mean[k] += gap * shares[1, lane]
+        gap = np.float64(block[k]) + total * shares[0, j] - sums.mean[k]
+        squares += gap * gap * shares[2, j] - total * total * shares[0, j]
+        sums.squares[k] += squares * shares[4, j]
+        sums.mean[k] += gap * shares[1, j]
 
 
 @inner
-def _merge_ends(sums: Any, at: int, work: Any, shares: Any) -> None:
+def _merge_ends(sums: Any, at: int, work: Any, shares: Any, first: int) -> None:
     for lane in range(8):
         k = np.uint64(at) + np.uint64(lane)
-        live = shares[4, lane] > 0
+        live = shares[4, first + lane] > 0
         sums.high[k] = work[lane] if live and work[lane] > sums.high[k] else sums.high[k]
         sums.low[k] = work[8 + lane] if live and work[8 + lane] < sums.low[k] else sums.low[k]
 
 
 @inner
 def _merge_counts(
-    sums: Any, first: int, at: int, thresholds: Any, block: Any, work: Any, shares: Any
-) -> None:
+    sums: Any, level: int, thresholds: Any, block: Any, place: int, work: Any, shares: Any,
+    first: int,
+) -> None:  # fmt: skip
     """Add the counts of four thresholds, less the counts of steps that repeat the first state."""
+    width = shares.shape[1]
     for j in range(4):
         for lane in range(8):
-            k = (np.uint64(first) + np.uint64(j)) * np.uint64(8) + np.uint64(lane)
-            above = block[np.uint64(at) + np.uint64(lane)] > thresholds[first + j]
-            sums.counts[k] += work[8 * j + lane] * shares[4, lane] - shares[3, lane] * above
+            k = np.uint64((level + j) * width + first) + np.uint64(lane)
+            above = block[np.uint64(place) + np.uint64(lane)] > thresholds[level + j]
+            share = shares[4, first + lane]
+            sums.counts[k] += work[8 * j + lane] * share - shares[3, first + lane] * above
 
 
 @inner
@@ -161,19 +167,20 @@ def _pool_units(
     sums: Any, thresholds: Any, n_units: int, block: Any, stride: int, n_steps: int, work: Any,
     shares: Any,
 ) -> None:  # fmt: skip
-    n_thresholds = thresholds.shape[0] // n_units
+    n_thresholds, width = thresholds.shape[0] // n_units, shares.shape[1]
     for i in range(n_units):
-        at = i * 8
-        if sums.mean.shape[0] > 0:
-            _sum_deviations(work, block, at, stride, n_steps)
-            _merge_deviations(sums, at, block, work, shares)
-        if sums.high.shape[0] > 0:
-            _find_ends(work, block, at, stride, n_steps)
-            _merge_ends(sums, at, work, shares)
-        for j in range(0, n_thresholds, 4):
-            first = i * n_thresholds + j
-            _count_above(work, thresholds, first, block, at, stride, n_steps)
-            _merge_counts(sums, first, at, thresholds, block, work, shares)
+        for first in range(0, width, 8):
+            at = i * width + first
+            if sums.mean.shape[0] > 0:
+                _sum_deviations(work, block, at, stride, n_steps)
+                _merge_deviations(sums, at, block, work, shares, first)
+            if sums.high.shape[0] > 0:
+                _find_ends(work, block, at, stride, n_steps)
+                _merge_ends(sums, at, work, shares, first)
+            for j in range(0, n_thresholds, 4):
+                level = i * n_thresholds + j
+                _count_above(work, thresholds, level, block, at, stride, n_steps)
+                _merge_counts(sums, level, thresholds, block, at, work, shares, first)
 
 
 @inner
@@ -183,7 +190,7 @@ def _share_out(shares: Any, done: Any, lengths: Any, begin: int, n_steps: int) -
     Rows of `shares`: 1 / new steps, new steps / all steps so far, old steps * new steps / all, the
     number of steps after the end of the sequence, and whether there is any step before it.
     """
-    for lane in range(8):
+    for lane in range(done.shape[0]):
         new = np.float64(min(max(lengths[lane] - begin, 0), n_steps))
         old = done[lane]
         done[lane] = old + new
@@ -198,56 +205,57 @@ def _share_out(shares: Any, done: Any, lengths: Any, begin: int, n_steps: int) -
 @inner
 def _end_lanes(sums: Any, block: Any, at: int, n_units: int, t: int, lengths: Any) -> None:
     """Store the last states of sequences; after the end, repeat the first state of the block."""
-    for lane in range(8):
+    width = lengths.shape[0]
+    for lane in range(width):
         if t == lengths[lane] - 1 and sums.last.shape[0] > 0:
             for i in range(n_units):
-                sums.last[i * 8 + lane] = block[at + i * 8 + lane]
+                sums.last[i * width + lane] = block[at + i * width + lane]
         if t >= lengths[lane]:
             for i in range(n_units):
-                block[at + i * 8 + lane] = block[i * 8 + lane]
-
-
-@inner
-def _step_into(
-    block: Any, at: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
-    W: Any, code: int, slope: Any, leak: Any, keep: Any,
-) -> None:  # fmt: skip
-    """Step eight sequences once and copy the new states into the block."""
-    receive(inputs, t, n_units, old)
-    for begin in range(0, n_units, z.shape[0] // 8):
-        rows = min(z.shape[0] // 8, n_units - begin)
-        step_units(begin, rows, old, new, z, W, code, slope, leak, keep)
-    for i in range(n_units * 8):
-        block[np.uint64(at) + np.uint64(i)] = new[i]
+                block[at + i * width + lane] = block[i * width + lane]
 
 
 @kernel
 def pool_lanes(
     sums: Any, thresholds: Any, done: Any, lengths: Any, block: Any, stride: int, work: Any,
-    shares: Any, n_units: int, x: Any, y: Any, z: Any, inputs: Any,
-    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+    shares: Any, n_units: int, x: Any, inputs: Any, W: Any, code: int, slope: Any, leak: Any,
+    keep: Any,
 ) -> None:  # fmt: skip
-    """Run eight sequences side by side and pool their states.
+    """Run sequences side by side and pool their states.
 
     `sums` and `done`, the number of steps so far of each lane, are updated. `lengths` gives the
     step of `inputs` at which each sequence ends; it may be negative or beyond the last step.
     `thresholds` is flat, unit by unit, their number a multiple of four. `block` has room for the
-    states of some steps, `stride` numbers each, of which the first are used, eight lanes per unit.
-    `work` has room for four vectors, `shares` for five rows of eight. Other parameters as in
-    `advance_lanes`; the states after the last step are in `x` if the number of steps is even.
+    states of some steps, `stride` numbers each, of which the first are used, the lanes of a unit
+    side by side. `work` has room for four vectors, `shares` for five rows of lanes. Other
+    parameters as in `advance_lanes`; after an even number of steps, the states are in the first
+    half of `x`.
     """
     # a sequence that has ended repeats the first state of the block, so that the inner loops need
     # no branch per lane: this changes neither extremes nor deviations from that state, and
     # `_merge_counts` subtracts it
-    n_rows = block.shape[0] // stride
-    shortest = lengths.min()
-    old, new = x, y
+    n_rows, width, half = block.shape[0] // stride, inputs.shape[2], x.shape[0] // 2
+    offsets, data, indices, leaky = W.offsets, W.data, W.indices, leak.shape[0]
+    shortest, line = lengths.min(), line_size(x)
     for begin in range(0, inputs.shape[0], n_rows):
         n_steps = min(n_rows, inputs.shape[0] - begin)
         for row in range(n_steps):
             t, at = begin + row, row * stride
-            _step_into(block, at, n_units, t, old, new, z, inputs, W, code, slope, leak, keep)
-            old, new = new, old
+            old, new = (t & 1) * half, (1 - (t & 1)) * half
+            receive(x, old + (n_units + 1) * width, width, inputs, t)
+            for i in range(n_units):
+                if width == line:
+                    step_unit_of_line(
+                        x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
+                        leak, keep, leaky, code, slope,
+                    )  # fmt: skip
+                else:
+                    step_unit_of_lines(
+                        x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
+                        leak, keep, leaky, code, slope,
+                    )  # fmt: skip
+            for i in range(n_units * width):
+                block[np.uint64(at) + np.uint64(i)] = x[np.uint64(new) + np.uint64(i)]
             if t >= shortest - 1:
                 _end_lanes(sums, block, at, n_units, t, lengths)
         _share_out(shares, done, lengths, begin, n_steps)

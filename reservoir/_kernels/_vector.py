@@ -72,6 +72,13 @@ class Vectors:
     def muladd(self, x: Any, y: Any, z: Any) -> Any:
         return self.add(self.mul(x, y), z)
 
+    def mix(self, a: Any, x: Any, b: Any, y: Any) -> Any:
+        """Return a * x + b * y; the second product is rounded, so that bits are the same anywhere.
+
+        If LLVM could fuse either product with the addition, it would choose by the context.
+        """
+        return self.muladd(a, x, self.builder.fmul(b, y, flags=("nsz",)))
+
     def as_int(self, x: Any) -> Any:
         return self.builder.bitcast(x, self.integers)
 
@@ -301,17 +308,22 @@ def tanh(v: Vectors, x: Any) -> Any:
     return v.as_float(v.builder.or_(v.as_int(t), sign))
 
 
-def logistic(v: Vectors, x: Any) -> Any:
-    """Return the logistic function, 1 / (1 + t) if x >= 0, else t / (1 + t), with t = exp(-|x|)."""
-    one, zero = v.const(1.0), v.const(0.0)
-    # t, and its rounding error
+def _decaying_exp(v: Vectors, x: Any) -> tuple[Any, Any]:
+    """Return exp(-|x|) and its rounding error."""
+    one = v.const(1.0)
     _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)
-    k, m = expm1_parts(v, v.sub(zero, size))
+    k, m = expm1_parts(v, v.sub(v.const(0.0), size))
     half = v.builder.ashr(k, v.const_int(1))  # in two steps, since 2^k itself may be subnormal
     first, second = power_of_two(v, half), power_of_two(v, v.builder.sub(k, half))
     whole = v.add(one, m)
-    t = v.mul(v.mul(whole, first), second)
-    t_lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
+    lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
+    return v.mul(v.mul(whole, first), second), lost
+
+
+def logistic(v: Vectors, x: Any) -> Any:
+    """Return the logistic function, 1 / (1 + t) if x >= 0, else t / (1 + t), with t = exp(-|x|)."""
+    one, zero = v.const(1.0), v.const(0.0)
+    t, t_lost = _decaying_exp(v, x)
     # the denominator, and its rounding error
     d = v.add(one, t)
     d_lost = v.add(v.sub(t, v.sub(d, one)), t_lost)
@@ -325,6 +337,24 @@ def logistic(v: Vectors, x: Any) -> Any:
     return v.muladd(rest, inverse, q)
 
 
+def softplus(v: Vectors, x: Any) -> Any:
+    """Return softplus(x) = max(x, 0) + log(1 + t), with t = exp(-|x|).
+
+    The logarithm is ``t - s (t - 2 (s^2 / 3 + s^4 / 5 + ...))`` with ``s = t / (2 + t)``, at most
+    1/3.
+    """
+    t, _ = _decaying_exp(v, x)
+    s = v.div(t, v.add(v.const(2.0), t))
+    square = v.mul(s, s)
+    n_terms = 16 if v.bits == 64 else 7  # the next term is below the rounding error of the first
+    p = v.const(2 / (2 * n_terms + 1))
+    for k in range(n_terms - 1, 0, -1):
+        p = v.muladd(p, square, v.const(2 / (2 * k + 1)))
+    log = v.sub(t, v.mul(s, v.sub(t, v.mul(p, square))))
+    zero = v.const(0.0)
+    return v.add(v.choose(">", x, zero, x, zero), log)
+
+
 def lines_at_once(context: Any) -> int:
     """Return the number of cache lines of numbers that are best handled at a time.
 
@@ -332,36 +362,6 @@ def lines_at_once(context: Any) -> int:
     fewer, or shorter ones, on other processors.
     """
     return 4 if "+avx512f" in context.codegen().magic_tuple()[2].split(",") else 2
-
-
-def _elementwise(function: Callable[[Vectors, Any], Any], *, lines: bool = False) -> Any:
-    """Return an intrinsic that replaces ``z[start : start + n]`` by their function values.
-
-    `function` emits the code for a vector, given `Vectors` and the vector. n is eight, or with
-    `lines` the numbers in `lines_at_once` cache lines.
-    """
-
-    @intrinsic
-    def replace(typingctx: Any, z: Any, start: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-            kind = signature.args[0]
-            bits = 8 * CACHE_LINE * lines_at_once(context)
-            v = Vectors(context, builder, kind, bits // kind.dtype.bitwidth if lines else LANES)
-            base = v.data(kind, args[0])
-            v.store(function(v, v.load(base, args[1])), base, args[1])
-            return context.get_dummy_value()
-
-        return types.void(z, types.int64), codegen
-
-    return replace
-
-
-tanh8 = _elementwise(tanh)
-tanh_lines = _elementwise(tanh, lines=True)
-logistic8 = _elementwise(logistic)
-
-
-# --- products
 
 
 def gathers_fast(triple: str, cpu: str, features: str) -> bool:
@@ -453,34 +453,6 @@ def gather_dot8(
 
 
 @intrinsic
-def row_times_lanes(
-    typingctx: Any, z: Any, row: Any, data: Any, indices: Any, start: Any, stop: Any, x: Any
-) -> Any:
-    """Write ``z[8 row : 8 row + 8]``: one sparse row of W times eight vectors at once.
-
-    `data` and `indices` are W by rows (CSR), in which the row is ``start : stop``; `x` is flat,
-    with the j-th numbers of the eight vectors at 8 j to 8 j + 7.
-    """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        v = Vectors(context, builder, signature.args[6])
-        to, weight, index, source = (v.data(signature.args[i], args[i]) for i in (0, 2, 3, 6))
-        sums = v.sums(4)
-
-        def entry(j: Any, which: int) -> None:
-            place = builder.zext(builder.load(builder.gep(index, [j])), LONG)
-            numbers = v.load(source, builder.mul(place, LONG(LANES)))
-            v.add_product(sums[which], v.broadcast(builder.load(builder.gep(weight, [j]))), numbers)
-
-        unrolled(builder, args[4], args[5], len(sums), entry)
-        v.store(v.total(sums), to, builder.mul(args[1], LONG(LANES)))
-        return context.get_dummy_value()
-
-    long = types.int64
-    return types.void(z, long, data, indices, long, long, x), codegen
-
-
-@intrinsic
 def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any, at: Any) -> Any:
     """Write ``z[8 slice_ : 8 slice_ + 8]``: eight rows of a W in the layout `Dense`, times x.
 
@@ -530,32 +502,16 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, at: Any, n: Any) -> Any:
     return x.dtype(a, long, x, long, long), codegen
 
 
-@intrinsic
-def store_transposed(
-    typingctx: Any, block: Any, start: Any, stride: Any, x: Any, first: Any
-) -> Any:
-    """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight.
-
-    This transposes the states of eight units (i) of eight sequences (l).
-    """
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        v = Vectors(context, builder, signature.args[3])
-        to = v.data(signature.args[0], args[0])
-        source = v.data(signature.args[3], args[3])
-        rows = [v.load(source, builder.add(args[4], LONG(LANES * i))) for i in range(LANES)]
-        kind = ir.VectorType(ir.IntType(32), LANES)
-        for bit in (1, 2, 4):  # swap the blocks of this size off the diagonal
-            low = [j if j & bit == 0 else LANES + (j ^ bit) for j in range(LANES)]
-            high = [j ^ bit if j & bit == 0 else LANES + j for j in range(LANES)]
-            for i in range(LANES):
-                if i & bit == 0:
-                    a, b = rows[i], rows[i | bit]
-                    rows[i] = builder.shuffle_vector(a, b, ir.Constant(kind, low))
-                    rows[i | bit] = builder.shuffle_vector(a, b, ir.Constant(kind, high))
-        for lane, row in enumerate(rows):
-            v.store(row, to, builder.add(args[1], builder.mul(args[2], LONG(lane))))
-        return context.get_dummy_value()
-
-    long = types.int64
-    return types.void(block, long, long, x, long), codegen
+def transposed(v: Vectors, rows: list[Any]) -> list[Any]:
+    """Return the columns of eight vectors of eight numbers, as vectors."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    columns = list(rows)
+    for bit in (1, 2, 4):  # swap the blocks of this size off the diagonal
+        low = [j if j & bit == 0 else LANES + (j ^ bit) for j in range(LANES)]
+        high = [j ^ bit if j & bit == 0 else LANES + j for j in range(LANES)]
+        for i in range(LANES):
+            if i & bit == 0:
+                a, b = columns[i], columns[i | bit]
+                columns[i] = v.builder.shuffle_vector(a, b, ir.Constant(kind, low))
+                columns[i | bit] = v.builder.shuffle_vector(a, b, ir.Constant(kind, high))
+    return columns

@@ -14,7 +14,7 @@ from reservoir.dynamics.engines import code_of
 from reservoir.dynamics.reservoir import Reservoir
 
 _LANE_STEPS = 1024  # steps of pooled sequences in one kernel call; must be even
-_FEW_INPUTS = 8  # largest number of inputs that the kernel adds itself; above it a GEMM is faster
+_FEW_INPUTS = 32  # largest number of inputs that the kernel adds itself; above it a GEMM is faster
 
 
 def advance(
@@ -58,94 +58,76 @@ def advance(
 
 
 def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
-    """Run up to eight sequences side by side, one per lane of a vector.
+    """Run sequences side by side, one per lane of a vector.
 
     Parameters
     ----------
     reservoir : Reservoir
-        With a sparse W and an activation that the kernels support.
+        With an activation that the kernels support.
     states : array of shape (n_sequences, n_units)
         The states before the first step.
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         The features, then the outputs that are fed back, if any.
-    place : array of shape (8, n_steps, n_units)
+    place : array of shape (at least n_sequences, a multiple of 8, n_steps, n_units)
         Memory that the states are written to. The rows of one sequence must be contiguous;
         different sequences need not be adjacent.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
-    lanes = _kernels.LANES
-    state = np.zeros((reservoir.n_units, lanes), reservoir.dtype)
-    state[:, :n_sequences] = states.T
-    # the kernel reads lanes along the last axis; the last input is 1, for the bias; unused lanes
-    # receive 0
-    received = np.ones((n_steps, n_inputs + 1, lanes), reservoir.dtype)
-    received[:, :n_inputs, :n_sequences] = inputs.transpose(1, 2, 0)
-    received[:, :n_inputs, n_sequences:] = 0.0
+    # the kernel reads lanes along the last axis; unused lanes receive 0
+    width = _kernels.lanes_for(n_sequences, reservoir.dtype)
+    received = np.zeros((n_steps, n_inputs, width), reservoir.dtype)
+    received[:, :, :n_sequences] = inputs.transpose(1, 2, 0)
     code = code_of(reservoir)
     assert code is not None
     _kernels.advance_lanes(
-        place, state, received, reservoir._packed_rows, code, reservoir._lane_leaks
+        place, states, received, reservoir._packed_rows, code, reservoir._leaks
     )
 
 
-class PooledLanes:
-    """Runs up to eight sequences side by side and pools their states; can be called repeatedly.
+def pool_lanes(
+    reservoir: Reservoir, thresholds: Array, states: Array, series: Sequence[Array], **wanted: bool
+) -> _kernels.LaneSums:
+    """Run sequences side by side and return sums of their states.
 
     Parameters
     ----------
     reservoir : Reservoir
-        With a sparse W and an activation that the kernels support.
+        With an activation that the kernels support.
     thresholds : array of shape (n_thresholds, n_units)
         For each unit, the levels above which its states are counted.
-    longest : int
-        Number of steps of the longest sequence in any call.
+    states : array of shape (n_sequences, n_units)
+        The states before the first step.
+    series : sequence of arrays of shape (n_steps_i, n_features)
+        The inputs of each sequence, which may differ in length.
     wanted : bool
         Whether to compute each kind of sum: `moments`, `ends` and `last`, as in
         `_kernels.lane_sums`.
     """
-
-    def __init__(
-        self, reservoir: Reservoir, thresholds: Array, longest: int, **wanted: bool
-    ) -> None:
-        n_units, n_inputs, dtype = reservoir.n_units, reservoir.n_features + 1, reservoir.dtype
-        self.reservoir = reservoir
-        self.levels = np.full((n_units, -(-len(thresholds) // 4) * 4), np.inf, dtype)
-        self.levels[:, : len(thresholds)] = thresholds.T
-        n_steps = min(longest, _LANE_STEPS)
-        self.sums = _kernels.lane_sums(n_units, len(thresholds), dtype, **wanted)
-        self.work = _kernels.lane_work(n_units, n_inputs, n_steps, dtype)
-        self.received = np.empty((n_steps, n_inputs, _kernels.LANES), dtype)
-
-    def __call__(self, states: Array, series: Sequence[Array]) -> _kernels.LaneSums:
-        """Return the sums for sequences of any lengths; the next call overwrites them.
-
-        Parameters
-        ----------
-        states : array of shape (n_sequences, n_units)
-            The states before the first step.
-        series : sequence of arrays of shape (n_steps_i, n_features)
-            The inputs of each sequence.
-        """
-        reservoir, code = self.reservoir, code_of(self.reservoir)
-        assert code is not None
-        _kernels.begin_lanes(self.sums, self.work, states)
-        # unused lanes run as well, with inputs of zero
-        longest = max(map(len, series))
-        lengths = np.full(_kernels.LANES, longest, np.int64)
-        lengths[: len(series)] = [len(X) for X in series]
-        done = np.zeros(_kernels.LANES)
-        # run in blocks of steps; lanes are the last axis, and the last input is 1, for the bias
-        for begin in range(0, longest, _LANE_STEPS):
-            received = self.received[: longest - begin]
-            received[:, :-1], received[:, -1] = 0.0, 1.0
-            for lane, X in enumerate(series):
-                part = X[begin : begin + len(received)]
-                received[: len(part), :-1, lane] = part
-            _kernels.pool_lanes(
-                self.sums, self.levels, done, lengths - begin, self.work, received,
-                reservoir._packed_rows, code, reservoir._lane_leaks,
-            )  # fmt: skip
-        return self.sums
+    n_units, n_inputs, dtype = reservoir.n_units, reservoir.n_features, reservoir.dtype
+    width, code = _kernels.lanes_for(len(series), dtype), code_of(reservoir)
+    assert code is not None
+    levels = np.full((n_units, -(-len(thresholds) // 4) * 4), np.inf, dtype)
+    levels[:, : len(thresholds)] = thresholds.T
+    # unused lanes run as well, with inputs of zero
+    longest = max(map(len, series))
+    lengths, done = np.full(width, longest, np.int64), np.zeros(width)
+    lengths[: len(series)] = [len(X) for X in series]
+    n_steps = min(longest, _LANE_STEPS)
+    sums = _kernels.lane_sums(n_units, len(thresholds), width, dtype, **wanted)
+    work = _kernels.lane_work(states, n_inputs, n_steps, width)
+    memory = np.empty((n_steps, n_inputs, width), dtype)
+    # run in blocks of steps; lanes are the last axis
+    for begin in range(0, longest, _LANE_STEPS):
+        received = memory[: longest - begin]
+        received[:] = 0.0
+        for lane, X in enumerate(series):
+            part = X[begin : begin + len(received)]
+            received[: len(part), :, lane] = part
+        _kernels.pool_lanes(
+            sums, levels, done, lengths - begin, work, received,
+            reservoir._packed_rows, code, reservoir._leaks,
+        )  # fmt: skip
+    return sums
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:

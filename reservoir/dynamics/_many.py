@@ -25,9 +25,10 @@ from reservoir.dynamics.open_loop import (
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
-# Fewer sequences than this are run one by one. The key True is for the kernel for eight lanes,
-# which computes all lanes, used or not; the key False is for NumPy.
+# Fewer sequences than this are run one by one. The key True is for the kernel for lanes, which
+# computes whole cache lines of them, used or not; the key False is for NumPy.
 _FEWEST = {True: 5, False: 2}
+_DENSE_UNITS = 250  # for a larger dense W, one BLAS product for several sequences is faster
 _BLOCK_SIZE = 2**19  # numbers in a block of states: 4 MiB of doubles
 _BLOCK_ROWS = 512
 
@@ -43,8 +44,10 @@ def run_many(
 ) -> list[Array]:
     """Drive the reservoir with several series, each from a separate initial state.
 
-    The states agree with `run` on each series up to rounding, but take less time to compute: the
-    series are advanced side by side, and each step reads W once for all of them.
+    The states take less time to compute than by `run` on each series: the series are advanced side
+    by side, and each step reads W once for all of them. With compiled kernels (``engine="numba"``),
+    up to 32 inputs and a dense W_in, the states of a series have the same bits as those of `run`;
+    otherwise they agree up to rounding.
 
     Parameters
     ----------
@@ -86,8 +89,9 @@ def run_many(
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
-        # a group too small for the lanes is run one by one and needs no memory for unused lanes
-        n_lanes = plan.size if len(group) >= _FEWEST[plan.lanes] else len(group)
+        # the kernel for lanes writes tiles of eight series; a small group is run one by one
+        tiled = plan.lanes and len(group) >= _FEWEST[True]
+        n_lanes = -(-len(group) // _kernels.LANES) * _kernels.LANES if tiled else len(group)
         with room_for_states(n_lanes, longest, reservoir.n_units, reservoir.dtype):
             whole = np.empty((n_lanes, longest, reservoir.n_units), reservoir.dtype)
         for _ in lockstep(plan, group, whole):
@@ -161,7 +165,7 @@ class Plan(NamedTuple):
     engine : {"numba", "numpy"}
         Engine for the series, or remaining parts of series, that are run alone.
     lanes : bool
-        Whether groups are run by the kernel for eight lanes instead of NumPy.
+        Whether groups are run by the kernel for lanes instead of NumPy.
     size : int
         The largest number of series in a group.
     check : bool
@@ -195,8 +199,12 @@ def make_plan(
     engine: str,
     name_of: Callable[[int], str] | None = None,
     dt: Sequence[Any] | None = None,
+    n_workers: int = 1,
 ) -> Plan:
-    """Check the arguments of `run_many`, and choose the engine and the groups."""
+    """Check the arguments of `run_many`, and choose the engine and the groups.
+
+    Lanes are divided into at least `n_workers` groups, if there are as many series.
+    """
     n_units, dtype = reservoir.n_units, reservoir.dtype
     called = by_number if name_of is None else name_of
     inputs, largest = as_many_series(called, series, reservoir.n_features, dtype)
@@ -214,12 +222,18 @@ def make_plan(
     others = [starts, *(F for F in received if F is not None)]
     extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
     n_steps = sum(len(X) for X in inputs)
-    wanted = "numpy" if gaps is not None else engine
+    sparse, known = sp.issparse(reservoir._product_W), code_of(reservoir) is not None
+    by_blas = engine == "auto" and not sparse and n_units > _DENSE_UNITS
+    wanted = "numpy" if gaps is not None or by_blas else engine
     kernels = uses_kernels(reservoir, n_steps, wanted) and not (bounded and extreme)
-    lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
+    lanes = kernels and sparse and known
     # series of similar length share a group, so that few lanes are unused
     order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
-    size = _kernels.LANES if lanes else min(_GROUP, max(len(order), 1))
+    size = min(_GROUP, max(len(order), 1))
+    if lanes:
+        size = _kernels.lanes_for(-(-len(order) // n_workers), dtype)
+    elif kernels and known:
+        size = 1  # the kernel for one sequence is faster than NumPy for several
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # the total length decides, also for series run alone
     check = extreme or not bounded

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._kernels import LANES, LaneSums
+from reservoir._kernels import LaneSums, lanes_for
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_n_jobs
@@ -288,9 +288,8 @@ def pool_many(
         Duration of each step, as in `run_many`. Every step counts once in the pools, whatever its
         duration.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. For a sparse W, compiled kernels always run eight series side by side, even if
-        there are fewer, so that the result for a series does not depend on the other series. For a
-        dense W, and with NumPy, the result depends on the other series through rounding errors.
+        As in `run`. With compiled kernels the result for a series does not depend on the other
+        series; with NumPy it depends on them through rounding errors.
     n_jobs : int, optional
         Number of joblib threads that the series are distributed over. The result does not depend
         on it.
@@ -364,7 +363,8 @@ def pool_into(
         Function that returns the name of a series in messages, given its index.
     """
     check_n_jobs(n_jobs)
-    plan = make_plan(reservoir, series, initial_states, None, engine, name_of, dt)
+    workers = n_workers(n_jobs)
+    plan = make_plan(reservoir, series, initial_states, None, engine, name_of, dt, workers)
     for i, X in enumerate(plan.inputs):
         if len(X) == 0:
             raise ValueError(f"{name_of(i)} has 0 steps; at least 1 is required. Omit it.")
@@ -385,7 +385,7 @@ def pool_into(
             bad += [group[k] for k in np.flatnonzero(~finite)]
         return bad
 
-    n_shares = max(min(n_workers(n_jobs), len(plan.groups)), 1)
+    n_shares = max(min(workers, len(plan.groups)), 1)
     shares = [(plan.groups[k::n_shares],) for k in range(n_shares)]
     found = run_jobs(fill, shares, n_jobs, in_threads=True)
     bad = [i for each in found for i in each]
@@ -396,9 +396,8 @@ def pool_into(
         )
 
 
-#: Class of a pool -> function that converts the kernels' sums for eight series into the pool's
-#: result, for all eight at once: ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, 8)
-#: and (8,).
+#: Class of a pool -> function that converts the kernels' sums for a group of series into the pool's
+#: results, ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, n_series) and (n_series,).
 _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
     Mean: lambda sums, n_steps: sums.mean,
     Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),
@@ -419,31 +418,31 @@ def _shares(counts: Array, n_steps: Array) -> Array:
 def _pool_lanes(
     plan: Plan, groups: list[list[int]], pooling: Pooling
 ) -> Iterator[tuple[list[int], Array]]:
-    """Yield each group of series with its rows, computed by the kernel for eight lanes."""
+    """Yield each group of series with its rows, computed by the kernel for lanes."""
     kinds = [POOLS[name] for name in pooling.names]
     n_units, inputs, dtype = plan.reservoir.n_units, plan.inputs, plan.reservoir.dtype
     thresholds = np.empty((0, n_units))
     if Quantiles in kinds and pooling.thresholds is not None:
         thresholds = pooling.thresholds
-    run = _compiled.PooledLanes(
-        plan.reservoir,
-        thresholds,
-        max((len(inputs[i]) for group in groups for i in group), default=0),
-        moments=Mean in kinds or Std in kinds,
-        ends=Max in kinds or Min in kinds,
-        last=Last in kinds,
-    )
-    parts = LaneSums(*(each.reshape(n_units, -1, LANES) for each in run.sums))
-    # remove the padding that makes the number of thresholds a multiple of four
-    parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
-    n_steps = np.ones(LANES)
+    wanted = {
+        "moments": Mean in kinds or Std in kinds,
+        "ends": Max in kinds or Min in kinds,
+        "last": Last in kinds,
+    }
     for group in groups:
         series = [inputs[i] for i in group]
-        run(plan.starts[group], series)
-        n_steps[: len(group)] = [len(X) for X in series]
+        sums = _compiled.pool_lanes(
+            plan.reservoir, thresholds, plan.starts[group], series, **wanted
+        )
+        # one lane per series: remove unused lanes, and the padding of the number of thresholds
+        width = lanes_for(len(group), dtype)
+        tables = (each.reshape(n_units, -1, width)[:, :, : len(group)] for each in sums)
+        parts = LaneSums(*tables)
+        parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
+        n_steps = np.array([len(X) for X in series])
         rows = [_FROM_LANES[kind](parts, n_steps).astype(dtype, copy=False) for kind in kinds]
         # the lanes become the first axis, the units the last
-        by_lane = np.concatenate([each.T[: len(group)] for each in rows], axis=1)
+        by_lane = np.concatenate([each.T for each in rows], axis=1)
         yield group, by_lane.reshape(len(group), -1)
 
 

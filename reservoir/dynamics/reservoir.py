@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._kernels import (
-    LANES,
     Leaks,
     Packed,
     Rows,
@@ -149,18 +148,13 @@ class Reservoir:
 
     @cached_property
     def _packed_rows(self) -> Rows:
-        """[W, W_in, W_fb, bias] in the layout that kernels read for eight sequences at a time."""
-        return pack_rows(self.W, self.W_in, self.W_fb, self.bias[:, None])
+        """[W, bias, W_in, W_fb] in the layout that kernels read for sequences side by side."""
+        return pack_rows(self.W, self.bias[:, None], self.W_in, self.W_fb)
 
     @cached_property
     def _leaks(self) -> Leaks:
-        """Leak rates a and 1 - a per unit, in the layout of the kernels for one sequence."""
+        """Leak rates a and 1 - a per unit, in the layout of the kernels."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype)
-
-    @cached_property
-    def _lane_leaks(self) -> Leaks:
-        """Leak rates a and 1 - a, repeated eight times per unit for the kernels for eight lanes."""
-        return repeat_leaks(self.leak_rate, self.n_units, self.dtype, LANES)
 
     @cached_property
     def _drive_weights(self) -> Array:
