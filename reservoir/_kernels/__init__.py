@@ -335,9 +335,7 @@ def lane_work(states: Array, n_inputs: int, n_steps: int, width: int) -> LaneWor
     line = CACHE_LINE // item
     stride = (n_units * width // line | 1) * line
     block, sums = aligned((rows * stride,), dtype), aligned((4 * LANES,), dtype)
-    return LaneWork(
-        lane_states(states, n_inputs, width), block, stride, sums, np.zeros((5, width))
-    )
+    return LaneWork(lane_states(states, n_inputs, width), block, stride, sums, np.zeros((5, width)))
 
 
 def pool_lanes(

@@ -16,9 +16,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from reservoir._kernels._compile import inner, kernel
-from reservoir._kernels._layout import LANES
 from reservoir._kernels._finish import line_size
 from reservoir._kernels._lanes import receive, step_unit_of_line, step_unit_of_lines
+from reservoir._kernels._layout import LANES
 from reservoir._kernels._vector import LONG, Vectors
 
 
@@ -121,9 +121,7 @@ def _count_above(
 
 
 @inner
-def _merge_deviations(
-    sums: Any, at: int, block: Any, work: Any, shares: Any, first: int
-) -> None:
+def _merge_deviations(sums: Any, at: int, block: Any, work: Any, shares: Any, first: int) -> None:
     """Merge a block's deviations from its first state into means and squared deviations.
 
     The formula of Chan, Golub and LeVeque (1983), for the eight lanes from `first` on; a lane

@@ -20,7 +20,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from reservoir._kernels._layout import CACHE_LINE, LANES
+from reservoir._kernels._layout import LANES
 
 _FLAGS = ("contract", "nsz")
 LONG = ir.IntType(64)

@@ -79,9 +79,7 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     received[:, :, :n_sequences] = inputs.transpose(1, 2, 0)
     code = code_of(reservoir)
     assert code is not None
-    _kernels.advance_lanes(
-        place, states, received, reservoir._packed_rows, code, reservoir._leaks
-    )
+    _kernels.advance_lanes(place, states, received, reservoir._packed_rows, code, reservoir._leaks)
 
 
 def pool_lanes(

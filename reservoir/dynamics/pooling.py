@@ -396,8 +396,8 @@ def pool_into(
         )
 
 
-#: Class of a pool -> function that converts the kernels' sums for a group of series into the pool's
-#: results, ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, n_series) and (n_series,).
+#: Class of a pool -> function that converts the kernels' sums for some series into the pool's
+#: results: ``f(sums, n_steps)``, of arrays of shape (n_units, n_labels, n_series) and (n_series,).
 _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
     Mean: lambda sums, n_steps: sums.mean,
     Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),

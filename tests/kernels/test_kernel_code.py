@@ -25,7 +25,7 @@ from numba import njit
 from test_kernel_memory import SCRIPT, guards
 
 from helpers.guarded_kernels import draw_network, draw_reservoir
-from reservoir._kernels import _compile, _pooling, _recurrent, _time_loops
+from reservoir._kernels import _compile, _lanes, _pooling, _recurrent, _time_loops
 
 COUNTER = re.compile(r"B\d+v\d+")  # what numba counts in one process: parts no two of several
 
@@ -42,7 +42,7 @@ def kernels():
     _kernels.activate(np.zeros(3), 0)
     found = {
         name: thing
-        for module in (_time_loops, _recurrent, _pooling)
+        for module in (_time_loops, _lanes, _recurrent, _pooling)
         for name, thing in vars(module).items()
         if isinstance(getattr(thing, "_cache", None), _compile.Cache)
     }

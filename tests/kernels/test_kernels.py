@@ -203,8 +203,9 @@ def test_products_with_diagonals(n_units, dtype):
 
 
 @settings(max_examples=75)
-@given(networks, st.lists(st.integers(0, 30), max_size=20), st.booleans())
+@given(networks, st.lists(st.integers(0, 30), max_size=40), st.booleans())
 def test_many_sequences_agree(net, lengths, starts_given):
+    """With kernels to the bit, whichever sequences run beside a sequence."""
     driven = [drive(net, n, seed=i) for i, n in enumerate(lengths)]
     F = [F for _, F, _ in driven] if net.n_outputs else None
     x0 = np.array([x for _, _, x in driven]) if starts_given and lengths else None
@@ -217,6 +218,9 @@ def test_many_sequences_agree(net, lengths, starts_given):
             start = x if x0 is not None else None
             alone = run(net, X, initial_state=start, feedback=feedback, engine="numpy")
             assert_close(states, alone)
+            if engine == "numba" and net.activation in _kernels.CODES:
+                alone = run(net, X, initial_state=start, feedback=feedback, engine="numba")
+                np.testing.assert_array_equal(states, alone)
 
 
 @settings(max_examples=100)
@@ -887,10 +891,11 @@ def test_kernels_reject_arguments_that_they_would_misread():
 
 
 def test_the_cache_knows_the_intrinsics():
-    from reservoir._kernels import _compile, _time_loops
+    from reservoir._kernels import _compile, _lanes, _time_loops
 
-    for name in ("advance", "advance_lanes", "closed_loop", "multiply", "activate"):
-        kernel = getattr(_time_loops, name)
+    loops = (_time_loops.advance, _time_loops.closed_loop, _lanes.advance_lanes)
+    for kernel in (*loops, _time_loops.multiply, _time_loops.activate):
+        name = kernel.py_func.__name__
         assert isinstance(kernel._cache, _compile.Cache), name
         assert kernel.targetoptions["nogil"], name
         assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}, name
@@ -914,6 +919,20 @@ def test_many_workers_compile_at_once_into_one_cache(tmp_path):
         out, err = worker.communicate()
         assert worker.returncode == 0, err
         assert out.strip() == "kept"
+
+
+@pytest.mark.slow
+def test_a_process_killed_while_it_compiles_leaves_a_usable_cache(tmp_path):
+    a_copy_of_the_package(tmp_path)
+    environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    for seconds in (1.5, 2.5, 3.5, 4.5):  # each begins with what the one before has saved
+        with subprocess.Popen(command, cwd=tmp_path, env={**os.environ, **environment}) as process:
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    assert in_a_process(PROGRAM, tmp_path, **environment) == "kept"
 
 
 @pytest.mark.slow
