@@ -74,9 +74,8 @@ errors = {"row by row": row_by_row(session := esn.stream())}
 print(f"R² of the last rows, from the session: {session.score_:.3f}")
 
 # %%
-# If rows arrive fifty at a time, `partial_fit` continues after the last row. It solves for the
-# coefficients once a chunk, which is cheaper. By default all rows keep the same weight. The
-# simplest rival is the model that was fitted once.
+# If rows arrive fifty at a time, `partial_fit` continues after the last row, and solves once a
+# chunk, which is cheaper. The simplest rival is the model that was fitted once.
 
 
 def in_chunks(model, every=50):
@@ -99,7 +98,7 @@ shape = {"figsize": (6.4, 4.8), "sharex": True, "layout": "constrained"}
 fig, (top, ax) = plt.subplots(2, 1, height_ratios=[1, 3], **shape)
 top.plot(gain, color="black")
 top.set(ylabel="gain", ylim=(0, 1.8))
-index = np.arange(n_fit, n_rows)
+index = range(n_fit, n_rows)
 plotting.running_error(errors, window=200, index=index, legend=False, ax=ax)
 ax.axhline(0.05, color="0.6", linewidth=1)
 ax.set(xlabel="row (minutes)", xlim=(n_fit, n_rows), ylim=(0.04, 0.7))
@@ -115,11 +114,10 @@ def by_phase(errors, phases=phases):
     return {name: round(np.sqrt(np.mean(part**2)), 3) for name, part in parts.items()}
 
 
-print("root mean squared error")
 print(pd.DataFrame({name: by_phase(e) for name, e in errors.items()}).T)
 
 # %%
-# The picture shows the error of the last 200 predictions. The grey line is the noise.
+# Root mean squared errors; in the picture those of the last 200 rows, and the noise in grey.
 #
 # - While nothing changes (*before*), forgetting costs something: 100 rows say less than all rows.
 # - After the jump, the model that keeps all rows describes the mean of old and new ones.
@@ -213,8 +211,7 @@ print(pd.DataFrame({n: by_phase(errors_with(g), parts) for n, g in guards.items(
 # To take away
 # ------------
 # - A row a minute: `stream`, `predict`, `learn`. Many rows a second: `partial_fit` in chunks.
-# - ``forgetting``: a memory of a third of the time for which the plant stays much the same, or the
-#   best on recorded rows. If quiet times are long, forget little and use a callback.
+# - A memory as above, or the best on recorded rows. In long quiet times little, and a callback.
 # - A guard before `learn`, and a :doc:`saved <plot_save_and_serve>` session to go back to.
 #
 # Missing targets: :doc:`plot_missing_values`. Classifiers: :doc:`/guide/classification`. Costs, and
