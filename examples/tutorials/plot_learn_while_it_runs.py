@@ -211,7 +211,7 @@ print(pd.DataFrame({n: by_phase(errors_with(g), parts) for n, g in guards.items(
 # To take away
 # ------------
 # - A row a minute: `stream`, `predict`, `learn`. Many rows a second: `partial_fit` in chunks.
-# - A memory as above, or the best on recorded rows. In long quiet times little, and a callback.
+# - A memory as above, or the best on recorded rows. For rare jumps a long one, and a callback.
 # - A guard before `learn`, and a :doc:`saved <plot_save_and_serve>` session to go back to.
 #
 # Missing targets: :doc:`plot_missing_values`. Classifiers: :doc:`/guide/classification`. Costs, and
