@@ -43,7 +43,7 @@ plotting.forecast(orbit[1334:2060], forecast, labels=["x", "y", "z"])
 # rivals are a linear autoregression on ten rows, and polynomials of degree three and five in the
 # last rows, which is called next generation reservoir computing. Lorenz's equations are polynomials
 # of degree two: this rival is at home here. Its data are scaled, and its penalties were set by
-# hand: with the default penalty loops of degree three are valid for less than a Lyapunov time.
+# hand: with the default one most loops of degree three are valid for less than a Lyapunov time.
 import warnings
 
 import matplotlib.pyplot as plt
