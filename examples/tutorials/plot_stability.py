@@ -2,37 +2,35 @@
 Stability for people who do not read proofs
 ===========================================
 
-You have a network that hears a series of your own, and one question: if it is started
-again, will it say the same? You will see a network that does not, what it takes to
-prove that another one does, what the proof says and what it costs. At the end you will
-have decided which network to use. No theorem is needed on the way.
+If a network is started again, will its outputs be the same? For the network below it is proved that
+it forgets its initial state, and a periodic input leads it to one limit cycle:
 """
 
-# %%
-# In short
-# --------
-# Make a network for which it is proved that it forgets its start, and draw the limit
-# cycle to which a periodic input leads it:
 import numpy as np
 
 from reservoir import ESNRegressor, plotting
 from reservoir.dynamics import run
 from reservoir.stability import find_limit_cycle
 
-wave = np.sin(2 * np.pi * np.arange(40) / 40)[:, None]  # one period
-X = np.tile(wave, (50, 1))
-esn = ESNRegressor(100, topology="orthogonal", spectral_radius=0.99, bias="stable")
-esn.set_params(leak_rate=0.3, random_state=0).fit(X[:-1], X[1:])
-print(esn.certificate_.holds, esn.certificate_.steps_to(1e-3), "steps at most")
-cycle = find_limit_cycle(esn.reservoir_, wave)
+X = np.sin(2 * np.pi * np.arange(2000) / 40)[:, None]  # a period has 40 steps
+options = {"spectral_radius": 0.99, "leak_rate": 1.0, "input_scaling": 0.3}
+esn = ESNRegressor(100, topology="orthogonal", bias="stable", random_state=0, **options)
+print(esn.fit(X[:-1], X[1:]).certificate_)
 starts = np.random.default_rng(0).uniform(-1, 1, (8, 100))
 paths = [np.vstack([s, run(esn.reservoir_, X[:800], initial_state=s)]) for s in starts]
-ax = plotting.phase_portrait(paths, cycle=cycle, units="pca", smooth=True)
+cycle = find_limit_cycle(esn.reservoir_, X[:40])
+plotting.phase_portrait(paths, cycle=cycle, units="pca", smooth=True)
 
 # %%
-# Eight runs begin at eight dots and end on one curve. *True* says that this is proved
-# for every start, and the number how many steps it takes at most. What that means, and
-# what it costs, is the rest of the page.
+# Eight runs begin at eight dots and end on one curve. *Proved* means: for every start, and within
+# the printed number of steps. The rest of the page shows a network that does not forget, how to get
+# a proof, what it means and what it costs. No theorem is needed.
+#
+# A measured series
+# -----------------
+# The series is the temperature of the sea off Peru by month since 1950. Every few years El Nino
+# makes it warmer. The network predicts the next month. Inputs are standardised. The mean year, the
+# average January to the average December, is an input with a period of 12 steps.
 import warnings
 
 import matplotlib.pyplot as plt
@@ -47,47 +45,28 @@ from reservoir.stability import (
     sample_attractors,
 )
 
-# %%
-# A measured series
-# -----------------
-# The series is the temperature of the sea off Peru, month by month since 1950; every
-# few years El Nino makes it warmer. The network is to say the next month. Its inputs
-# are standardised, and the mean year, the average January to the average December, is
-# kept: it is an input with a period of 12 steps, of which more below.
 series = load_el_nino(as_frame=True)["temperature"]
 values = ((series - series.mean()) / series.std()).to_numpy()[:, None]
 X, y = values[:-1], values[1:]
 mean_year = values[:732].reshape(-1, 12).mean(axis=0)[:, None]
-print(f"{len(series)} months, {series.min():.1f} to {series.max():.1f} degrees Celsius")
 
 # %%
 # One network, two answers
 # ------------------------
-# Here is a network as people set it up: a hundred random units without a leak
-# (``leak_rate=1.0``), and a spectral radius of 1.2, somewhat above 1, because that is
-# said to give a longer memory. This draw was chosen because it shows what can happen:
-# many others have one response.
-#
-# Let it hear the mean year, again and again, from two different initial states. It
-# hears the same in both runs.
-as_people_do = {"spectral_radius": 1.2, "leak_rate": 1.0, "input_scaling": 0.3}
-unproved = ESNRegressor(100, **as_people_do, random_state=2)
-network = unproved.fit(X, y).reservoir_
-found = sample_attractors(network, mean_year, n_initial_states=30, random_state=0)
-print(f"responses to the same input that were found: {found.count}")
-for k, share in enumerate(found.basins):
-    print(f"  response {k + 1}: from {share:.0%} of 30 initial states")
-
-# %%
-# There are two responses, and the initial state decides which one it will be. In the
-# picture each line is a run, drawn on the two directions in which states differ most.
-# The runs end on one closed curve or on the other: these are *limit cycles*, what is
-# left when the start is forgotten. Here it is not forgotten altogether. One bit of it
-# stays for ever, and a readout says something else on each curve.
+# This is a common setup: a hundred random units without a leak, and a spectral radius of 1.2, which
+# is said to give a longer memory. The seed was chosen because it shows what can happen; many others
+# have one response. The network receives the mean year again and again, from 30 initial states.
+common = {"spectral_radius": 1.2, "leak_rate": 1.0, "input_scaling": 0.3}
+unproved = ESNRegressor(100, **common, random_state=2).fit(X, y)
+found = sample_attractors(
+    unproved.reservoir_, mean_year, n_initial_states=30, random_state=0
+)
+print(f"responses to the same input: {found.count}")
+print("shares of 30 initial states:", found.basins.round(2).tolist())
 
 
 def runs(reservoir, n_runs=12, n_years=20, seed=1):
-    """Let the mean year act on a network from random initial states."""
+    """Run the mean year from random initial states."""
     n_units = len(reservoir.bias)
     starts = np.random.default_rng(seed).uniform(-1, 1, (n_runs, n_units))
     months = np.tile(mean_year, (n_years, 1))
@@ -95,191 +74,145 @@ def runs(reservoir, n_runs=12, n_years=20, seed=1):
 
 
 fig, ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
-plotting.phase_portrait(
-    runs(network, 6), cycle=found, units="pca", n_transient=120, smooth=True, ax=ax
-)
+style = {"units": "pca", "smooth": True}
+paths = runs(unproved.reservoir_, 6)
+plotting.phase_portrait(paths, cycle=found, n_transient=120, ax=ax, **style)
 plt.show()
 
 # %%
-# Why do people not notice? Under the *measured* months, which wander, this network does
-# come together from any start that is tried, if slowly: forecasts of the last year from
-# ten initial states, twenty years before, differ by little. A calm year could still be
-# the one that parts them, and trying will not tell.
+# There are two responses, and the initial state determines which one it is. In the picture each
+# line is a run, drawn on the two directions in which states differ most. The runs end on one closed
+# curve or on the other. These are *limit cycles*, and a readout gives other outputs on each.
+#
+# With the *measured* months, which vary, this network forgets every start that was tried: forecasts
+# of the last year from ten initial states, twenty years before, are almost the same. A calm year
+# could still separate them, and trying cannot exclude that.
 starts = np.random.default_rng(0).uniform(-1, 1, (10, 100))
-said = [unproved.predict(X[-240:], initial_state=x)[-12:] for x in starts]
-print(f"largest difference of forecasts: {np.ptp(said, axis=0).max():.1e} deviations")
+outputs = [unproved.predict(X[-240:], initial_state=x)[-12:] for x in starts]
+print(f"largest difference: {np.ptp(outputs, axis=0).max():.1e} standard deviations")
 
 # %%
 # Ask for a proof
 # ---------------
-# A *certificate* is a proof for one network and a range of inputs: whatever the input
-# does within the range, and wherever two runs start, they come together. `certify`
-# looks for one. For this network it finds none, and rightly. No proof found is in
-# itself no proof of the contrary: the two cycles above are.
-low, high = values.min(), values.max()
-print(certify(network, *drive_range(network, low, high)).holds)
-
-# %%
-# ``bias="stable"`` asks an estimator for a network that has a certificate. It keeps the
-# weights, and looks for a bias under which there is a proof. Such a bias presses units
-# towards their bounds, where they pass less on, and that costs memory. The warning says
-# how much, and what would cost less.
+# A *certificate* is a proof for one network and a range of inputs: for any inputs within the range,
+# runs from any two starts come together. `certify` searches for one. Here it finds none, rightly.
+# (No proof found does not prove the contrary. The two cycles above do.)
+#
+# ``bias="stable"`` searches for a bias with which there is a certificate. Such a bias presses units
+# towards their bounds, where they transmit less, and this costs memory. The warning states how much
+# memory is lost, and what would cost less: above all an orthogonal matrix of weights.
+limits = drive_range(unproved.reservoir_, values.min(), values.max())
+print(certify(unproved.reservoir_, *limits).holds)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    biased = ESNRegressor(100, **as_people_do, bias="stable", random_state=2).fit(X, y)
-print(biased.certificate_.holds)
+    biased = ESNRegressor(100, **common, bias="stable", random_state=2).fit(X, y)
+proved = {"topology": "orthogonal", "spectral_radius": 0.99, "bias": "stable"}
+orthogonal = ESNRegressor(100, **(common | proved), random_state=2).fit(X, y)
+print(biased.certificate_.holds, orthogonal.certificate_.holds)
 print(*[warning.message for warning in caught], sep="\n")
 
 # %%
-# So take the first that it names: an orthogonal matrix of weights, which turns states
-# and shrinks them by 1 % per step, whatever the bias. There is a proof without any
-# search, and no warning.
-orthogonal = ESNRegressor(
-    100,
-    topology="orthogonal",
-    spectral_radius=0.99,
-    leak_rate=1.0,
-    input_scaling=0.3,
-    bias="stable",
-    random_state=2,
-).fit(X, y)
-print(orthogonal.certificate_.holds)
-
-# %%
-# What a certificate says
-# -----------------------
-# Printed, it names the theorem, and the rate: in the end differences shrink at least by
-# this factor per step. For use, two other things matter more. ``covers_inputs`` says
-# whether rows lie within the range of the proof: that of the months in `fit`, a tenth
-# of its width added on both sides. ``steps_to`` says after how many steps, from any two
-# states, no unit differs by more than a given distance: a washout with a proof.
-print(orthogonal.certificate_)
-print(f"covers all months: {orthogonal.certificate_.covers_inputs(X)}")
-print(f"covers a month of 40 degrees: {orthogonal.certificate_.covers_inputs([[7.5]])}")
-distances = np.array([0.1, 0.01, 0.001])
-print("months until no unit differs by more than", distances)
-for name, model in {"biased": biased, "orthogonal": orthogonal}.items():
-    print(f"  {name:10s} {model.certificate_.steps_to(distances)}")
-
-# %%
-# That is long, since it holds for the worst of all inputs and starts. What is seen is
-# shorter: the picture shows differences between runs under the measured months (lines),
-# and the proved number of months for each network.
-months = X[:600]
+# What a certificate states
+# -------------------------
+# ``covers_inputs`` tells whether rows are within the range of the proof: the months of `fit`, with
+# a tenth of their width added on both sides. ``steps_to`` gives the number of steps after which,
+# from any two states, no unit differs by more than a given distance. That is a proved washout.
+certificate = orthogonal.certificate_
+print(f"covers all months: {certificate.covers_inputs(X)}")
+print(f"covers a month of 40 degrees: {certificate.covers_inputs([[7.5]])}")
+print("months until no unit differs by more than 0.1, 0.01, 0.001")
 fig, axes = plt.subplots(2, 1, figsize=(6, 5.4), layout="constrained")
 named = {"biased": biased, "orthogonal": orthogonal}
 for (name, model), ax in zip(named.items(), axes, strict=True):
-    states = np.array([run(model.reservoir_, months, initial_state=x) for x in starts])
-    seen = np.abs(states[1:] - states[0]).max(axis=2).T
-    plotting.forgetting(model.certificate_, seen, distance=1e-3, ax=ax)
+    print(f"  {name:10s} {model.certificate_.steps_to(np.array([0.1, 0.01, 0.001]))}")
+    states = [run(model.reservoir_, X[:600], initial_state=x) for x in starts]
+    observed = np.abs(np.array(states[1:]) - states[0]).max(axis=2).T
+    plotting.forgetting(model.certificate_, observed, distance=1e-3, ax=ax)
     ax.set_title(name, loc="left", fontsize="medium")
     ax.set_xlabel(ax.get_xlabel().replace("steps", "months"))
 plt.show()
 
 # %%
+# The proved number is large, since it is true for the worst of all inputs and starts. The lines are
+# differences between runs with the measured months, which fade sooner.
+#
 # One cycle
 # ---------
-# Under the mean year a certified network has one limit cycle, which attracts
-# everything. `find_limit_cycle` computes it, by Newton's method, and its *multipliers*:
-# what a small push off the cycle is multiplied by in one period, direction by
-# direction. All of them lie inside the unit circle, so small pushes fade.
+# With the mean year as input, a certified network has one limit cycle. `find_limit_cycle` computes
+# it, and its *multipliers*: the factors by which a small push off the cycle grows in one period.
+# All are inside the unit circle, so small pushes fade.
 cycle = find_limit_cycle(orthogonal.reservoir_, mean_year)
 print(f"orthogonal: largest multiplier {abs(cycle.multipliers).max():.2f}")
 print(f"the two cycles of the first network: {found.moduli.round(2)}")
-
-# %%
-# But look at the last line: the multipliers of *both* cycles of the first network are
-# inside as well. Multipliers speak of small pushes; that there is no second cycle
-# elsewhere only a certificate says. The picture shows runs of the orthogonal network
-# (left), and its multipliers (right).
 fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
 paths = runs(orthogonal.reservoir_)
-style = {"units": "pca", "n_transient": 60, "smooth": True}
-plotting.phase_portrait(paths, cycle=cycle, ax=left, **style)
+plotting.phase_portrait(paths, cycle=cycle, n_transient=60, ax=left, **style)
 plotting.multipliers(cycle, ax=right)
 plt.show()
 
 # %%
-# If one periodic input is all that a network will ever hear, ask for less:
-# `certify_cycle` proves it for this input alone. It can succeed where `certify` finds
-# nothing, and for the biased network it proves a much faster rate.
+# The multipliers of *both* cycles of the first network are inside as well. Multipliers describe
+# small pushes. Only a certificate excludes a second cycle elsewhere.
+#
+# If a network will receive one periodic input only, `certify_cycle` proves it for this input alone.
+# For the biased network it proves a much faster rate.
 for name, model in named.items():
     alone = certify_cycle(model.reservoir_, mean_year)
-    print(
-        f"{name:10s} every input: {model.certificate_.rate:.3f} per month, "
-        f"the mean year alone: {alone.rate:.3f}"
-    )
+    every = f"every input: {model.certificate_.rate:.3f} a month"
+    print(f"{name:10s} {every}, the mean year alone: {alone.rate:.3f}")
 
 # %%
 # What it costs
 # -------------
-# Memory is what a certificate may cost. `design` draws networks that can be certified
-# for your inputs, and says how many steps of an input each of them remembers.
-found_design = design(100, X, input_scaling=0.3, random_state=2)
-print(found_design)
+# A certificate may cost memory. `design` draws networks that can be certified for your inputs, and
+# counts the steps of an input that each of them remembers.
+print(design(100, X, input_scaling=0.3, random_state=2))
 
 # %%
-# Orthogonal and ring networks of radius .99 remember more than a random network without
-# any proof (the rows "no"), and a searched bias halves it. Does the task need memory?
-# Errors say: the last twenty-one years are held back, and five seeds of each network
-# are beside a ridge on the last 12 months, and last month's value again.
-n_fit = 480
-kinds = {
-    "random, radius 1.2, no proof": {},
-    "the same, bias='stable'": {"bias": "stable"},
-    "orthogonal, radius .99, proved": {
-        "topology": "orthogonal",
-        "spectral_radius": 0.99,
-        "bias": "stable",
-    },
-}
-print("root mean squared error of the next month, degrees: median (least to largest)")
-degrees = series.std()
-for name, settings in kinds.items():
-    errors = []
+# Orthogonal and ring networks of radius .99 remember more than a random network without any proof
+# (the rows "no"), and a searched bias halves its memory. Does the task need memory? The last 21
+# years are held out. Five seeds of each network are compared with a ridge regression on the last 12
+# months, and with last month's value.
+n_fit, degrees = 480, series.std()
+rmse = {}
+kinds = {"random, no proof": {}, "random, bias='stable'": {"bias": "stable"}}
+for name, options in (kinds | {"orthogonal, proved": proved}).items():
+    rmse[name] = []
     for seed in range(5):
-        model = ESNRegressor(100, **(as_people_do | settings), random_state=seed)
+        model = ESNRegressor(100, **(common | options), random_state=seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message='bias="stable" found')
             model.fit(X[:n_fit], y[:n_fit])
-        misses = model.predict(X[n_fit:]) - y[n_fit:]
-        errors.append(degrees * np.sqrt(np.mean(misses**2)))
-    least, median, largest = np.quantile(errors, [0, 0.5, 1])
-    print(f"  {name:32s} {median:.2f} ({least:.2f} to {largest:.2f})")
+        errors = model.predict(X[n_fit:]) - y[n_fit:]
+        rmse[name].append(degrees * np.sqrt(np.mean(errors**2)))
 lags = np.lib.stride_tricks.sliding_window_view(values[:-1, 0], 12)
-ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(lags[: n_fit - 11], y[11:n_fit])
-rivals = {
-    "ridge on 12 months": ridge.predict(lags[n_fit - 11 :])[:, None],
-    "last month again": X[n_fit:],
-}
-for name, rows in rivals.items():
-    print(f"  {name:32s} {degrees * np.sqrt(np.mean((rows - y[n_fit:]) ** 2)):.2f}")
+ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(lags[: n_fit - 11], y[11:n_fit, 0])
+predicted = ridge.predict(lags[n_fit - 11 :])
+for name, rows in {"ridge": predicted, "last month": X[n_fit:, 0]}.items():
+    rmse[name] = [degrees * np.sqrt(np.mean((rows - y[n_fit:, 0]) ** 2))]
+print("root mean squared error of the next month, degrees: median (least to largest)")
+for name, values in rmse.items():
+    print(
+        f"{name:22s} {np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+    )
 
 # %%
 # The decision
 # ------------
-# The first network is out: it has two answers to one calm year, and is no better for
-# it. For the next month take the orthogonal one. Its median error is the least of these,
-# if by little beside the ridge, which has no state that could go wrong, and it differs
-# least between seeds. It forgets its start within a proved 986 months, where runs show
-# about seventy. Random weights under a searched bias forget sooner, within a proved 175
-# months, where runs show about ten, and pay for it with half of the memory; their
-# errors are those of the ridge. In general:
+# The first network has two answers to one calm year, and is no better for it. Take the orthogonal
+# one: its median error is the least of these, by little, and it varies least between seeds. Random
+# weights with a searched bias forget sooner, but have half of the memory. In general:
 #
-# - To be sure of one answer to one input, ask for a certificate: trying starts shows
-#   two answers, never that there is but one.
-# - Begin with ``topology="orthogonal", spectral_radius=0.99, bias="stable"``: proved,
-#   and with the longest memory.
-# - Where the task needs only the last few steps, or a start must be forgotten soon, a
-#   random network with ``bias="stable"`` will do. Its warning is then no harm.
-# - A certificate says nothing of accuracy; compare errors as above. And it does not
-#   speak of a network that runs on its own outputs: that one must not come to rest.
-
-# %%
-# What next
-# ---------
-# - The guide page :doc:`Stability </guide/stability>` says which function answers which
-#   question, and :doc:`the theory </theory/stability>` proves what is used here.
-# - :doc:`/gallery/stability/plot_phase_portrait` draws what is proved as bands around a
-#   cycle, :doc:`/gallery/stability/plot_certified_memory` compares memory, and
-#   :doc:`/gallery/stability/plot_closed_loop_heart` is a loop that is not driven.
+# - To be sure of one answer to one input, ask for a certificate. Trying starts can show two
+#   answers, never that there is only one.
+# - Begin with ``topology="orthogonal", spectral_radius=0.99, bias="stable"``: proved, and with the
+#   longest memory.
+# - If the task needs only the last few steps, or a start must be forgotten soon, a random network
+#   with ``bias="stable"`` is enough. Its warning does no harm then.
+# - A certificate does not measure accuracy: compare errors as above. And it does not apply to a
+#   network in a closed loop, which must not come to rest.
+#
+# Which function answers which question: :doc:`/guide/stability`. The proofs:
+# :doc:`/theory/stability`. Bands around a cycle: :doc:`/gallery/stability/plot_phase_portrait`.
+# Memory: :doc:`/gallery/stability/plot_certified_memory`. A network in a closed loop:
+# :doc:`/gallery/stability/plot_closed_loop_heart`.
