@@ -2,75 +2,55 @@
 Forecast a monthly series, with dates and bands
 ===============================================
 
-From a table with dates to the next two years, with bands that say how sure they are. An
-instrument on Mauna Loa is calibrated up to 376 ppm of carbon dioxide. At the end we
-decide whether it has to be recalibrated before the two years are over.
+From a table with dates to the next two years, with bands that state how certain they are. The
+series is carbon dioxide on Mauna Loa, by month:
 """
-
-import matplotlib.pyplot as plt
-import numpy as np
-from sklearn.linear_model import Ridge
 
 from reservoir import ESNForecaster, plotting
 from reservoir.datasets import load_co2
-from reservoir.model_selection import backtest
 
-# sphinx_gallery_thumbnail_number = 2
-
-# %%
-# Any pandas Series with dates will do. One of your own may come from
-# ``pd.read_csv("file.csv", index_col="date", parse_dates=True)["co2"]``; ours is carbon
-# dioxide on Mauna Loa, a value per week, of which pandas makes the means of months.
-# Some months of the early years have no value. They stay missing (NaN): nothing has to
-# be filled in.
 weekly = load_co2(missing="nan", as_frame=True)["co2"]
-monthly = weekly.resample("MS").mean()
-print(monthly.tail(3).round(2))
-print(f"{len(monthly)} months, {monthly.isna().sum()} without a value")
-
-fig, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
-ax.plot(monthly, color="black", linewidth=1)
-ax.set(xlabel="year", ylabel="CO2, ppm")
-
-# %%
-# The picture shows a rise that grows steeper, and a wave of one year on top of it,
-# lowest in autumn.
-
-# %%
-# Fit, forecast
-# -------------
-# The last two years are held back, to see what the forecast is worth. There is nothing
-# to set: the dates say that rows are months, so that the season has 12 rows, and `fit`
-# finds the models. `coverage` asks for bands that are to hold 80 and 95 of 100 values.
-# What comes back has the dates that follow.
+monthly = weekly.resample("MS").mean()  # a pandas Series with dates
 past, future = monthly[:-24], monthly[-24:]
 forecaster = ESNForecaster(random_state=0).fit(past)
 forecast = forecaster.forecast(24, coverage=[0.8, 0.95])
 print(forecast.round(1).iloc[[0, 11, 23]].T)
-
 ax = plotting.forecast(monthly["1995":], forecast)
 ax.set_ylabel("CO2, ppm")
-print(f"mean absolute error: {np.abs(forecast['forecast'] - future).mean():.2f} ppm")
 
 # %%
+# There is nothing to set: the dates tell that a season has 12 rows, and `fit` finds the models. The
+# bands should contain 80 and 95 of 100 values. The last two years were held out; grey is the truth.
+# Some months of the early years have no value. They stay missing (NaN).
+#
+# An instrument on Mauna Loa is calibrated up to 376 ppm. The rest of the page decides whether it
+# has to be recalibrated before the next two years are over. Your own series may come from
+# ``pd.read_csv("file.csv", index_col="date", parse_dates=True)["co2"]``.
+#
 # What was chosen
 # ---------------
-# Several models forecast parts of the past that they had not been fitted to: echo state
-# networks that run on their own outputs, networks that forecast all months at once, a
-# linear autoregression, Theta, and last year's values with drift, each on the values
-# and on their logarithms. The forecast is their average; whoever had smaller errors has
-# a larger share. `error` is relative to the best.
+# Several models forecast parts of the past that they had not been fitted to: echo state networks in
+# a closed loop, networks that forecast all months at once, a linear autoregression, Theta, and last
+# year's values with drift, each on the values and on their logarithms. The forecast is their
+# average. Models with smaller errors have a larger share. `error` is relative to the best.
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import Ridge
+
+from reservoir.model_selection import backtest
+
+print(f"mean absolute error: {np.abs(forecast['forecast'] - future).mean():.2f} ppm")
+print(f"{len(monthly)} months, {monthly.isna().sum()} without a value")
 print(forecaster.summary())
 
 # %%
 # Is it any good?
 # ---------------
-# One forecast of two years is one draw. `backtest` forecasts from ten places, a year
-# apart, and compares with what followed; models are fitted anew at each place. The
-# rivals: the values of twelve months before (*seasonal naive*), the same plus what the
-# year before had gained (*drift*), each a class with two methods, and a ridge
-# regression on the 24 months before (``n_lags``), run on its own answers. Ridge cannot
-# do with missing months: they are interpolated for it.
+# One forecast of two years is one draw. `backtest` forecasts from ten positions, a year apart, and
+# fits the models again at each. The rivals are the values of twelve months before (*seasonal
+# naive*), the same plus the gain of the year before (*drift*), and a ridge regression on the 24
+# months before (``n_lags``), in a closed loop. Ridge needs all months: missing ones are
+# interpolated for it.
 
 
 class LastYear:
@@ -105,43 +85,37 @@ for name, result in results.items():
     print(f"{name}: mean absolute error {mean['mae']:.2f} ppm, MASE {mean['mase']:.2f}")
 
 # %%
-# The MASE is the mean absolute error, divided by that of last year's values within the
-# past: below 1 is better than these were one year ahead. The forecaster is ahead of
-# ridge by some 15 %, and of last year's values with drift by some 20 %. Ten places, and
-# not independent ones: a lead, not a landslide. Ridge is the one to take where nobody
-# asks for bands and there are no gaps.
+# The MASE is the mean absolute error, divided by that of last year's values within the past: below
+# 1 is better than these were one year ahead. The forecaster is ahead of ridge by about 15 %, and of
+# last year's values with drift by about a quarter. Ten positions, and not independent ones: a lead,
+# not a landslide. Ridge is enough if nobody needs bands and there are no gaps.
 #
 # How far ahead?
 # --------------
-# Errors by the month of the horizon: the median of the ten forecasts, and their
-# quartiles. Last year's values are wrong by a year's growth, and from the thirteenth
-# month on by that of two.
+# Errors by month ahead: medians and quartiles of the ten forecasts. Last year's values are wrong by
+# the growth of a year, and from the thirteenth month on by that of two.
 ax = plotting.horizon_errors(results)
 ax.set(xlabel="months ahead", ylabel="absolute error, ppm")
 
 # %%
-# Do the bands keep their promise?
-# --------------------------------
-# The share of months inside, over all ten forecasts, and the mean width. These are 240
-# months, but not 240 independent ones: a forecast that is off is off for many months in
-# a row.
+# Are the bands true?
+# -------------------
+# The share of months inside, over all ten forecasts, and the mean width. These 240 months are not
+# independent: a forecast that is off is off for many months in a row.
 scores = results["ESNForecaster"].scores
 for level in levels:
     inside, width = scores[f"coverage {level}"].mean(), scores[f"width {level}"].mean()
     print(f"{level:.0%} bands: {inside:.0%} inside, mean width {width:.1f} ppm")
 
 # %%
-# They hold about what they promise. Had they held much less, we would quote a wider
-# band than the one we are asked for.
-
-# %%
+# They are close to what they promise. If they contained much less, we would quote wider bands.
+#
 # What is left to learn?
 # ----------------------
-# Errors of one month ahead should be unrelated to those before them: what an error says
-# of the next one could have been forecast. On the left their autocorrelation, of which
-# one in twenty leaves the grey bounds by chance; the test of Ljung and Box takes all of
-# them together, and p below .05 would speak against independence. On the right their
-# distribution, beside the normal one.
+# Errors of one month ahead should be unrelated to those before them, or part of them could have
+# been forecast. On the left their autocorrelation: one in twenty leaves the grey bounds by chance.
+# The test of Ljung and Box takes all of them together: p below .05 would speak against
+# independence. On the right their distribution, beside the normal one.
 single = backtest(
     ESNForecaster(random_state=0), monthly, horizon=1, n_origins=120, refit=False
 )
@@ -150,9 +124,9 @@ plotting.residuals(single.errors["error"])
 # %%
 # The decision
 # ------------
-# `update` takes the months that have come since `fit`, and the forecast goes on behind
-# them. What no band can answer, sample paths do: each is a way in which the months may
-# go on. How likely is it that a month of the next two years has a mean above 376 ppm?
+# `update` takes the months since `fit`, and the forecast continues after them. Sample paths answer
+# what no band can: each is one way in which the months may continue. How likely is a month above
+# 376 ppm?
 forecaster.update(future)
 paths = forecaster.simulate(24, n_paths=1000, random_state=0)
 print(f"forecast up to {paths.index[-1]:%B %Y}")
@@ -173,12 +147,10 @@ fig.legend(loc="outside upper left", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# The thin lines are ways in which the two years may go; the dotted one is where the
-# instrument ends. Most paths cross it, and most of these in the spring of 2003:
-# recalibrate before that spring. To wait until then is a risk as large as the share for
-# 2002; who cannot bear it recalibrates now. Bands could not have said so: they hold for
-# each month alone, and a year has several months in which the line may be crossed.
+# The thin lines are sample paths; the dotted line is where the instrument ends. Most paths cross
+# it, and most of these in the spring of 2003: recalibrate before that spring. The share for 2002 is
+# the risk of waiting. Bands could not tell: they are true for each month alone, and a year has
+# several months in which the line may be crossed.
 #
-# What next? To take the years' forecast in weeks instead, see :doc:`/gallery/plot_co2`.
-# Inputs that are known in advance: :doc:`plot_known_inputs`. A hundred series at once:
-# :doc:`plot_many_series`.
+# Weeks instead of months: :doc:`/gallery/plot_co2`. Inputs that are known in advance:
+# :doc:`plot_known_inputs`. Many series at once: :doc:`plot_many_series`.
