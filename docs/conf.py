@@ -84,6 +84,8 @@ sphinx_gallery_conf = {
     "subsection_order": "gallery_order.section_rank",
     "within_subsection_order": "gallery_order.PageOrder",
     "abort_on_example_error": True,
+    # what drawing returns is not shown under a cell; estimators and frames are
+    "ignore_repr_types": r"<class '(list|tuple|matplotlib\.|sklearn\.metrics\._plot\.)",
     "parallel": 2,  # pages at the same time, each in a process
     "thumbnail_size": (640, 448),
     "write_computation_times": False,
