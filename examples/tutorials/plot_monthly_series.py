@@ -119,7 +119,7 @@ for level in levels:
 single = backtest(
     ESNForecaster(random_state=0), monthly, horizon=1, n_origins=120, refit=False
 )
-plotting.residuals(single.errors["error"])
+axes = plotting.residuals(single.errors["error"])
 
 # %%
 # The decision
