@@ -25,13 +25,17 @@ The state update is the same everywhere in the package::
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "ArrayLike", "Matrix", "RandomState"]
+__all__ = ["Array", "ArrayLike", "Matrix", "RandomState", "Report"]
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # NDArray or scipy.sparse.csr_array, which ships no annotations
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
+# report(results, costs, what, later=0.0, unit=...) returns the results, and shows progress, as
+# ProgressReport.follow of estimators/reporting.py does
+Report: TypeAlias = Callable[..., Iterable[Any]]

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from time import perf_counter as _now
 from typing import Any
+
+import numpy as np
 
 from reservoir._validation import raise_naming
 
 _LOGGER = logging.getLogger("reservoir")
+_MOST_LINES = 20  # more results than these share lines in the log
 
 
 @contextlib.contextmanager
@@ -38,21 +42,123 @@ def log(text: str) -> None:
     _LOGGER.warning(text)
 
 
-def progress(
-    items: Iterable[Any], total: int, verbose: int, *, what: str = "", unit: str = "batch"
-) -> Iterable[Any]:
-    """Return items, with a progress bar if `verbose`; `unit` and `what` appear in its text."""
-    if not verbose:
-        return items
+class ProgressReport:
+    """Progress of one task: a bar if tqdm is installed, else lines in the log.
+
+    The share that is done, and from it the remaining time, is that of the estimated cost, so that a
+    large model counts for more than a small one. Costs are rough microseconds on one core; only
+    their ratios matter. If it turns out that there is more work than expected, the share decreases.
+
+    Parameters
+    ----------
+    verbose : int
+        Nothing is shown if it is 0.
+    unit : str, default="network"
+        The noun for one result in texts.
+
+    Attributes
+    ----------
+    done, total : float
+        Cost of all results so far, and of all work that is known or expected.
+    """
+
+    def __init__(self, verbose: int, unit: str = "network") -> None:
+        self.verbose, self.unit = bool(verbose), unit
+        self.done, self.total = 0.0, 0.0
+        self._title, self._shown = "fit", 0
+        self._begin: float | None = None
+        self._bar: Any = None
+
+    def follow(
+        self,
+        results: Iterable[Any],
+        costs: Sequence[float],
+        what: str = "",
+        *,
+        later: float = 0.0,
+        unit: str | None = None,
+    ) -> Iterable[Any]:
+        """Return the results, and report each of them as it arrives.
+
+        Parameters
+        ----------
+        results : iterable
+        costs : sequence of float
+            Estimated cost of each result.
+        what : str
+            Description of the work, for the text.
+        later : float, default=0.0
+            Estimated cost of the work after the last of these results.
+        unit : str, optional
+            The noun for one result; by default that of the report.
+        """
+        if not self.verbose:
+            return results
+        return self._followed(results, costs, what, later, unit or self.unit)
+
+    def _followed(
+        self, results: Iterable[Any], costs: Sequence[float], what: str, later: float, unit: str
+    ) -> Iterator[Any]:
+        self.start(float(np.sum(costs)), what, later=later)
+        n = len(costs)
+        for i, (result, cost) in enumerate(zip(results, costs, strict=True)):
+            self._advance(cost, f"{unit} {i + 1} of {n}", always=n <= _MOST_LINES)
+            yield result
+
+    def start(self, cost: float, what: str = "", *, later: float = 0.0) -> None:
+        """Begin a part of the work, of the given cost; `what` and `later` are as in `follow`."""
+        if not self.verbose:
+            return
+        self.total = self.done + cost + later
+        self._title = f"fit, {what}" if what else "fit"
+        if self._begin is None:
+            self._begin, self._bar = _now(), _new_bar()
+
+    def advance(self, cost: float) -> None:
+        """Count work of the given cost as done."""
+        if self.verbose:
+            self._advance(cost, "", always=False)
+
+    def finish(self) -> None:
+        """Close the bar, with all work done."""
+        if self._bar is not None:
+            self._bar.n = 100
+            self._bar.refresh()
+            self._bar.close()
+            self._bar = None
+
+    def _advance(self, cost: float, text: str, *, always: bool) -> None:
+        self.done += cost
+        share = self.done / self.total
+        step = int(share * (_MOST_LINES if self._bar is None else 100))
+        if step == self._shown and not always:
+            return
+        self._shown = step
+        if self._bar is None:
+            log(f"{self._title}: {text or f'{share:.0%}'}, {self._remaining(share)}")
+            return
+        self._bar.set_description_str(f"reservoir {self._title}", refresh=False)
+        self._bar.set_postfix_str(text, refresh=False)
+        self._bar.n = 100 * share
+        self._bar.refresh()
+
+    def _remaining(self, share: float) -> str:
+        assert self._begin is not None
+        seconds = (_now() - self._begin) * (1 / share - 1)
+        return f"about {seconds:.0f} s remaining" if seconds >= 1 else "less than 1 s remaining"
+
+
+def not_reported(results: Iterable[Any], costs: Sequence[float], *_: Any, **__: Any) -> Any:
+    """Return the results, without a report."""
+    return results
+
+
+def _new_bar() -> Any:
+    """Return a bar of 100 per cent; None if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return _counted(items, total, f"fit, {what}" if what else "fit", unit)
-    title = f"reservoir fit, {what}" if what else "reservoir fit"
-    return tqdm(items, total=total, desc=title, unit=unit)
-
-
-def _counted(items: Iterable[Any], total: int, title: str, unit: str) -> Iterator[Any]:
-    for i, item in enumerate(items):
-        log(f"{title}: {unit} {i + 1} of {total}")
-        yield item
+        return None
+    # without smoothing, the remaining time follows from the share and the time so far
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+    return tqdm(total=100, desc="reservoir fit", smoothing=0, bar_format=form)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.loops.analogue_plan import AnaloguePlan
 from reservoir.loops.loop_design import LoopDesign, Trajectories
@@ -28,8 +28,8 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Clip, Member, NetworkTrial
 from reservoir.loops.path_loops import log_errors
 from reservoir.loops.radial_plan import RadialPlan
+from reservoir.loops.trial_costs import cost_of
 
-Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Key = tuple[Plan, int]
 _SEGMENT = 2000  # number of rows that candidates are tried on
 _SCORED_TWICE = 4  # number of best networks that are also scored on held-out blocks
@@ -144,8 +144,9 @@ class Search:
     n_jobs : int, optional
         Number of workers.
     report : callable
-        ``report(results, n, what)`` yields the `n` results as they arrive; `what` is a text that
-        describes the present task.
+        ``report(results, costs, what, later=later)`` returns the results, and shows progress.
+        `costs` are the expected times of the results, `later` is that of the work after them, and
+        `what` is a text that describes the present task.
     """
 
     def __init__(
@@ -174,7 +175,8 @@ class Search:
     def run(self) -> Choice:
         """Try the candidates, and return the ensemble of the best networks with all results."""
         first, others = self._first_round()
-        rivals = [self._round(bank) for bank in others]
+        ahead = self._costs_ahead(first.bank, others)
+        rivals = [self._round(bank, later) for bank, later in zip(others, ahead[1:], strict=True)]
         rounds = [first, *sorted(rivals, key=lambda one: -one.left_out)]
         if rivals and rounds[1].left_out > first.left_out + _CLEARLY:
             rounds = [*rounds[1:], first]
@@ -202,25 +204,32 @@ class Search:
         compared with others.
         """
         bank = self.bank
+        # others are tried however well the networks do; which of them depends on the score
+        expected = rivals_of(bank, self.segment, -np.inf) if bank.enough == np.inf else []
+        ahead = self._costs_ahead(bank, expected)[0]
         if not bank.recycle:
-            first = self._round(bank)
+            first = self._round(bank, ahead)
             return first, rivals_of(bank, self.segment, first.score)
-        first = self._round(replace(bank, leave_out=False))
+        if bank.leave_out or expected:
+            some = bank.plans[:_SCORED_TWICE]
+            ahead += self._cost(some, self.segment, replace(bank, leave_out=True))
+        first = self._round(replace(bank, leave_out=False), ahead)
         others = rivals_of(bank, self.segment, first.score)
         if not bank.leave_out and not others:
             return first, []
         # loops in held-out blocks need more fits: run them for the best networks only
         bank = replace(bank, leave_out=True)
         best = first.best[:_SCORED_TWICE]
-        again = self._try(best, self.segment, bank, "trying on held-out rows")
+        ahead = self._costs_ahead(bank, others)[0]
+        again = self._try(best, self.segment, bank, "trying on held-out rows", ahead)
         tried = first.tried | dict(zip(best, again, strict=True))
         best = sorted(best, key=lambda key: -tried[key].scores.max())
         return Round(bank, tried, best), others
 
-    def _round(self, bank: Bank) -> Round:
-        """Try all candidates of a bank."""
+    def _round(self, bank: Bank, later: float) -> Round:
+        """Try all candidates of a bank; `later` is the cost of the work after that."""
         keys = [(plan, self.seed) for plan in bank.plans]
-        tried = dict(zip(keys, self._try(keys, self.segment, bank, "trying"), strict=True))
+        tried = dict(zip(keys, self._try(keys, self.segment, bank, "trying", later), strict=True))
         return Round(bank, tried, sorted(keys, key=lambda key: -tried[key].scores.max()))
 
     def _ensemble(
@@ -254,12 +263,32 @@ class Search:
     def _design(self, data: Trajectories, bank: Bank) -> LoopDesign:
         return design_of(data, bank.plans, leave_out=bank.leave_out, n_steps=self.n_steps)
 
-    def _try(self, keys: list[Key], data: Trajectories, bank: Bank, what: str) -> list[Tried]:
+    def _try(
+        self, keys: list[Key], data: Trajectories, bank: Bank, what: str, later: float = 0.0
+    ) -> list[Tried]:
         """Fit and score networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
         jobs = [(*key, data, design, bank, self.clip) for key in keys]
+        costs = [cost_of(plan, data, design, bank) for plan, _ in keys]
         results = run_jobs(_try_one, jobs, self.n_jobs)
-        return list(self.report(results, len(keys), what))
+        return list(self.report(results, costs, what, later=later))
+
+    def _cost(self, plans: Sequence[Plan], data: Trajectories, bank: Bank) -> float:
+        """Return the cost of trying plans."""
+        design = self._design(data, bank)
+        return sum(cost_of(plan, data, design, bank) for plan in plans)
+
+    def _costs_ahead(self, bank: Bank, others: Sequence[Bank]) -> list[float]:
+        """Return the cost of what is ahead before each of the other banks, and after the last.
+
+        The ensemble is expected to be of networks of `bank`, of which one is known already.
+        """
+        final, plan = grown(bank, bank.plans[0], self.data)
+        known = self.segment is self.data and final is bank
+        n_fits = self.n_members - known if isinstance(plan, NetworkPlan) else (not known)
+        costs = [self._cost(each.plans, self.segment, each) for each in others]
+        costs.append(n_fits * self._cost([plan], self.data, final))
+        return np.cumsum(costs[::-1])[::-1].tolist()
 
     def _table(self, rounds: list[Round]) -> dict[str, Any]:
         """Return a table with one row for each pair of network and penalty that was tried.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class ARI(SeriesModel):
 
     period: int
     min_rows: int = 6
+    cost: ClassVar[float] = 3.0
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
         """Learn seasonal profile, coefficients and weights of each column."""

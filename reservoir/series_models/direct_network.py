@@ -36,6 +36,7 @@ class DirectNetwork(SeriesModel):
 
     alpha: float = 10.0
     min_rows: int = 12
+    cost: ClassVar[float] = 10.0
     simple: ClassVar[bool] = False
 
     def fit(self, history: History, seed: int) -> FittedModel:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
 from reservoir.series_models.rolling import RollingForecasts, origins_of, roll
 from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
-Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _SHORT, _HANDICAP = 60, 1.25  # on shorter series, errors of large models are multiplied by 1.25
 _LEAST_SHARE = 0.01  # models with smaller weights are dropped
 _MOST = 0.5  # total weight of models at their bounds above which the average counts as clipped
@@ -139,7 +138,13 @@ class Learned(NamedTuple):
 
 
 def learn(
-    data: SeriesData, *, n_networks: int, n_steps: int | None, widths: float, seed: int
+    data: SeriesData,
+    *,
+    n_networks: int,
+    n_steps: int | None,
+    widths: float,
+    seed: int,
+    report: Report,
 ) -> Learned:
     """Compare models on a series, and fit the models of the average to all of its rows.
 
@@ -156,11 +161,13 @@ def learn(
         this range.
     seed : int
         Seed of the models' random weights.
+    report : callable
+        Function that passes results through, and shows progress.
     """
     bounds = Bounds.of(data.values, data.positive, widths, data.possible)
     candidates = candidates_for(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
-    rolling = roll(candidates, data, steps, bounds, seed)
+    rolling = roll(candidates, data, steps, bounds, seed, report)
     errors = rolling.errors()
     factors = handicaps(candidates, data.n_rows, data.seasons)
     shares = without_small(rolling.weights(factors))

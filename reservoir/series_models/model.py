@@ -57,10 +57,13 @@ class SeriesModel(ABC):
         Least number of rows for a fit.
     simple : bool
         Whether the model has only a few parameters, which a short series can determine.
+    cost : float
+        Rough time of fits and forecasts, relative to `Theta`, by which progress is weighed.
     """
 
     min_rows: int = 3
     simple: ClassVar[bool] = True
+    cost: ClassVar[float] = 1.0
 
     @abstractmethod
     def fit(self, history: History, seed: int) -> FittedModel:

@@ -90,6 +90,11 @@ class LoopNetwork(ClosedLoopModel):
 
     n_networks: int = 3
 
+    @property
+    def cost(self) -> float:  # type: ignore[override]
+        """Rough time of fits and forecasts, relative to Theta."""
+        return 10.0 * self.n_networks
+
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int
     ) -> list[tuple[Any, list[int]]]:
@@ -105,6 +110,8 @@ class Autoregression(ClosedLoopModel):
     number of observed differences of all series, and at most half of the number of observed
     differences of the longest series.
     """
+
+    cost: ClassVar[float] = 4.0
 
     def sources(
         self, histories: Sequence[History], n_inputs: int, seed: int

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reservoir._typing import Array, ArrayLike
-from reservoir.series_models.candidates import Candidate
+from reservoir._typing import Array, ArrayLike, Report
+from reservoir.series_models.candidates import Candidate, costs_of
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 _FEWEST = 4  # least number of rows
@@ -141,32 +141,48 @@ def _root_mean_squares(errors: Array) -> Array:
 
 
 def roll(
-    candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
+    candidates: Sequence[Candidate],
+    data: SeriesData,
+    n_steps: int,
+    bounds: Bounds,
+    seed: int,
+    report: Report,
 ) -> RollingForecasts:
     """Fit models to the first rows of a series several times, and forecast from later origins.
 
-    A forecast depends only on the rows before its origin, and on `bounds`.
+    A forecast depends only on the rows before its origin, and on `bounds`. `report` shows progress.
 
     Raises
     ------
     ValueError
         If there are fewer than 4 rows.
     """
-    groups = origins_of(data, n_steps)
+    groups, costs = origins_of(data, n_steps), costs_of(candidates, [data])
     data = data.with_room(data.n_rows + n_steps)
     origins = np.concatenate(groups)
-    predicted = np.full((len(candidates), len(origins), n_steps, data.values.shape[1]), np.nan)
-    for m, candidate in enumerate(candidates):
-        begin = 0
-        for group in groups:
-            part = data.until(int(group[0]))
-            if part.n_rows >= candidate.model.min_rows:
-                fitted = candidate.fit(part, seed)
-                forecasts = fitted.forecast(data, group, n_steps, bounds)
-                predicted[m, begin : begin + len(group)] = forecasts
-            begin += len(group)
+    results = (_roll_one(each, data, groups, n_steps, bounds, seed) for each in candidates)
+    predicted = np.stack(list(report(results, costs, "models", unit="model")))
     followed = values_after(data, origins, n_steps)
     return RollingForecasts(origins, predicted, followed, data.intermittent)
+
+
+def _roll_one(
+    candidate: Candidate,
+    data: SeriesData,
+    groups: Sequence[Array],
+    n_steps: int,
+    bounds: Bounds,
+    seed: int,
+) -> Array:
+    """Return the forecasts of one model from all origins, (n_origins, n_steps, n_outputs)."""
+    found = []
+    for group in groups:
+        predicted = np.full((len(group), n_steps, data.values.shape[1]), np.nan)
+        part = data.until(int(group[0]))
+        if part.n_rows >= candidate.model.min_rows:
+            predicted[:] = candidate.fit(part, seed).forecast(data, group, n_steps, bounds)
+        found.append(predicted)
+    return np.concatenate(found)
 
 
 def origins_of(data: SeriesData, n_steps: int) -> list[Array]:

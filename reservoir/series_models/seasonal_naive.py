@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class SeasonalNaive(SeriesModel):
 
     period: int
     drift: bool = True
+    cost: ClassVar[float] = 0.1
 
     @property
     def min_rows(self) -> int:  # type: ignore[override]

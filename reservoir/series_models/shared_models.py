@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir._workers import one_blas_thread, run_jobs
-from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
+from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for, costs_of
 from reservoir.series_models.ensemble import (
     Ensemble,
     Learned,
-    Report,
     default_steps,
     handicaps,
     without_small,
@@ -66,7 +65,8 @@ def learn_shared(
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
     jobs = [(candidate, series, steps, bounds, seed) for candidate in candidates]
     results = run_jobs(roll_shared, jobs, n_jobs)
-    by_model = list(report(results, len(candidates), "models"))
+    costs = costs_of(candidates, series)
+    by_model = list(report(results, costs, "models", unit="model"))
     rolled = []
     for i, (data, n) in enumerate(zip(series, steps, strict=True)):
         origins = np.concatenate(origins_of(data, n))

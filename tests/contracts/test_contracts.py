@@ -28,6 +28,7 @@ from reservoir import ESNClassifier, ESNRegressor, ReservoirFeatures, forecast, 
 from reservoir.datasets import narma, sine_square
 from reservoir.dynamics import run
 from reservoir.dynamics.pooling import POOLS
+from reservoir.estimators.reporting import not_reported
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.ridge import RidgeReadout
 from reservoir.readouts.selection import SELECTIONS
@@ -282,7 +283,7 @@ def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
         Candidate("last value", False, SeasonalNaive(1)),
         Candidate("too long", False, MeanLevel(160)),
     ]
-    found = roll(candidates, data, 3, bounds, seed=global_random_seed)
+    found = roll(candidates, data, 3, bounds, global_random_seed, not_reported)
     for origin, rows in zip(found.origins, found.predicted[0], strict=True):
         expected = values[origin - 20 : origin].mean(axis=0)
         np.testing.assert_allclose(rows, [expected] * 3, rtol=1e-12)

@@ -8,6 +8,7 @@ import pytest
 from reservoir import ESNForecaster, load, save
 from reservoir.datasets import lorenz
 from reservoir.dynamics.analogue import Analogue
+from reservoir.estimators.reporting import not_reported
 from reservoir.loops.analogue_plan import AnaloguePlan
 from reservoir.loops.bank_search import Search
 from reservoir.loops.loop_design import LoopDesign, Trajectories
@@ -112,7 +113,7 @@ def test_the_score_is_of_loops_that_repeat_only_rows_outside_their_block():
 def searched(rows, **settings):
     rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     options = {"plans": None, "n_members": 2, "n_steps": None, "seed": 0, "n_jobs": None}
-    options |= {"report": lambda results, n, what: results} | settings
+    options |= {"report": not_reported} | settings
     clip = np.full((2, rows.shape[1]), [[-9.0], [9.0]])
     return Search(trajectories(rows), tuple(clip), **options).run()
 

@@ -11,6 +11,7 @@ from reservoir.datasets import henon, lorenz
 from reservoir.dynamics import run, step
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.lagged import LaggedSource
+from reservoir.estimators.reporting import not_reported
 from reservoir.loops.bank_search import Search
 from reservoir.loops.ensemble_feedback import run_ensemble
 from reservoir.loops.loop_design import LoopDesign, Trajectories
@@ -376,7 +377,7 @@ def standardised(rows):
 def search(data, **params):
     bounds = (np.full(data.n_outputs, -9.0), np.full(data.n_outputs, 9.0))
     options = {"plans": None, "n_members": 3, "n_steps": None, "seed": 0, "n_jobs": None}
-    return Search(data, bounds, **options | {"report": lambda items, n, what: items} | params)
+    return Search(data, bounds, **options | {"report": not_reported} | params)
 
 
 @pytest.mark.slow

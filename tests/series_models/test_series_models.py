@@ -9,6 +9,7 @@ import pytest
 
 from helpers import naive
 from reservoir.dynamics import run
+from reservoir.estimators.reporting import not_reported
 from reservoir.series_models import lag_source
 from reservoir.series_models.ari import ARI
 from reservoir.series_models.candidates import Candidate, candidates_for, seen_periods
@@ -495,7 +496,7 @@ def test_a_sine_is_forecast_by_all_that_learn_phases():
 
 def rolled(data, n_steps=8, names=None):
     candidates = [c for c in candidates_for(data, 1) if names is None or c.name in names]
-    return candidates, roll(candidates, data, n_steps, bounds_of(data), 0)
+    return candidates, roll(candidates, data, n_steps, bounds_of(data), 0, not_reported)
 
 
 @pytest.mark.fast_cases(1)
@@ -510,7 +511,9 @@ def test_rolling_origins_do_not_look_ahead(gaps):
     known = np.zeros((100 + AHEAD, 0))
     data, other = (fill_gaps(rows, known, (12.0,)) for rows in (values, changed))
     candidates = candidates_for(data, 1)
-    first, second = (roll(candidates, each, 8, bounds_of(data), 0) for each in (data, other))
+    first, second = (
+        roll(candidates, each, 8, bounds_of(data), 0, not_reported) for each in (data, other)
+    )
     before = first.origins <= 80
     assert 3 < before.sum() < len(before)
     np.testing.assert_array_equal(first.predicted[:, before], second.predicted[:, before])

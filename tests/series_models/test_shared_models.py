@@ -6,6 +6,7 @@ from joblib import parallel_config
 from sklearn.linear_model import Ridge
 
 from reservoir import ESNForecaster, load, save
+from reservoir.estimators.reporting import not_reported
 from reservoir.estimators.series.calendar import Calendar, rows_after_first
 from reservoir.series_models.ensemble import learn
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
@@ -49,7 +50,7 @@ def learn_all(series, n_steps=None):
         widths=1.0,
         seed=0,
         n_jobs=None,
-        report=lambda results, total, what: results,
+        report=not_reported,
     )
 
 
@@ -134,7 +135,8 @@ def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model)
 def test_a_panel_of_one_series_is_the_series_alone(n_outputs):
     values = np.exp(np.column_stack(monthly(n_outputs, 1)))
     (shared,) = learn_all([data_of(values)])
-    alone = learn(data_of(values), n_networks=1, n_steps=None, widths=1.0, seed=0)
+    options = {"n_networks": 1, "n_steps": None, "widths": 1.0, "seed": 0}
+    alone = learn(data_of(values), **options, report=not_reported)
     np.testing.assert_allclose(shared.errors, alone.errors / alone.errors.min(), rtol=1e-9)
     np.testing.assert_allclose(shared.shares, alone.shares, rtol=1e-8)
     np.testing.assert_array_equal(shared.rolling.origins, alone.rolling.origins)

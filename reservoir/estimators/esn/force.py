@@ -33,7 +33,7 @@ from reservoir.estimators.esn.readout_training import is_measured, washout_lengt
 from reservoir.estimators.esn.sources import check_reservoir
 from reservoir.estimators.progress import Progress, range_of_targets, width_of
 from reservoir.estimators.reading import Columns, DataReader, TrainingData
-from reservoir.estimators.reporting import progress
+from reservoir.estimators.reporting import ProgressReport
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.loop_trained import LoopTrainedReadout
 from reservoir.readouts.penalised_factor import PenalisedFactor
@@ -223,7 +223,7 @@ def force_train(
     initial_state = ("last" if readout else "random") if initial_state is None else initial_state
     readout = readout or LinearReadout.of_zeros(targets.shape[1], model.source.width)
     start = _start_of(esn, model, data.sequences, initial_state)
-    run = ForceRun.begin(readout, start, len(targets))
+    run, report = ForceRun.begin(readout, start, len(targets)), ProgressReport(esn.verbose)
     _run_loop(
         model.source,
         data.arrays[0],
@@ -235,8 +235,9 @@ def force_train(
         updates=updates,
         feed_corrected=feed_corrected,
         mark=len(targets) - n_test,
-        steps=progress(numbers, len(targets), esn.verbose, what="FORCE", unit="step"),
+        steps=report.follow(numbers, [1.0] * len(targets), "FORCE", unit="step"),
     )
+    report.finish()
     model.watch(model.activity, reader.names_of_columns(data.columns))
     _publish(esn, reader, data, model, run, alpha=factor.alpha, skip=skip)
     history = _tested(esn, run, data.arrays[0], targets, n_test)

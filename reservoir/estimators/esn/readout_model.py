@@ -40,6 +40,7 @@ from reservoir.estimators.esn.readout_training import (
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
 from reservoir.estimators.progress import Progress, StateShape, warn_of_leaving
 from reservoir.estimators.reading import TrainingData, timed_starts
+from reservoir.estimators.reporting import ProgressReport
 from reservoir.loops.loop_by_loop import run_one_by_one
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts.contract import Readout
@@ -53,7 +54,7 @@ class RunOptions(NamedTuple):
 
     noise: float
     n_jobs: int | None
-    verbose: int
+    report: ProgressReport | None  # None if nothing is shown
     sequence_column: Any
     names: Names
 
@@ -250,7 +251,7 @@ class ReadoutModel:
                 readout,
                 self.activity,
                 n_jobs=options.n_jobs,
-                verbose=options.verbose,
+                report=options.report,
                 noise=options.noise,
                 engine=self.engine,
             )

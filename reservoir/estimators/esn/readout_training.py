@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -19,12 +19,13 @@ from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators.reading import TrainingData
-from reservoir.estimators.reporting import progress
+from reservoir.estimators.reporting import ProgressReport
 from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 from reservoir.stability import transient_length
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 8192  # the least number of rows for one worker
+_SOLVING = 7  # the readout is solved in the time of about 7 rows per feature
 _MAX_BATCHES = 32  # the largest number of sums in memory at a time
 
 
@@ -195,8 +196,12 @@ def learn(
     noise: float,
     engine: str,
     limit_threads: bool = False,
+    count: Callable[[int], None] | None = None,
 ) -> Learned:
-    """Run sequences, pass their rows to a readout, and add to a record of the units."""
+    """Run sequences, pass their rows to a readout, and add to a record of the units.
+
+    `count` is called with the number of rows of each block.
+    """
     gathered = readout.begin(source.width, sequences[0].Y.shape[1])
     ends = [sequence.state for sequence in sequences]
     together = len(sequences) > 1 and noise == 0 and not readout.ordered
@@ -208,7 +213,10 @@ def learn(
     with one_blas_thread() if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
             ends[index] = state
+            n_rows = len(features)
             rows.add(sequences[index], start, features)
+            if count is not None:
+                count(n_rows)
         rows.finish()
     return Learned(gathered, ends[-1], sequences[-1].generator, activity)
 
@@ -372,7 +380,7 @@ def learn_all(
     activity: Record | None,
     *,
     n_jobs: int | None,
-    verbose: int,
+    report: ProgressReport | None,
     **options: Any,
 ) -> Learned:
     """Run `learn` on batches of sequences in parallel; the result does not depend on `n_jobs`.
@@ -383,13 +391,20 @@ def learn_all(
     """
     several = len(sequences) > 1
     batches = _batches(sequences)
+    n_rows = [sum(len(sequence.X) for sequence in batch) for batch in batches]
+    solving = _SOLVING * source.width
+    if report is not None and len(batches) == 1:  # it runs in this thread: its rows can be counted
+        report.start(n_rows[0], later=solving)
+        options["count"] = report.advance
     one = partial(learn, limit_threads=several, **options)
     records = [copy.copy(activity)] + [activity and source.activity() for _ in batches[1:]]
     of_batches = [(source, *each) for each in zip(batches, repeat(readout), records)]
-    results = run_jobs(one, of_batches, n_jobs)
+    results: Iterable[Any] = run_jobs(one, of_batches, n_jobs)
+    if report is not None and len(batches) > 1:
+        results = report.follow(results, n_rows, later=solving)
     # merged in the order of the data, whichever batch finished first
     total: Learned | None = None
-    for result in progress(results, len(batches), verbose) if verbose else results:
+    for result in results:
         if total is None:
             total = result
             continue

@@ -39,6 +39,7 @@ from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.reporting import ProgressReport
 from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.readouts import READOUTS, kind_of
@@ -165,6 +166,8 @@ class SourceEstimator(TimeSeriesEstimator):
             doubt = few_rows(model.readout, share=equal_share(data.weights, skips, tails))
             unsolved = copy.copy(model.readout)
             solution = model.solution(doubt)
+            if options.report is not None:
+                options.report.finish()
             if self.transition is not None:
                 fits = unsolved.held_out_fits(solution["alpha_"])
                 empty = self._new_readout(reader)
@@ -203,6 +206,8 @@ class SourceEstimator(TimeSeriesEstimator):
             before = None if earlier is None else self._warned_of(earlier, readout.settings)
             doubt = few_rows(model.readout, before, share=equal_share(data.weights, skips))
             solution = self._solution_of_chunks(model, doubt)
+            if options.report is not None:
+                options.report.finish()
             washout = [model.progress.washout] if first else self.washout_
             self._publish(reader, model, data, washout, solution)
         return self
@@ -238,7 +243,8 @@ class SourceEstimator(TimeSeriesEstimator):
     def _run_options(self, reader: DataReader, data: TrainingData) -> RunOptions:
         """Return the options of the run over the training rows."""
         names = reader.names_of_columns(data.columns)
-        return RunOptions(self.noise, self.n_jobs, self.verbose, reader.sequence_column, names)
+        report = ProgressReport(self.verbose, unit="batch") if self.verbose else None
+        return RunOptions(self.noise, self.n_jobs, report, reader.sequence_column, names)
 
     def _warned_of(self, earlier: Readout, settings: ReadoutSettings) -> Any:
         """Return the rows and columns before a chunk; None if their warning is pending."""

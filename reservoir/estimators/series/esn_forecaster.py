@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir._validation import (
     as_generator,
     check_choice,
@@ -29,7 +29,7 @@ from reservoir.estimators.parameters import (
     parameter,
     with_other_names,
 )
-from reservoir.estimators.reporting import progress, restored_on_error
+from reservoir.estimators.reporting import ProgressReport, restored_on_error
 from reservoir.estimators.series.checks import (
     check_possible,
     check_together,
@@ -346,17 +346,21 @@ class ESNForecaster(Described, BaseEstimator):
         # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
             rows = Panel.read(y, exog, panel=self.panel, **self._reading())
-            search = self._new_search()
+            report = ProgressReport(self.verbose)
+            search = self._new_search(report)
             self._publish(rows.panel, search, search.run(rows))
+            report.finish()
             self._warn_of_odd([0] * len(self._fits))
         return self
 
-    def _new_search(self) -> ModelSearch:
+    def _new_search(self, report: ProgressReport) -> ModelSearch:
         """Return the search for models that is defined by the parameters."""
         way = self.search if isinstance(self.search, str) else "dynamics"
         way = way if self.panel is None else "series"
         seed = int(as_generator(self.random_state).integers(2**31))
-        return ModelSearch(way, self.season, self.panel == "shared", self._settings(seed))
+        return ModelSearch(
+            way, self.season, self.panel == "shared", self._settings(seed, report.follow)
+        )
 
     def _publish(self, panel: Panel, search: ModelSearch, found: Found) -> None:
         """Set the fitted attributes."""
@@ -369,7 +373,7 @@ class ESNForecaster(Described, BaseEstimator):
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _settings(self, seed: int) -> Settings:
+    def _settings(self, seed: int, report: Report) -> Settings:
         return Settings(
             plans=plans_of_users(self.search),
             n_networks=self.n_networks,
@@ -377,7 +381,7 @@ class ESNForecaster(Described, BaseEstimator):
             horizon=None if isinstance(self.horizon, str) else self.horizon,
             seed=seed,
             n_jobs=self.n_jobs,
-            report=self._report,
+            report=report,
             keep_odd=self.outliers == "keep",
         )
 
@@ -399,11 +403,6 @@ class ESNForecaster(Described, BaseEstimator):
     def _memory_advice(self) -> str:
         """Return the advice for a failed memory check: which parameters to lower."""
         return "Lower n_networks, n_jobs or the n_units of search, or give fewer rows or series."
-
-    def _report(
-        self, results: Iterable[Any], total: int, what: str, unit: str = "network"
-    ) -> Iterable[Any]:
-        return progress(results, total, int(self.verbose), what=what, unit=unit)
 
     @with_other_names
     def forecast(
@@ -458,7 +457,8 @@ class ESNForecaster(Described, BaseEstimator):
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
         # forecasters saved by earlier versions do not contain the seed of fit
-        settings = self._settings(getattr(self, "_seed", 0))
+        report = ProgressReport(self.verbose)
+        settings = self._settings(getattr(self, "_seed", 0), report.follow)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
@@ -467,6 +467,7 @@ class ESNForecaster(Described, BaseEstimator):
                 fit.intervals(settings).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
+            report.finish()
         return panel.wrap_bands(points, bands, coverages)
 
     def simulate(
@@ -503,7 +504,8 @@ class ESNForecaster(Described, BaseEstimator):
         check_is_fitted(self)
         n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
         panel, fits, known = self._start(n_steps, exog, None)
-        settings = self._settings(getattr(self, "_seed", 0))
+        report = ProgressReport(self.verbose)
+        settings = self._settings(getattr(self, "_seed", 0), report.follow)
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
@@ -513,6 +515,7 @@ class ESNForecaster(Described, BaseEstimator):
                 fit.intervals(settings).paths(point, n_paths, own)
                 for fit, point, own in zip(fits, points, generators, strict=True)
             ]
+            report.finish()
         return panel.wrap_paths(paths)
 
     def update(self, y: Any, exog: Any = None) -> ESNForecaster:

@@ -7,14 +7,14 @@ after the last of these.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir._validation import caller_level
 from reservoir.loops.bank_search import Choice, Search
 from reservoir.loops.ensemble_feedback import EnsembleRun, run_ensemble
@@ -27,7 +27,6 @@ from reservoir.series_models.outliers import LastRows, OddValues
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 _KEPT = LastRows(np.empty((0, 1)), 0)  # of fits by earlier versions
-Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 MIN_ROWS = 30  # least number of rows of the longest trajectory that networks are fitted to
 _LEARNED = 0.7  # fraction of the rows for the fit of networks whose errors are then measured
@@ -55,7 +54,8 @@ class Settings(NamedTuple):
     n_jobs : int or None
         Number of workers.
     report : callable
-        Function that passes results on as they arrive, and reports progress.
+        Function that passes results on as they arrive, and shows progress: `follow` of
+        ProgressReport.
     keep_odd : bool
         Whether odd values at the end of a series count like others, instead of as missing.
     """

@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, Report
 from reservoir._validation import caller_level, check_count, check_number
 from reservoir._validation.sequences import as_finite
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.augment import check_augment
+from reservoir.estimators.reporting import not_reported
 from reservoir.estimators.series.calendar import Calendar, rows_after_first
 from reservoir.estimators.series.checks import (
     check_enough_values,
@@ -36,6 +36,7 @@ from reservoir.estimators.series.fits import (
 from reservoir.estimators.series.panel import Panel, PanelRows
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
+from reservoir.series_models.candidates import candidates_for, costs_of
 from reservoir.series_models.ensemble import Learned, best_of, learn, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
@@ -144,11 +145,7 @@ class ModelSearch:
 
     def _series(self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...]) -> Found:
         """Find and fit models of series, separately for each series or for all together."""
-        report: Any = self.settings.report
-        if self.shared:
-            found = fit_shared(jobs, panel.calendars, partial(report, unit="model"))
-        else:
-            found = fit_each(jobs, partial(report, unit="series"))
+        found = fit_shared(jobs, panel.calendars) if self.shared else fit_each(jobs)
         fits = [fit for fit, _ in found]
         # a shared search has the same comparison of models for all series: list it once
         learned = [each for _, each in (found[:1] if self.shared else found)]
@@ -192,14 +189,25 @@ def _without_gaps(
     return replace(data, positive=positive, possible=possible_values(is_bool))
 
 
-def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Learned]]:
+def fit_each(jobs: Sequence[Any]) -> list[tuple[StatisticalFit, Learned]]:
     """Find models for each series separately; each job is the arguments of `fit_statistics`."""
-    results = run_jobs(fit_statistics, jobs, jobs[0][-1].n_jobs)
-    return list(report(results, len(jobs), "models"))
+    settings = jobs[0][-1]
+    if len(jobs) == 1:
+        return [fit_statistics(*jobs[0])]
+    # series are counted here, not the models of each, which may be fitted by workers
+    costs = [_cost(data, settings) for data, *_ in jobs]
+    jobs = [(*job[:-1], settings._replace(report=not_reported)) for job in jobs]
+    results = run_jobs(fit_statistics, jobs, settings.n_jobs)
+    return list(settings.report(results, costs, "models", unit="series"))
+
+
+def _cost(data: SeriesData, settings: Settings) -> float:
+    """Return the time to compare the models of a series, roughly in microseconds."""
+    return float(costs_of(candidates_for(data, settings.n_networks), [data]).sum())
 
 
 def fit_shared(
-    jobs: Sequence[Any], calendars: Sequence[Calendar], report: Any
+    jobs: Sequence[Any], calendars: Sequence[Calendar]
 ) -> list[tuple[StatisticalFit, Learned]]:
     """Find models for all series together; jobs as in `fit_each`."""
     settings = jobs[0][-1]
@@ -215,7 +223,7 @@ def fit_shared(
         widths=settings.widths,
         seed=settings.seed,
         n_jobs=settings.n_jobs,
-        report=report,
+        report=settings.report,
     )
     return [
         (_fit_of(one, data, scale, ending), one)
@@ -239,6 +247,7 @@ def _learn(data: SeriesData, settings: Settings) -> Learned:
         n_steps=settings.horizon,
         widths=settings.widths,
         seed=settings.seed,
+        report=settings.report,
     )
 
 
@@ -295,11 +304,49 @@ def _networks_are_better(data: SeriesData, settings: Settings, assumed: str) -> 
     beyond = np.full((n_steps, values.shape[1]), np.nan)
     followed = np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]
     known = [data.known[:first]] if data.known.shape[1] else []
-    fit, _ = fit_networks([values[:first]], known, settings, data.possible)
+    progress = _Comparison(settings.report, _cost(data, settings))
+    searched = settings._replace(report=progress.of_networks)
+    fit, _ = fit_networks([values[:first]], known, searched, data.possible)
     by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
-    ensemble = _learn(data.until(first), settings).ensemble
+    learned = settings._replace(report=progress.of_models)
+    ensemble = _learn(data.until(first), learned).ensemble
     by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
     return confirms(by_networks, by_models, followed, horizons, assumed)
+
+
+class _Comparison:
+    """Progress of the searches for networks and for models that are compared.
+
+    The better one follows on all rows. Which it will be is not known: the expected time is between
+    the two.
+
+    Parameters
+    ----------
+    report : callable
+        The report that both are passed on to.
+    by_models : float
+        Time of the search for models.
+    """
+
+    def __init__(self, report: Report, by_models: float) -> None:
+        self.report, self.by_models, self.by_networks = report, by_models, 0.0
+
+    def of_networks(
+        self, results: Any, costs: Any, what: str, *, later: float = 0.0, **options: Any
+    ) -> Any:
+        """Report the search for networks, whose time follows from its first call."""
+        self.by_networks = self.by_networks or float(sum(costs)) + later
+        later += self.by_models + self._expected()
+        return self.report(results, costs, what, later=later, **options)
+
+    def of_models(self, results: Any, costs: Any, what: str, **options: Any) -> Any:
+        """Report the search for models."""
+        return self.report(results, costs, what, later=self._expected(), **options)
+
+    def _expected(self) -> float:
+        """Return the geometric mean of the possible times in all, less the time of the two."""
+        both = self.by_networks + self.by_models
+        return float(np.sqrt((both + self.by_models) * (both + self.by_networks)) - both)
 
 
 def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:

@@ -222,7 +222,8 @@ def test_progress_names_what_is_done(monkeypatch, caplog, capsys):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with caplog.at_level(logging.INFO, logger="reservoir"):
         small(verbose=1).fit(ORBIT)
-    assert caplog.messages[0] == "fit, trying: network 1 of 2"
+    assert caplog.messages[0].startswith("fit, trying: network 1 of 2, ")
+    assert caplog.messages[0].endswith(" s remaining")
     assert any(text.startswith("fit, fitting: network 1 of") for text in caplog.messages)
     caplog.clear()
     small().fit(ORBIT)
