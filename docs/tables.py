@@ -14,6 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 PROSE = 20  # a column of prose has as many letters in its mean cell
 CONDITIONS = ("case", "data", "series", "you ", "your ")  # how a first heading that asks may begin
 ANSWERS = ("use", "do", "measure")  # what the column that answers may be called
+WANTED = "and want"  # a second heading that completes the case: such tables are read in order
 
 
 def rows_of(table):
@@ -32,8 +33,11 @@ def prose_columns(rows):
 
 
 def answer_column(heads, prose):
-    """Return the column to show first: what to do in the case that the first column names."""
-    if not heads or not heads[0].lower().startswith(CONDITIONS):
+    """Return the column to show first: what to do in the case that the first column names.
+
+    Where a case takes two columns, what you have and what you want, the case comes first.
+    """
+    if not heads or WANTED in heads or not heads[0].lower().startswith(CONDITIONS):
         return 0
     named = [i for i, head in enumerate(heads) if head.lower() in ANSWERS]
     return (named or prose[-1:])[0]
