@@ -224,7 +224,7 @@ def docs(session):
 @nox.session
 def wheel(session):
     """Build the wheel and the source distribution into dist/; check that all is in them."""
-    session.install("build")
+    session.install("build", "twine")
     shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build", silent=True)
     (built,), (sdist,) = Path("dist").glob("*.whl"), Path("dist").glob("*.tar.gz")
@@ -236,9 +236,23 @@ def wheel(session):
         session.error(f"{built} lacks {lost}, has too much: {alien}")
     with tarfile.open(sdist) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
-    needed = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "tests/conftest.py"}
+    needed = {
+        "pyproject.toml",
+        "setup.py",
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "tests/conftest.py",
+    }
     if lost := sorted((package | needed) - shipped):
         session.error(f"{sdist} lacks {lost}")
+    # what the package index will show; twine does not see links that lead nowhere there
+    session.run("twine", "check", "--strict", str(built), str(sdist))
+    with zipfile.ZipFile(built) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        shown = archive.read(metadata).decode()
+    if links := re.findall(r"""(?:\]\(|(?:href|src)=")(?![a-z]+:|#)([^)"]+)""", shown):
+        session.error(f"{built}: these links hold only in a checkout: {', '.join(links)}")
     session.log(f"{built}: {len(inside)} files; {sdist}: {len(shipped)} entries")
 
 
