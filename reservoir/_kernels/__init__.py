@@ -228,7 +228,8 @@ def advance(
         inputs, weights = np.empty(0, dtype), np.zeros(size, dtype)
     kicks = np.empty(0, dtype) if kicks is None else kicks
     # the state and the pre-activations
-    x, z = _room(n_units, dtype), aligned((size,), dtype)
+    memory = _room(n_units, dtype, 2)
+    x, z = memory[:-size], memory[-size:]
     x[:n_units] = state
     _call(
         "advance", buffer.ravel(), buffer.shape[1], n_units, x, z, inputs.ravel(), weights, driven,

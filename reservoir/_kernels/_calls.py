@@ -74,5 +74,4 @@ def _ready(array: Array) -> Array:
 
     numba compiles a kernel again for each layout and for read-only arrays; this avoids it.
     """
-    ready = array.flags.c_contiguous and array.flags.writeable
-    return array if ready else np.array(array, order="C")
+    return array if array.flags.carray else np.array(array, order="C")

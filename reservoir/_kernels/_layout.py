@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,9 +132,9 @@ class LaneWork(NamedTuple):
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     """Return zeros whose memory begins at a cache line, so that no vector of eight crosses one."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % CACHE_LINE
+    start = -raw.__array_interface__["data"][0] % CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import numbers
 from collections.abc import Collection
 from typing import Any
@@ -59,7 +60,7 @@ def check_number(
     inside = (number > low if low_open else number >= low) and (
         number < high if high_open else number <= high
     )
-    if not np.isfinite(number) or not inside:
+    if not inside or not math.isfinite(number):
         left = "(" if low_open or np.isinf(low) else "["
         right = ")" if high_open or np.isinf(high) else "]"
         raise ValueError(f"{name}={value} must be finite and in {left}{low:g}, {high:g}{right}.")

@@ -152,7 +152,7 @@ def plain_table(estimator: Any, X: Any) -> Array | None:
     plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and len(X) > 0
     if not plain or not X.flags.c_contiguous or _names(estimator) is not None:
         return None
-    return X if X.shape[1] == getattr(estimator, "n_features_in_", None) else None
+    return X if X.shape[1] == vars(estimator).get("n_features_in_") else None
 
 
 def _read_arrays(
@@ -308,7 +308,7 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
 
 def _names(estimator: Any) -> Any:
     """Return the feature names that were set in fit; None if there are none."""
-    return getattr(estimator, "feature_names_in_", None)
+    return vars(estimator).get("feature_names_in_")
 
 
 _FILL_X = (
@@ -334,14 +334,11 @@ def as_finite(
     table, `names` are the names of its columns, and `if_nan` returns the advice for NaN (by default
     the advice for X). If `allow_nan` is True, only infinity raises an error.
     """
-    # fast path: a finite sum means that all entries are finite; if the sum is not finite, the
-    # entries are checked, since the sum of finite entries may overflow
     given = table
-    with np.errstate(over="ignore"):
-        table = table.astype(dtype, copy=False)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = table.sum()
-    if np.isfinite(total):
+    if table.dtype != dtype:
+        with np.errstate(over="ignore"):
+            table = table.astype(dtype)
+    if np.isfinite(table).all():
         return table
     bad = np.isinf(table) if allow_nan else ~np.isfinite(table)
     if not bad.any():

@@ -32,8 +32,9 @@ def advance(
     code = code_of(reservoir)
     block = place[:, : reservoir.n_units]
     if code is None:
-        reference.project(reservoir, X, feedback, block)
-        reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
+        with np.errstate(over="ignore", invalid="ignore"):
+            reference.project(reservoir, X, feedback, block)
+            reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
         return
     # the kernel writes to C-ordered memory only; any other memory is filled from such a buffer
     ready = place.flags.c_contiguous and place.flags.writeable
@@ -42,7 +43,8 @@ def advance(
     inputs = X if feedback is None else np.hstack([X, feedback])
     few = inputs.shape[1] <= _FEW_INPUTS and not sp.issparse(reservoir.W_in)
     if not few:
-        reference.project(reservoir, X, feedback, buffer[:, : reservoir.n_units])
+        with np.errstate(over="ignore", invalid="ignore"):
+            reference.project(reservoir, X, feedback, buffer[:, : reservoir.n_units])
     _kernels.advance(
         buffer,
         state,

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from reservoir.dynamics.reservoir import Reservoir
 
 
+# doubles, because they are compared with doubles
+_ROOM = {np.dtype(dtype): float(np.finfo(dtype).max) / 4 for dtype in (np.float32, np.float64)}
+
+
 class StatesError(ValueError):
     """Error for states that are not finite.
 
@@ -46,18 +50,19 @@ def may_overflow(
 ) -> bool:
     """Whether the sum that a unit receives might overflow while the states stay within [-1, 1].
 
-    The sum is bounded by the largest input times the largest row sum of the weights. `noise` is the
+    The result is True if an array contains NaN or infinity. The sum is bounded by the largest input times the largest row sum of the weights. `noise` is the
     standard deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1]
     and overflow even if the result is False.
     """
-    given = [array for array in (X, state, feedback) if array is not None]
+    given = (X, state) if feedback is None else (X, state, feedback)
     # no normal deviate exceeds 50 standard deviations
     return exceeds_room(reservoir, max(50 * noise + 1.0, *map(largest_of, given)))
 
 
 def largest_of(array: Array) -> float:
-    """Return the largest modulus, 0 if there are no entries; not finite if any entry is not."""
-    return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    """Return the largest modulus, 0 if there are no entries; infinity if any entry is not finite."""
+    largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    return np.inf if largest != largest else largest
 
 
 def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
@@ -67,7 +72,7 @@ def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
 
 def room(reservoir: Reservoir) -> float:
     """Return the bound that sums of moduli must not reach: a quarter of the largest float."""
-    return float(np.finfo(reservoir.dtype).max) / 4  # a double, because it is compared with doubles
+    return _ROOM[reservoir.dtype]
 
 
 def check_states(

@@ -36,7 +36,7 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
     # "auto": kernels must be worth their loading time, be available, and not be slower than BLAS.
     # The time is compared first, because searching for numba takes longer than a single step
     seconds = n_steps * numpy_seconds_per_step(reservoir)
-    if seconds < _WORTH_LOADING or not _kernels.usable() or code_of(reservoir) is None:
+    if seconds < _WORTH_LOADING or code_of(reservoir) is None:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
         return False
@@ -78,9 +78,7 @@ def engine_for(reservoir: Reservoir, n_steps: int) -> str:
 
 def numpy_seconds_per_step(reservoir: Reservoir) -> float:
     """Return an estimate of the seconds that the NumPy engine takes per step."""
-    W = reservoir._product_W
-    connections = W.nnz if sp.issparse(W) else W.size
-    return _PER_STEP + _PER_UNIT * reservoir.n_units + _PER_CONNECTION * connections
+    return _PER_STEP + _PER_UNIT * reservoir.n_units + _PER_CONNECTION * reservoir._n_products
 
 
 def code_of(reservoir: Reservoir) -> int | None:

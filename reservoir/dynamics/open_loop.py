@@ -17,7 +17,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
 from reservoir.dynamics.engines import uses_kernels
-from reservoir.dynamics.reservoir import Reservoir, as_vector, check_real
+from reservoir.dynamics.reservoir import Reservoir, as_real, as_vector, check_real
 
 _BLOCK_ROWS = 512  # enough rows for matrix products at full speed, few enough for the cache
 _BLOCK_SIZE = 2**22  # largest number of entries in a block of states: 32 MiB of doubles
@@ -175,7 +175,7 @@ def iter_states(
     """
     # check the arguments
     dtype = reservoir.dtype
-    X = as_series("X", X, reservoir.n_features, dtype)
+    X = _as_rows("X", X, reservoir.n_features, dtype)
     feedback = as_feedback(reservoir, feedback, len(X))
     gaps = None if dt is None else as_gaps("dt", reservoir, dt, len(X), engine)
     noise = check_number("noise", noise, low=0.0)
@@ -190,6 +190,8 @@ def iter_states(
     # a sum that overflows depends on the order of its terms, so the reference engine computes it
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
+    if extreme:
+        _check_finite("X", X)
     chosen = "numpy" if gaps is not None else engine
     compiled = uses_kernels(reservoir, len(X), chosen) and not (bounded and extreme)
     engine_of = _compiled if compiled else reference
@@ -205,14 +207,13 @@ def iter_states(
         if noise > 0:
             kicks = noise * generator.standard_normal(block.shape)  # type: ignore[union-attr]
             kicks = kicks.astype(dtype, copy=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            received = None if feedback is None else feedback[start:stop]
-            leaks: tuple[Any, ...] = ()
-            if gaps is not None:
-                leaks = (reference.leaks_of(reservoir.leak_rate, gaps[start:stop], dtype),)
-            engine_of.advance(reservoir, state, place, X[start:stop], received, kicks, *leaks)
-            if extreme or not bounded:
-                check_states(reservoir, state, X[start:stop], received, block, start)
+        received = None if feedback is None else feedback[start:stop]
+        leaks: tuple[Any, ...] = ()
+        if gaps is not None:
+            leaks = (reference.leaks_of(reservoir.leak_rate, gaps[start:stop], dtype),)
+        engine_of.advance(reservoir, state, place, X[start:stop], received, kicks, *leaks)
+        if extreme or not bounded:
+            check_states(reservoir, state, X[start:stop], received, block, start)
         state = block[-1].copy()  # before the caller may change the block
         yield start, block
 
@@ -290,13 +291,12 @@ def as_many_series(
 
 
 def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    check_real(name, X)
-    check_has_rows(name, X, f"(n_samples, {n_columns})")
-    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
+    if not isinstance(X, np.ndarray) or X.ndim == 0 or X.dtype.kind not in "biuf":
+        check_real(name, X)
+        check_has_rows(name, X, f"(n_samples, {n_columns})")
         check_numeric(name, X, has_ids=True)
         check_no_text(name, X, "Encode it first.")
-    with np.errstate(over="ignore"):
-        X = np.asarray(X, dtype=dtype)
+    X = as_real(name, X, dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
         advice = ""
         if X.ndim == 1 and 1 in (n_columns, len(X) - n_columns + 1):

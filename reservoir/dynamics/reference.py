@@ -19,6 +19,7 @@ except ImportError:  # pragma: no cover
     _csr_matvec = _csr_matvecs = None
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def advance(
     reservoir: Reservoir,
     state: Array,

@@ -142,6 +142,12 @@ class Reservoir:
         return dense(self.W) if crowded else self.W
 
     @cached_property
+    def _n_products(self) -> int:
+        """Number of products of a weight and a state in a step."""
+        W = self._product_W
+        return W.nnz if sp.issparse(W) else W.size
+
+    @cached_property
     def _packed(self) -> Packed:
         """W in the layout that kernels read for one sequence; computed once, never pickled."""
         return pack(self._product_W)
@@ -234,14 +240,21 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     """Return a copy of a vector as an array of `dtype` and of shape (size,), after checks."""
-    check_real(name, value)
-    with np.errstate(over="ignore"):
-        vector = np.array(value, dtype=dtype)
+    vector = as_real(name, value, dtype).copy()
     if vector.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},); got {vector.shape}.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} contains NaN or infinity as {np.dtype(dtype).name}.")
     return vector
+
+
+def as_real(name: str, value: Any, dtype: Any) -> Array:
+    """Return real numbers as an array of `dtype`, where they may overflow; raise if complex."""
+    if type(value) is np.ndarray and value.dtype == dtype:
+        return value
+    check_real(name, value)
+    with np.errstate(over="ignore"):
+        return np.asarray(value, dtype=dtype)
 
 
 def check_real(name: str, value: Any) -> None:

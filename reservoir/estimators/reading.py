@@ -49,7 +49,7 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, estimator: Any) -> Columns:
         """Return the columns that an estimator has been fitted on."""
-        return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
+        return cls(estimator.n_features_in_, vars(estimator).get("feature_names_in_"))
 
     @property
     def fitted(self) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _check_codes(sequences: Sequences, n_symbols: int) -> None:
 
 def asks_for_pandas(estimator: Any) -> bool:
     """Whether an estimator is set to return Series and DataFrames."""
-    return getattr(estimator, CONFIG, {}).get("predict") == "pandas"
+    return vars(estimator).get(CONFIG, {}).get("predict") == "pandas"
 
 
 def require_pandas() -> Any:

@@ -455,7 +455,7 @@ def open_loop_outputs(
                 "range that the readout was fitted on. Check that row, or scale the data."
             )
         parts[index].append(rows)
-    return [np.concatenate(rows) for rows in parts], ends
+    return [rows[0] if len(rows) == 1 else np.concatenate(rows) for rows in parts], ends
 
 
 @contextlib.contextmanager

@@ -397,7 +397,10 @@ class SourceEstimator(TimeSeriesEstimator):
         return state if unsolved is None else state | unsolved.attributes()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name in vars(self) for name in ("_lazy_solution", *_fitted_by_readouts()))
+        mine = vars(self)
+        return "_lazy_solution" in mine or any(
+            name in mine for kind in READOUTS.values() for name in kind.fitted
+        )
 
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():  # scikit-learn's check is slower than a step of a session
