@@ -50,9 +50,10 @@ def may_overflow(
 ) -> bool:
     """Whether the sum that a unit receives might overflow while the states stay within [-1, 1].
 
-    The result is True if an array contains NaN or infinity. The sum is bounded by the largest input times the largest row sum of the weights. `noise` is the
-    standard deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1]
-    and overflow even if the result is False.
+    The result is True if an array contains NaN or infinity. The sum is bounded by the largest input
+    times the largest row sum of the weights. `noise` is the standard deviation of the state noise.
+    States of an unbounded activation may grow beyond [-1, 1] and overflow even if the result is
+    False.
     """
     given = (X, state) if feedback is None else (X, state, feedback)
     # no normal deviate exceeds 50 standard deviations
@@ -60,7 +61,7 @@ def may_overflow(
 
 
 def largest_of(array: Array) -> float:
-    """Return the largest modulus, 0 if there are no entries; infinity if any entry is not finite."""
+    """Return the largest modulus, 0 without entries; infinity if any entry is not finite."""
     largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
     return np.inf if largest != largest else largest
 
