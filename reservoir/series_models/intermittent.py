@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import lfilter
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -70,6 +69,8 @@ def rates_of(demands: Array, smoothing: float) -> Array:
 
 def _weighted_means(values: Array, smoothing: float) -> Array:
     """Return exponentially weighted means of the first 0, 1, ... values; at first 0."""
+    from scipy.signal import lfilter  # a tenth of a second, which `import reservoir` saves
+
     # dividing by the largest value first keeps sums in range
     size = max(np.abs(values).max(initial=0.0), np.finfo(float).tiny)
     pairs = np.stack([values / size, np.ones(len(values))])

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.signal import lfilter
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -105,6 +104,8 @@ class FittedTheta(FittedModel):
 
 def smoothed(levels: Array, smoothing: float) -> Array:
     """Return levels after simple exponential smoothing, which starts from the first level."""
+    from scipy.signal import lfilter  # a tenth of a second, which `import reservoir` saves
+
     start = [(1 - smoothing) * levels[0]]
     return lfilter([smoothing], [1, smoothing - 1], levels, zi=start)[0]
 
