@@ -67,20 +67,23 @@ def first_calls(contenders: Mapping[str, Callable[[], Any]]) -> dict[str, float]
 
 
 def interleave(
-    contenders: Mapping[str, Callable[[], Any]], n_rounds: int
+    contenders: Mapping[str, Callable[[], Any]],
+    n_rounds: int,
+    *,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of every contender, taken in turns so that a slow spell of the machine hits all."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(n_rounds):
         for name, job in contenders.items():
-            seconds[name].append(_seconds(job))
+            seconds[name].append(_seconds(job, clock))
     return seconds
 
 
-def _seconds(job: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+def _seconds(job: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
     result = job()
-    seconds = time.perf_counter() - start
+    seconds = clock() - start
     del result  # freed outside the clock
     return seconds
 

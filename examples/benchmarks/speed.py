@@ -12,6 +12,7 @@ Usage: ``python examples/benchmarks/speed.py JOB [--rounds 5] [--quick] [--out D
 - memory: peak memory of that fit, each library in a process of its own
 - radius: the spectral radius of 20,000 units, with its error
 - search: a grid search, 24 settings by 3 folds
+- small: one row, a session, a fit of 100 rows, the import
 - all: each of them in turn
 
 Everybody runs in this process on one BLAS thread, round after round; all use the same weights
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import _fits
 import _search
+import _small
 import _states
 from _timing import Report, machine
 from threadpoolctl import threadpool_limits
@@ -44,6 +46,7 @@ JOBS = {
     "memory": _fits.memory,
     "radius": _search.radius,
     "search": _search.search,
+    "small": _small.small,
 }
 
 

@@ -127,10 +127,10 @@ def read_series(
     has_times : bool, default=False
         Whether X has a column of times. If so, the indexes are checked but not returned.
     """
-    if not reset and sequence_column is None and (y is None or type(y) is np.ndarray):
-        plain = plain_table(estimator, X)
+    if sequence_column is None and (y is None or type(y) is np.ndarray):
+        plain = plain_table(estimator, X, dtype, reset=reset)
         if plain is not None:
-            return Sequences((as_finite("X", plain, dtype),), "table")
+            return Sequences((plain,), "table")
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
     times = read_times(
         X,
@@ -143,16 +143,25 @@ def read_series(
     return sequences if has_times else replace(sequences, times=times)
 
 
-def plain_table(estimator: Any, X: Any) -> Array | None:
-    """Return X if it is an array that scikit-learn's checks would return unchanged, else None.
+def plain_table(estimator: Any, X: Any, dtype: Any, *, reset: bool = False) -> Array | None:
+    """Return X in `dtype` if it is a finite array that scikit-learn's checks accept, else None.
 
     This makes the checks unnecessary, which for a single row take longer than the network. Any
-    other X, valid or not, is left to the checks.
+    other X, valid or not, is left to the checks. `reset` is as in `read_series`.
     """
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and len(X) > 0
-    if not plain or not X.flags.c_contiguous or _names(estimator) is not None:
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and X.size > 0
+    if not plain or not X.flags.c_contiguous:
         return None
-    return X if X.shape[1] == vars(estimator).get("n_features_in_") else None
+    known = vars(estimator)
+    if not reset and (X.shape[1] != known.get("n_features_in_") or _names(estimator) is not None):
+        return None
+    table = _in_dtype(X, dtype)
+    if not np.isfinite(table).all():
+        return None
+    if reset:
+        known.pop("feature_names_in_", None)
+        known["n_features_in_"] = X.shape[1]
+    return table
 
 
 def _read_arrays(
@@ -187,25 +196,24 @@ def _plain_stack(estimator: Any, X: Array, dtype: Any) -> Array | None:
     """
     if not X.flags.c_contiguous or type(X) is not np.ndarray:
         return None
-    if plain_table(estimator, X[0]) is None:
+    if plain_table(estimator, X[0], dtype) is None:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        stack = X.astype(dtype, copy=False)
-        finite = np.isfinite(stack.sum())
-    return stack if finite else None
+    stack = _in_dtype(X, dtype)
+    return stack if np.isfinite(stack).all() else None
 
 
 def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
     """Return sequence i of a collection as a finite array; messages name the sequence."""
-    table = None if reset else plain_table(estimator, item)
-    if table is None:
-        name = f"Sequence {i} of X"
-        check_numeric(name, item, has_ids=True)
-        check_dimensions(estimator, item, name)
-        try:
-            table = _validate(estimator, item, reset)
-        except ValueError as error:
-            raise ValueError(f"In sequence {i} of X: {error}") from error
+    plain = plain_table(estimator, item, dtype, reset=reset)
+    if plain is not None:
+        return plain
+    name = f"Sequence {i} of X"
+    check_numeric(name, item, has_ids=True)
+    check_dimensions(estimator, item, name)
+    try:
+        table = _validate(estimator, item, reset)
+    except ValueError as error:
+        raise ValueError(f"In sequence {i} of X: {error}") from error
     for_nan = partial(_if_missing, estimator, padding_advice, item, table)
     return as_finite(f"sequence {i} of X", table, dtype, _names(estimator), if_nan=for_nan)
 
@@ -306,6 +314,14 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
         )
 
 
+def _in_dtype(table: Array, dtype: Any) -> Array:
+    """Return a table in `dtype`, in which it may overflow; not copied if it has this dtype."""
+    if table.dtype == dtype:
+        return table
+    with np.errstate(over="ignore"):
+        return table.astype(dtype)
+
+
 def _names(estimator: Any) -> Any:
     """Return the feature names that were set in fit; None if there are none."""
     return vars(estimator).get("feature_names_in_")
@@ -334,10 +350,7 @@ def as_finite(
     table, `names` are the names of its columns, and `if_nan` returns the advice for NaN (by default
     the advice for X). If `allow_nan` is True, only infinity raises an error.
     """
-    given = table
-    if table.dtype != dtype:
-        with np.errstate(over="ignore"):
-            table = table.astype(dtype)
+    given, table = table, _in_dtype(table, dtype)
     if np.isfinite(table).all():
         return table
     bad = np.isinf(table) if allow_nan else ~np.isfinite(table)

@@ -13,7 +13,13 @@ from sklearn.utils.validation import validate_data
 from reservoir._typing import Array
 from reservoir._validation.kinds import check_numeric
 from reservoir._validation.padding import padding_advice, table_padding_advice
-from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
+from reservoir._validation.sequences import (
+    Sequences,
+    as_finite,
+    check_dimensions,
+    plain_table,
+    read_table,
+)
 from reservoir._validation.time_stamps import take_time_stamps
 from reservoir._validation.times import check_times
 from reservoir._validation.wording import code, replaced
@@ -260,8 +266,10 @@ def _as_table(i: int, item: Any) -> Array:
 
 def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -> None:
     """Set the number and names of the channels in fit; check them after fit."""
+    reset = fitted is None
     if fitted is None or fitted[0] != _ROWS:
-        validate_data(estimator, first, reset=fitted is None, dtype=None, ensure_all_finite=False)
+        if plain_table(estimator, first, getattr(first, "dtype", None), reset=reset) is None:
+            validate_data(estimator, first, reset=reset, dtype=None, ensure_all_finite=False)
     elif first.shape[1] != fitted[1]:
         raise ValueError(
             f"X has {first.shape[1]} channels, but {type(estimator).__name__} was fitted on series "

@@ -73,11 +73,11 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_outputs), as y
         """
         check_is_fitted(self)
-        plain = plain_table(self, X)
-        if plain is None or not np.isfinite(plain).all():
+        plain = plain_table(self, X, np.float64)
+        if plain is None:
             check_has_rows("X", X, "(n_samples, n_features)")
             plain = validate_data(self, X, reset=False, dtype=np.float64)
-        outputs = self._outputs(plain.astype(np.float64, copy=False))
+        outputs = self._outputs(plain)
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -110,11 +110,11 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         For a single row these checks take longer than learning from it, so they are skipped for
         arrays that would pass them unchanged.
         """
-        plain = None if reset else plain_table(self, X)
+        plain = None if reset else plain_table(self, X, np.float64)
         if plain is not None and type(y) is np.ndarray and y.dtype == np.float64:
             fits = y.ndim in (1, 2) and len(y) == len(plain)
-            if fits and y.size and np.isfinite(plain).all() and np.isfinite(y).all():
-                return plain.astype(np.float64, copy=False), y
+            if fits and y.size and np.isfinite(y).all():
+                return plain, y
         check_has_rows("X", X, "(n_samples, n_features)")
         if y is not None:  # for None, scikit-learn raises
             check_has_rows("y", y, "(n_samples,)")
