@@ -57,7 +57,7 @@ def compiled(module: str) -> ModuleType:
 
 def call(kernel: Any, *args: Any) -> Any:
     """Call a kernel, with every array made C-contiguous and writeable."""
-    args = tuple(_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
+    args = tuple([_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args])
     try:
         return kernel(*args)
     except OSError:  # compiled, but not saved on disk: call it again, the code is in memory
