@@ -2,6 +2,7 @@
 
 Each function in STATES takes a reservoir (tanh, one leak rate, no feedback) and returns
 ``states(X)``; each in MODELS returns a `Model`, which fits a ridge readout on the states alone.
+rclib draws its weights itself: it runs `Another` network, of the same law.
 
 Two paths are not taken because they are slower at these sizes: reservoirpy's JAX nodes, which
 trace their loop anew in every run, and xesn's LazyESN, the update of its ESN under dask.
@@ -16,11 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from _timing import LeftOut
+from threadpoolctl import threadpool_limits
 
 from reservoir.dynamics import Reservoir
 
 Array = np.ndarray
 MAX_DENSE = 1000  # a library that stores a sparse W dense is left out beyond
+RADIUS = 0.9  # of the networks that a library draws itself, as of those that are given
 
 
 @dataclass
@@ -32,6 +35,18 @@ class Model:
     generate: Callable[[int], Array] | str  # goes on from the end of the series given to `fit`
     note: str = ""  # about the fit
     loop: str = ""  # about generate
+
+
+@dataclass(frozen=True)
+class Another:
+    """A run of another network than the given one; `network` is that network, where it is ours."""
+
+    run: Callable[[Array], Any]
+    note: str
+    network: Reservoir | None = None
+
+    def __call__(self, X: Array) -> Any:
+        return self.run(X)
 
 
 def _dense(W: Any, name: str) -> Array:
@@ -46,11 +61,13 @@ def _only_float64(reservoir: Reservoir, name: str) -> None:
 
 
 def load(module: str) -> Any:
-    """Import a peer, its own noise about missing extras aside."""
+    """Import a peer, its own noise about missing extras aside; it brings its own thread pool."""
     try:
-        return __import__(module, fromlist=["_"])
+        found = __import__(module, fromlist=["_"])
     except ImportError as error:
         raise LeftOut(f"{error}") from error
+    threadpool_limits(1)
+    return found
 
 
 def _pyrcn_blocks(reservoir: Reservoir, sparse: bool = True) -> tuple[Any, Any]:
@@ -169,12 +186,85 @@ def echoes_states(reservoir: Reservoir) -> Callable[[Array], Array]:
     return states
 
 
+def rclib_states(reservoir: Reservoir) -> Another:
+    """``ESN.predict`` with one output: it hands out no states, and draws its own weights."""
+    _only_float64(reservoir, "rclib")
+    model = _rclib_model(reservoir, 1e-6)
+    rows = np.random.default_rng(0).uniform(-1, 1, (200, reservoir.n_features))
+    model.fit(rows, rows[:, :1])
+    return Another(model.predict, "its own W of the same law; with a readout of one output")
+
+
+def _rclib_model(reservoir: Reservoir, alpha: float) -> Any:
+    """Size, density, spectral radius and leak rate are those of the given network."""
+    rclib = load("rclib")
+    W = reservoir.W
+    density = W.nnz / W.shape[0] ** 2 if sp.issparse(W) else 1.0
+    model = rclib.ESN("serial")
+    model.add_reservoir(
+        rclib.reservoirs.RandomSparse(
+            reservoir.n_units,
+            RADIUS,
+            sparsity=density,
+            leak_rate=reservoir.leak_rate,
+            include_bias=True,
+            seed=0,
+        )
+    )
+    model.set_readout(rclib.readouts.Ridge(alpha, include_bias=True))
+    return model
+
+
+def resdag_states(reservoir: Reservoir) -> Callable[[Array], Array]:
+    """``ESNLayer``, sparse where its own rule says so; many sequences as PyRCN's torch path."""
+    torch, resdag = _torch_on_one_thread(), load("resdag")
+    layer = resdag.ESNLayer(**_resdag_weights(reservoir), feedback_size=reservoir.n_features)
+    layer.eval()
+
+    def states(X: Array) -> Array:
+        with torch.inference_mode():
+            layer.reset_state()
+            rows = layer(torch.as_tensor(X.reshape(-1, *X.shape[-2:])))
+        return rows.numpy().reshape(*X.shape[:-1], reservoir.n_units)
+
+    return states
+
+
+def _resdag_weights(reservoir: Reservoir) -> dict[str, Any]:
+    """Arguments of ResDAG that stand for the weights, the leak rate and the precision."""
+    torch, W = load("torch"), reservoir.W
+
+    class Given(load("resdag.init.topology").TopologyInitializer):
+        """Recurrent weights as they are, dense or sparse."""
+
+        def initialize(self, weight: Any, spectral_radius: float | None = None) -> Any:
+            with torch.no_grad():
+                return weight.copy_(torch.tensor(_dense(W, "ResDAG")))
+
+        def build_sparse(self, n_units: int, **_: Any) -> Any:
+            parts = W.indptr.astype(np.int64), W.indices.astype(np.int64), np.array(W.data)
+            return torch.sparse_csr_tensor(*map(torch.tensor, parts), size=W.shape)
+
+    return {
+        "reservoir_size": reservoir.n_units,
+        "spectral_radius": None,
+        "leak_rate": reservoir.leak_rate,
+        "topology": Given(),
+        "feedback_initializer": lambda rows, columns: torch.tensor(reservoir.W_in),
+        "bias_initializer": lambda rows, columns: torch.tensor(reservoir.bias)[None],
+        "sparse": "auto" if sp.issparse(W) else False,
+        "dtype": getattr(torch, reservoir.dtype.name),
+    }
+
+
 STATES: dict[str, Callable[[Reservoir], Callable[[Array], Array]]] = {
     "reservoirpy": reservoirpy_states,
     "PyRCN": pyrcn_states,
     "PyRCN, torch": pyrcn_torch_states,
     "xesn": xesn_states,
     "echoes": echoes_states,
+    "rclib": rclib_states,
+    "ResDAG": resdag_states,
 }
 
 
@@ -326,10 +416,62 @@ def echoes_model(reservoir: Reservoir, alpha: float, washout: int) -> Model:
     )
 
 
+def rclib_model(reservoir: Reservoir, alpha: float, washout: int) -> Model:
+    """``ESN`` of its own weights: size, density, spectral radius and leak rate are the same."""
+    model = _rclib_model(reservoir, alpha)
+    fitted: dict[str, Any] = {}
+
+    def fit(X: Array, y: Array) -> None:
+        model.fit(X, y, washout)
+        fitted["end"] = np.vstack([X[1 - washout :], y[-1:]])
+
+    def generate(n_steps: int) -> Array:
+        model.reset_reservoirs()
+        return model.predict_generative(fitted["end"], n_steps)
+
+    return Model(
+        fit,
+        model.predict,
+        generate,
+        "its own W of the same law",
+        f"{washout} steps of spin-up included",
+    )
+
+
+def resdag_model(reservoir: Reservoir, alpha: float, washout: int) -> Model:
+    """``ESN`` with the readout ``cholesky``, its fastest; it learns a series one step ahead."""
+    torch, resdag = _torch_on_one_thread(), load("resdag")
+    esn = resdag.ESN(
+        input_size=reservoir.n_features,
+        preprocessing=None,
+        input_to_readout=False,
+        readout="cholesky",
+        alpha=alpha,
+        washout=washout,
+        **_resdag_weights(reservoir),
+    )
+
+    def fit(X: Array, y: Array) -> None:
+        esn.fit(torch.as_tensor(np.vstack([X, y[-1:]])))
+        esn.eval()
+
+    def predict(X: Array) -> Array:
+        with torch.inference_mode():
+            esn.reset_state()
+            return esn(torch.as_tensor(X)).numpy()
+
+    def generate(n_steps: int) -> Array:
+        return esn.forecast(horizon=n_steps).numpy()
+
+    return Model(fit, predict, generate, loop=f"{washout} steps of spin-up included")
+
+
 MODELS: dict[str, Callable[[Reservoir, float, int], Model]] = {
     "reservoirpy": reservoirpy_model,
     "PyRCN": lambda *args: pyrcn_model(*args, torch=False),
     "PyRCN, torch": lambda *args: pyrcn_model(*args, torch=True),
     "xesn": xesn_model,
     "echoes": echoes_model,
+    "rclib": rclib_model,
+    "ResDAG": resdag_model,
 }

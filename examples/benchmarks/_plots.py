@@ -14,12 +14,15 @@ import matplotlib.pyplot as plt
 STYLES: dict[str, dict[str, Any]] = {
     "reservoir, numba": {"color": "black", "marker": "o", "linestyle": "-", "linewidth": 2.5},
     "reservoir, NumPy": {"color": "black", "marker": "o", "linestyle": "--", "fillstyle": "none"},
+    "reservoir, diagonals": {"color": "C5", "marker": "d", "linestyle": "-", "linewidth": 2.5},
     "C, scalar loads": {"color": "0.55", "marker": "", "linestyle": "-"},
     "C, gathers": {"color": "0.55", "marker": "", "linestyle": ":"},
     "reservoirpy": {"color": "C0", "marker": "s", "linestyle": "-"},
     "PyRCN": {"color": "C1", "marker": "^", "linestyle": "-."},
     "xesn": {"color": "C2", "marker": "x", "linestyle": "--"},
     "echoes": {"color": "C3", "marker": "D", "linestyle": ":"},
+    "rclib": {"color": "C4", "marker": "v", "linestyle": "-"},
+    "ResDAG": {"color": "C6", "marker": "P", "linestyle": "--"},
 }
 
 

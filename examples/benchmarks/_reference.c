@@ -6,6 +6,7 @@
  * A sparse W is stored in slices of LANES rows, padded to the longest row of the slice; inside a
  * slice entry k of all rows lies side by side (SELL), so that LANES sums grow in one register.
  * W_in (n_inputs rows) and b are padded with zeros to `padded` units, a multiple of LANES.
+ * A W whose entries lie on few diagonals is stored by diagonal: no indices, contiguous loads.
  * Vectors are those of GCC and clang, for any machine; with -DGATHER, which needs AVX-512, entries
  * of the state are fetched by the gather instruction, which is faster on some processors only.
  */
@@ -21,7 +22,7 @@
 #endif
 
 #define LANES ((long)(64 / sizeof(REAL)))
-#define BATCH 32 /* sequences side by side in batch_run */
+#define BATCH (4 * LANES) /* sequences side by side in batch_run */
 #define VECTORS (BATCH / LANES)
 
 typedef REAL vec __attribute__((vector_size(64)));
@@ -149,6 +150,36 @@ void sparse_run(long n_steps, long n_units, long n_inputs, const int64_t *slice,
     sparse_step(n_units, n_inputs, slice, index, weight, W_in, bias, leak, inputs + t * n_inputs,
                 before, states, z);
   free(z);
+}
+
+/* W on diagonals: row i of `weight` (n_diagonals, padded) k multiplies x[(i + offset[k]) mod n].
+ * Each of the two states has a second copy of itself behind it, so that no load wraps around.
+ */
+void diagonals_run(long n_steps, long n_units, long n_inputs, long n_diagonals,
+                   const int64_t *offset, const REAL *weight, const REAL *W_in, const REAL *bias,
+                   REAL leak, const REAL *start, const REAL *inputs, REAL *states) {
+  const long padded = (n_units + LANES - 1) / LANES * LANES, room = 2 * padded + LANES;
+  REAL *x = aligned_alloc(64, 2 * room * sizeof(REAL));
+  memset(x, 0, 2 * room * sizeof(REAL));
+  memcpy(x, start, n_units * sizeof(REAL));
+  memcpy(x + n_units, start, n_units * sizeof(REAL));
+  for (long t = 0; t < n_steps; t++, states += n_units) {
+    const REAL *before = x + (t % 2) * room;
+    REAL *after = x + ((t + 1) % 2) * room;
+    for (long i = 0; i < n_units; i += LANES) {
+      vec even = drive(i, padded, n_inputs, W_in, bias, inputs + t * n_inputs), odd = {0};
+      long k = 0;
+      for (; k + 2 <= n_diagonals; k += 2) {
+        even += load(weight + k * padded + i) * load(before + i + offset[k]);
+        odd += load(weight + (k + 1) * padded + i) * load(before + i + offset[k + 1]);
+      }
+      if (k < n_diagonals) even += load(weight + k * padded + i) * load(before + i + offset[k]);
+      store(after + i, leak * vtanh(even + odd) + (1 - leak) * load(before + i));
+    }
+    memcpy(after + n_units, after, n_units * sizeof(REAL));
+    memcpy(states, after, n_units * sizeof(REAL));
+  }
+  free(x);
 }
 
 /* closed loop: outputs (n_steps, n_inputs), row t enters as the input of step t + 1 */

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 
 from reservoir.dynamics import Reservoir
 
-BATCH = 32  # sequences that `CNetwork.run_batch` takes, as in the C file
+BATCH = 32  # sequences that `CNetwork.run_batch` takes in float64, twice as many in float32
 BASE = ["-O3", "-march=native", "-fPIC", "-shared"]
 SCALAR = "C, scalar loads"
 KINDS = {SCALAR: [], "C, gathers": ["-DGATHER"]}
@@ -33,27 +34,27 @@ class Build(NamedTuple):
         return sorted({kind for kind, _ in self.libraries}, reverse=True)
 
 
-def build() -> Build:
-    """Compile every kind for both dtypes; what the machine cannot do is left out."""
+def build(kinds: Iterable[str] = tuple(KINDS)) -> Build:
+    """Compile some kinds for both dtypes; what the machine cannot do is left out."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         return Build({}, "no C compiler (cc, gcc, clang) found: the rows of C are left out")
     folder = Path(tempfile.mkdtemp(prefix="reservoir-benchmark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     start, libraries, complaint = time.perf_counter(), {}, ""
-    for kind, flags in KINDS.items():
+    for kind in kinds:
         for dtype, real in (("float64", ["-DREAL=double"]), ("float32", ["-DREAL=float"])):
             single = ["-DSINGLE"] if dtype == "float32" else []
             target = folder / f"{kind.replace(', ', '_').replace(' ', '_')}_{dtype}.so"
-            complaint = _compile(compiler, [*flags, *real, *single], target)
+            complaint = _compile(compiler, [*KINDS[kind], *real, *single], target)
             if target.exists():
                 libraries[kind, dtype] = ctypes.CDLL(str(target))
     if not libraries:
         return Build({}, f"{compiler} failed, the rows of C are left out: {complaint}")
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
-    kinds = " and ".join(sorted({kind for kind, _ in libraries}))
-    return Build(libraries, f"{kinds}: {version.stdout.splitlines()[0]}, built in {seconds:.1f} s")
+    built = " and ".join(sorted({kind for kind, _ in libraries}))
+    return Build(libraries, f"{built}: {version.stdout.splitlines()[0]}, built in {seconds:.1f} s")
 
 
 def _compile(compiler: str, flags: list[str], target: Path) -> str:
@@ -70,9 +71,14 @@ def _compile(compiler: str, flags: list[str], target: Path) -> str:
 
 
 class CNetwork:
-    """A reservoir (tanh, one leak rate, no feedback) packed for the C functions."""
+    """A reservoir (tanh, one leak rate, no feedback) packed for the C functions.
 
-    def __init__(self, library: ctypes.CDLL, reservoir: Reservoir) -> None:
+    `by_diagonals` is for a sparse W whose entries lie on few diagonals, taken modulo its size.
+    """
+
+    def __init__(
+        self, library: ctypes.CDLL, reservoir: Reservoir, by_diagonals: bool = False
+    ) -> None:
         self.library = library
         self.n_units, self.n_inputs = reservoir.n_units, reservoir.n_features
         self.dtype = reservoir.dtype
@@ -80,18 +86,30 @@ class CNetwork:
             reservoir.leak_rate
         )
         self.lanes = 64 // self.dtype.itemsize
+        self.batch = 4 * self.lanes
         W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
         self.W_in = self._padded(W_in.T)
         self.bias = self._padded(reservoir.bias[None])
-        if sp.issparse(reservoir.W):
-            self.W, self.csr = self._sell(reservoir.W), self._csr(reservoir.W)
+        if by_diagonals:
+            self.function, self.W = "diagonals_run", self._diagonals(reservoir.W)
+        elif sp.issparse(reservoir.W):
+            self.function, self.W = "sparse_run", self._sell(reservoir.W)
+            self.csr = self._csr(reservoir.W)
         else:
-            self.W = (self._padded(reservoir.W),)
+            self.function, self.W = "dense_run", (self._padded(reservoir.W),)
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
         padded = np.zeros((len(rows), -(-self.n_units // self.lanes) * self.lanes), self.dtype)
         padded[:, : self.n_units] = rows
         return padded
+
+    def _diagonals(self, W: sp.csr_array) -> tuple[Any, ...]:
+        """Number of diagonals, their offsets, and weights by diagonal and row."""
+        row = np.repeat(np.arange(self.n_units), np.diff(W.indptr))
+        offset, place = np.unique((W.indices - row) % self.n_units, return_inverse=True)
+        weight = np.zeros((len(offset), self.n_units), self.dtype)
+        weight[place, row] = W.data
+        return ctypes.c_long(len(offset)), offset.astype(np.int64), self._padded(weight)
 
     def _csr(self, W: sp.csr_array) -> tuple[np.ndarray, ...]:
         return W.indptr.astype(np.int64), W.indices.astype(np.uint32), np.array(W.data)
@@ -121,14 +139,13 @@ class CNetwork:
         X = np.ascontiguousarray(X, self.dtype)
         states = np.empty((len(X), self.n_units), self.dtype) if out is None else out[: len(X)]
         start = np.zeros(self.n_units, self.dtype) if start is None else start
-        function = "sparse_run" if len(self.W) == 3 else "dense_run"
-        self._call(function, len(X), self.W, start, X, states)
+        self._call(self.function, len(X), self.W, start, X, states)
         return states
 
     def run_batch(self, X: np.ndarray) -> np.ndarray:
-        """States of BATCH sequences X (BATCH, n_steps, n_inputs), those of each contiguous."""
+        """States of `batch` sequences X (batch, n_steps, n_inputs), those of each contiguous."""
         inputs = np.ascontiguousarray(X.transpose(1, 2, 0), self.dtype)
-        states = np.empty((BATCH, len(inputs), self.n_units), self.dtype)
+        states = np.empty((self.batch, len(inputs), self.n_units), self.dtype)
         self._call("batch_run", len(inputs), self.csr, inputs, states)
         return states
 

@@ -153,8 +153,48 @@ def _search_echoes(echoes: Any, n_units: int) -> Callable[..., Array]:
     return step
 
 
+def _search_rclib(rclib: Any, n_units: int) -> Callable[..., Array]:
+    def step(r: float, alpha: float, X: Array, y: Array, X_test: Array) -> Array:
+        options = {"sparsity": 10 / n_units, "leak_rate": LEAK_RATE, "include_bias": True}
+        model = rclib.ESN()
+        model.add_reservoir(rclib.reservoirs.RandomSparse(n_units, r, seed=0, **options))
+        model.set_readout(rclib.readouts.Ridge(alpha, include_bias=True))
+        model.fit(X, y, WASHOUT)
+        return model.predict(X_test)
+
+    return step
+
+
+def _search_resdag(resdag: Any, n_units: int) -> Callable[..., Array]:
+    torch = load("torch")
+    torch.set_num_threads(1)
+
+    def step(r: float, alpha: float, X: Array, y: Array, X_test: Array) -> Array:
+        options = {"topology": ("erdos_renyi", {"p": 10 / n_units}), "dtype": torch.float64}
+        esn = resdag.ESN(
+            n_units,
+            input_size=1,
+            spectral_radius=r,
+            leak_rate=LEAK_RATE,
+            alpha=alpha,
+            washout=WASHOUT,
+            readout="cholesky",
+            preprocessing=None,
+            seed=0,
+            **options,
+        )
+        esn.fit(torch.as_tensor(np.vstack([X, y[-1:]]))).eval()
+        with torch.inference_mode():
+            esn.reset_state()
+            return esn(torch.as_tensor(X_test)).numpy()
+
+    return step
+
+
 SEARCHES = {
     "reservoirpy": ("reservoirpy.nodes", _search_reservoirpy),
     "PyRCN, torch": ("pyrcn.echo_state_network", _search_pyrcn),
     "echoes": ("echoes", _search_echoes),
+    "rclib": ("rclib", _search_rclib),
+    "ResDAG": ("resdag", _search_resdag),
 }

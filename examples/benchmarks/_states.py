@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from _peers import STATES
+from _peers import RADIUS, STATES, Another
 from _reference import BATCH, KINDS, SCALAR, CNetwork, build
-from _timing import OURS, OURS_NUMPY, LeftOut, Report, first_calls, interleave
+from _timing import OURS, OURS_DIAGONALS, OURS_NUMPY, LeftOut, Report, first_calls, interleave
 
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
@@ -36,18 +37,21 @@ class Size(NamedTuple):
     n_steps: int
 
 
-def make(size: Size, dtype: str = "float64") -> tuple[Reservoir, Array]:
+def make(
+    size: Size, dtype: str = "float64", topology: str = "random_sparse"
+) -> tuple[Reservoir, Array]:
     """A sparse reservoir (radius about 0.9, not searched for) and an input in [-1, 1]."""
     network = build_reservoir(
         size.n_units,
         1,
+        topology=topology,
         in_degree=size.in_degree,
         spectral_radius=None,
         input_scaling=0.5,
         leak_rate=LEAK_RATE,
         random_state=0,
     )
-    W = network.W * (0.9 / np.sqrt(size.in_degree * np.mean(network.W.data**2)))
+    W = network.W * (RADIUS / np.sqrt(size.in_degree * np.mean(network.W.data**2)))
     network = Reservoir(W, network.W_in, network.bias, leak_rate=LEAK_RATE).astype(dtype)
     return network, inputs(size.n_steps, dtype)
 
@@ -67,6 +71,13 @@ def our_states(network: Reservoir) -> dict[str, Callable[[Array], Array]]:
         name: lambda X, engine=engine: run(network, X, engine=engine)
         for name, engine in ((OURS, "numba"), (OURS_NUMPY, "numpy"))
     }
+
+
+def our_diagonals(size: Size, dtype: str) -> Another:
+    """States of ours where the connections lie on diagonals, as many per row."""
+    network, _ = make(size, dtype, "diagonals")
+    note = f"another W: {size.in_degree} diagonals"
+    return Another(lambda X: run(network, X, engine="numba"), note, network)
 
 
 class Field:
@@ -111,8 +122,10 @@ class Field:
             first[name] = time.perf_counter() - start
             if complaint:
                 notes[name] = f"left out, {complaint}"
-            else:
-                sound[name] = lambda job=job: job(data)
+                continue
+            sound[name] = lambda job=job: job(data)
+            if isinstance(job, Another):
+                notes[name] = job.note
         first_calls(sound)
         seconds = interleave(sound, self.n_rounds)
         self.report.table(title, seconds, notes=notes, **table)
@@ -142,6 +155,10 @@ def _complaint(job: Any, checked: Callable[..., Any], expected: Array) -> str:
         found = np.asarray(checked(job))
     except ImportError as reason:  # an engine that is not there
         return str(reason)
+    if isinstance(job, Another):
+        if job.network is None:  # its weights are not known
+            return "" if np.isfinite(found).all() else "its outputs are not finite"
+        expected = checked(partial(run, job.network, engine="numpy"))
     if found.shape != expected.shape:
         return f"its states have shape {found.shape}, not {expected.shape}"
     error = float(np.abs(found - expected).max())
@@ -153,7 +170,7 @@ def sparse_case(field: Field, size: Size, peers: Iterable[str], dtype: str, seri
     network, X = make(size, dtype)
     field.measure(
         f"N = {size.n_units}, {size.in_degree} per row, {size.n_steps} steps, {dtype}",
-        field.contenders(network, peers),
+        {**field.contenders(network, peers), OURS_DIAGONALS: our_diagonals(size, dtype)},
         lambda: run(network, X[:CHECKED_STEPS], engine="numpy"),
         lambda job: job(X[:CHECKED_STEPS]),
         X,
@@ -173,7 +190,7 @@ def states(report: Report, n_rounds: int, quick: bool) -> Path | None:
     """Sparse state runs over N, and over T at N = 300; draws FOLDER/states.png."""
     field = Field(report, n_rounds)
     budget = 3e6 if quick else 5e7
-    peers = ["reservoirpy", "PyRCN", "xesn", "echoes"]
+    peers = ["reservoirpy", "PyRCN", "xesn", "echoes", "rclib", "ResDAG"]
     sizes = [(100, 10), (300, 10), (1000, 10), (3000, 10), (10_000, 10)]
     wide = [(1000, 100), (10_000, 100)]
     for n_units, in_degree in (sizes[:3] + wide[:1]) if quick else sizes + wide:
@@ -279,11 +296,11 @@ def batch_jobs(field: Field, network: Reservoir) -> dict[str, Any]:
     for kind, c in field.c_networks(network).items():
         if kind == SCALAR:  # there is nothing to gather
             together["C, at once"] = c.run_batch
-    alone = field.contenders(network, ["reservoirpy", "PyRCN", "PyRCN, torch", "xesn", "echoes"])
+    alone = field.contenders(network, STATES)
     if not isinstance(alone["reservoirpy"], Exception):
         reservoirpy = alone.pop("reservoirpy")
         together["reservoirpy, list"] = lambda X: reservoirpy(list(X))
-    together["PyRCN, torch"] = alone.pop("PyRCN, torch")
+    together |= {name: alone.pop(name) for name in ("PyRCN, torch", "ResDAG")}
     one_by_one = {
         f"{name}, one by one": job if isinstance(job, Exception) else _each(job)
         for name, job in alone.items()
@@ -296,5 +313,7 @@ def _run_many(network: Reservoir, engine: str) -> Any:
     return lambda X: run_many(network, list(X), engine=engine)
 
 
-def _each(job: Callable[[Array], Array]) -> Callable[[Array], list[Array]]:
+def _each(job: Callable[[Array], Array]) -> Callable[[Array], Any]:
+    if isinstance(job, Another):
+        return replace(job, run=_each(job.run))
     return lambda X: [job(x) for x in X]

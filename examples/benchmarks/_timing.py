@@ -17,7 +17,9 @@ from threadpoolctl import threadpool_info
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 PEERS = ("reservoirpy", "pyrcn", "xesn", "echoes")
+MORE_PEERS = ("rclib", "resdag", "torch")  # of speed.py alone: the heads of other records stay
 OURS, OURS_NUMPY = "reservoir, numba", "reservoir, NumPy"
+OURS_DIAGONALS = "reservoir, diagonals"
 
 
 class LeftOut(Exception):
@@ -32,9 +34,9 @@ def version(package: str) -> str | None:
         return None
 
 
-def machine() -> str:
-    """Processor, cores, versions and BLAS, in a few lines."""
-    known = {package: version(package) for package in (*PACKAGES, *PEERS)}
+def machine(*more: str) -> str:
+    """Processor, cores, versions (of `more` packages, too) and BLAS, in a few lines."""
+    known = {package: version(package) for package in (*PACKAGES, *PEERS, *more)}
     found = ", ".join(f"{package} {number}" for package, number in known.items() if number)
     absent = ", ".join(package for package, number in known.items() if not number)
     blas = sorted(
@@ -149,7 +151,7 @@ class Report:
         path = self.folder / f"{self.job}.csv"
         columns = list(dict.fromkeys(key for row in self.rows for key in row))
         with path.open("w", newline="") as file:
-            file.writelines(f"# {line}\n" for line in machine().splitlines())
+            file.writelines(f"# {line}\n" for line in machine(*MORE_PEERS).splitlines())
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(self.rows)
