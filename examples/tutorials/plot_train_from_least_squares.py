@@ -147,8 +147,8 @@ print(f"trained, as it comes       {error(same.fit(X_fit, y_fit)):.4f}")
 # --------
 # With torch installed (``pip install torch``; this page was built without it, the lines were tried
 # with 2.13), the same network continues there, with any optimiser and loss, on any device, and
-# comes back. `module` takes arrays of shape (batch, time, features). Its cell must be one that
-# torch has, so without a leak (``leak_rate=1``).
+# comes back. `module` takes arrays of shape (batch, time, features), in float64. Networks with a
+# leak go to torch as well, as a module of their own.
 #
 # .. code-block:: python
 #

@@ -49,6 +49,14 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "lr": ("learning_rate_init=0.01", "leak_rate=0.3"),
     "rc_connectivity": ("in_degree=10",),
     "ridge": ("alpha=1e-6",),
+    "n": ("n_steps=12",),
+    "X_df": ("exog=future",),
+    "interval": ("coverage=0.9",),
+    "seasonal_periods": ("season=12",),
+    "n_reservoir": ("n_units=300",),
+    "W": ("topology=W",),
+    "warmup": ("washout=100",),
+    "seed": ("random_state=0",),
 }
 
 

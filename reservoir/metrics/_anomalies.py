@@ -21,7 +21,7 @@ def anomaly_scores(
     The usual size is a robust standard deviation: that of normal errors with the same median or
     the same mean absolute error, the greater of the two. So a few anomalies do not hide each other.
     A row is suspicious if its score is above a quantile of the scores of rows without anomalies,
-    such as ``np.quantile(scores, 0.999)``; of normal errors 3 in 1000 exceed 3.
+    such as ``np.nanquantile(scores, 0.999)``; of normal errors 3 in 1000 exceed 3.
 
     Parameters
     ----------
