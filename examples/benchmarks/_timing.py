@@ -76,7 +76,9 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Seconds of every contender, taken in turns so that a slow spell of the machine hits all."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    warm = next(iter(contenders.values()))
     for _ in range(n_rounds):
+        warm()  # not counted: the first of a round would pay for memory that was out of use
         for name, job in contenders.items():
             seconds[name].append(_seconds(job, clock))
     return seconds
