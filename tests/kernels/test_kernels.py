@@ -570,7 +570,7 @@ def products_are_fused():
 
 
 @pytest.mark.fast_cases("values")
-@pytest.mark.parametrize("name", ["tanh", "logistic"])
+@pytest.mark.parametrize("name", ["tanh", "logistic", "softplus"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(3))
 def test_within_two_units_in_the_last_place(name, dtype, seed):
@@ -596,14 +596,16 @@ def test_within_two_units_in_the_last_place(name, dtype, seed):
     with mpmath.workprec(200):
         exact = {
             "tanh": lambda v: mpmath.tanh(v),
+            "softplus": lambda v: mpmath.log1p(mpmath.exp(-abs(v))) + max(v, 0),
             "logistic": lambda v: 1 / (1 + mpmath.exp(-v)),
         }[name]
         errors = units_in_the_last_place(values, [exact(mpmath.mpf(float(v))) for v in x], dtype)
     # the remainder that corrects a quotient is exact where a product and a sum are fused; where not
     # (x86 before Haswell), its product is rounded: half a unit more
     within = 1.5 if products_are_fused() else 2.0
+    within += 0.5 * (name == "softplus")  # a sum of two rounded numbers, not corrected
     assert errors.max() <= within, (errors.max(), x[errors.argmax()])
-    assert np.abs(values).max() <= 1.0
+    assert name == "softplus" or np.abs(values).max() <= 1.0
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
