@@ -133,6 +133,7 @@ def reservoirpy_model(
     spectral_radius: float = 0.9,
     input_scaling: float = 1.0,
     bias_scaling: float = 0.1,
+    leak_rate: float = 1.0,
     alpha: float,
 ) -> Any:
     """Reservoir of 10 connections per row and ridge on [1, u, x], our defaults for the rest."""
@@ -142,6 +143,7 @@ def reservoirpy_model(
     inputs = nodes.Input()
     units = nodes.Reservoir(
         n_units,
+        lr=leak_rate,
         sr=spectral_radius,
         input_scaling=input_scaling,
         input_connectivity=1.0,
