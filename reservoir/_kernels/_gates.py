@@ -29,7 +29,7 @@ from reservoir._kernels._vector import (
     Vectors,
     expm1_parts,
     power_of_two,
-    sign_and_size,
+    tanh,
 )
 
 
@@ -82,17 +82,7 @@ class _Flat:
 
 
 def _tanh(x: _Numbers) -> _Numbers:
-    """Return tanh(x) from tanh|x| = e / (e + 2), e = exp(2|x|) - 1.
-
-    As `tanh8` without its last correction: faster, and accurate to a few units in the last place.
-    """
-    v = x.vectors
-    sign, size = sign_and_size(v, x.value, FORMATS[v.bits].tanh_is_one)
-    k, m = expm1_parts(v, v.add(size, size))
-    power = power_of_two(v, k)
-    e = v.muladd(power, m, v.sub(power, v.const(1.0)))
-    t = v.div(e, v.add(e, v.const(2.0)))
-    return _Numbers(v, v.as_float(v.builder.or_(v.as_int(t), sign)))
+    return _Numbers(x.vectors, tanh(x.vectors, x.value, corrected=False))
 
 
 def _logistic(x: _Numbers) -> _Numbers:
