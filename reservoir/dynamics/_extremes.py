@@ -7,6 +7,7 @@ and the unit.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,13 @@ def may_overflow(
     False.
     """
     given = (X, state) if feedback is None else (X, state, feedback)
-    # no normal deviate exceeds 50 standard deviations
-    return exceeds_room(reservoir, max(50 * noise + 1.0, *map(largest_of, given)))
+    # the normal case takes one pass: the root of the sum of squares bounds every entry; with NaN,
+    # or if the sum overflows, the comparison is false
+    squares = sum(float(np.vdot(array, array)) for array in given)
+    noise = 50 * noise + 1.0  # no normal deviate exceeds 50 standard deviations
+    if (math.sqrt(squares) + noise) * reservoir._largest_row_sum < room(reservoir):
+        return False
+    return exceeds_room(reservoir, max(noise, *map(largest_of, given)))
 
 
 def largest_of(array: Array) -> float:
