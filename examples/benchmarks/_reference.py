@@ -142,10 +142,11 @@ class CNetwork:
         self._call(self.function, len(X), self.W, start, X, states)
         return states
 
-    def run_batch(self, X: np.ndarray) -> np.ndarray:
+    def run_batch(self, X: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """States of `batch` sequences X (batch, n_steps, n_inputs), those of each contiguous."""
         inputs = np.ascontiguousarray(X.transpose(1, 2, 0), self.dtype)
-        states = np.empty((self.batch, len(inputs), self.n_units), self.dtype)
+        shape = self.batch, len(inputs), self.n_units
+        states = np.empty(shape, self.dtype) if out is None else out
         self._call("batch_run", len(inputs), self.csr, inputs, states)
         return states
 
