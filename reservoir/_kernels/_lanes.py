@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from reservoir._kernels._compile import inner, kernel
-from reservoir._kernels._finish import LINE, activated, line_size
+from reservoir._kernels._finish import LINE, activated
 from reservoir._kernels._layout import LANES, MOST_LINES
 from reservoir._kernels._vector import LONG, Vectors, lines_at_once, transposed
 
@@ -54,40 +54,42 @@ def _step_lanes(
     v.store(builder.load(place), builder.gep(x, [new]), at)
 
 
-def _step_unit(n_lines: int) -> Any:
-    """Return an intrinsic for the step of one unit with lanes of `n_lines` cache lines."""
+@intrinsic
+def step_unit(
+    typingctx: Any, x: Any, new: Any, old: Any, width: Any, i: Any, data: Any, indices: Any,
+    start: Any, stop: Any, leak: Any, keep: Any, leaky: Any, code: Any, slope: Any,
+) -> Any:  # fmt: skip
+    """Step unit i of all sequences, from the state at ``x[old]`` to the state at ``x[new]``.
 
-    @intrinsic
-    def step(
-        typingctx: Any, x: Any, new: Any, old: Any, width: Any, i: Any, data: Any, indices: Any,
-        start: Any, stop: Any, leak: Any, keep: Any, leaky: Any, code: Any, slope: Any,
-    ) -> Any:  # fmt: skip
-        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-            kinds = signature.args
-            at_once = min(n_lines, lines_at_once(context))
-            v = Vectors(context, builder, kinds[0], at_once * LINE // kinds[0].dtype.bitwidth)
-            x, weights, places, leaks, keeps = (v.data(kinds[j], args[j]) for j in (0, 5, 6, 9, 10))
-            row, at = (weights, places, args[7], args[8]), builder.mul(args[4], args[3])
-            leaky = builder.icmp_signed("!=", args[11], LONG(0))
-            for lane in range(0, n_lines // at_once * v.n, v.n):
-                new, old = (builder.add(args[j], LONG(lane)) for j in (1, 2))
-                rates = (leaks, keeps, args[4], leaky)
-                _step_lanes(v, x, new, old, args[3], at, row, rates, args[12], args[13])
-            return context.get_dummy_value()
+    Its weights are ``data[start : stop]``. `width` is one cache line or `MOST_LINES`. This is an
+    intrinsic, because numba counts references to the arrays that are passed to a compiled function,
+    which takes as long as a unit.
+    """
 
-        long = types.int64
-        signature = types.void(
-            x, long, long, long, long, data, indices, long, long, leak, keep, long, long, x.dtype
-        )
-        return signature, codegen
+    def emit(context: Any, builder: Any, kinds: Any, args: Sequence[Any], n_lines: int) -> None:
+        at_once = min(n_lines, lines_at_once(context))
+        v = Vectors(context, builder, kinds[0], at_once * LINE // kinds[0].dtype.bitwidth)
+        x, weights, places, leaks, keeps = (v.data(kinds[j], args[j]) for j in (0, 5, 6, 9, 10))
+        row, at = (weights, places, args[7], args[8]), builder.mul(args[4], args[3])
+        rates = leaks, keeps, args[4], builder.icmp_signed("!=", args[11], LONG(0))
+        for lane in range(0, n_lines // at_once * v.n, v.n):
+            new, old = (builder.add(args[j], LONG(lane)) for j in (1, 2))
+            _step_lanes(v, x, new, old, args[3], at, row, rates, args[12], args[13])
 
-    return step
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        kinds = signature.args
+        line = builder.icmp_signed("==", args[3], LONG(LINE // kinds[0].dtype.bitwidth))
+        with builder.if_else(line) as branches:
+            for branch, n_lines in zip(branches, (1, MOST_LINES), strict=True):
+                with branch:
+                    emit(context, builder, kinds, args, n_lines)
+        return context.get_dummy_value()
 
-
-# Step unit i of all sequences, from the state at ``x[old]`` to the state at ``x[new]``, with the
-# row of weights ``data[start : stop]``. These are intrinsics, because numba counts references to
-# the arrays that are passed to a compiled function, which takes as long as a unit.
-step_unit_of_line, step_unit_of_lines = _step_unit(1), _step_unit(MOST_LINES)
+    long = types.int64
+    signature = types.void(
+        x, long, long, long, long, data, indices, long, long, leak, keep, long, long, x.dtype
+    )
+    return signature, codegen
 
 
 @inner
@@ -134,21 +136,15 @@ def advance_lanes(
     1 - a for each unit, both empty without a leak.
     """
     offsets, data, indices, leaky = W.offsets, W.data, W.indices, leak.shape[0]
-    width, half, line = inputs.shape[2], x.shape[0] // 2, line_size(x)
+    width, half = inputs.shape[2], x.shape[0] // 2
     for t in range(inputs.shape[0]):
         old, new = (t & 1) * half, (1 - (t & 1)) * half
         receive(x, old + (n_units + 1) * width, width, inputs, t)
         for i in range(n_units):
-            if width == line:
-                step_unit_of_line(
-                    x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
-                    leak, keep, leaky, code, slope,
-                )  # fmt: skip
-            else:
-                step_unit_of_lines(
-                    x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
-                    leak, keep, leaky, code, slope,
-                )  # fmt: skip
+            step_unit(
+                x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
+                leak, keep, leaky, code, slope,
+            )  # fmt: skip
             # in memory the units of a sequence are adjacent: transpose eight units that are ready
             if i & 7 == 7:
                 for lane in range(0, n_sequences, 8):

@@ -16,8 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from reservoir._kernels._compile import inner, kernel
-from reservoir._kernels._finish import line_size
-from reservoir._kernels._lanes import receive, step_unit_of_line, step_unit_of_lines
+from reservoir._kernels._lanes import receive, step_unit
 from reservoir._kernels._layout import LANES
 from reservoir._kernels._vector import LONG, Vectors
 
@@ -234,7 +233,7 @@ def pool_lanes(
     # `_merge_counts` subtracts it
     n_rows, width, half = block.shape[0] // stride, inputs.shape[2], x.shape[0] // 2
     offsets, data, indices, leaky = W.offsets, W.data, W.indices, leak.shape[0]
-    shortest, line = lengths.min(), line_size(x)
+    shortest = lengths.min()
     for begin in range(0, inputs.shape[0], n_rows):
         n_steps = min(n_rows, inputs.shape[0] - begin)
         for row in range(n_steps):
@@ -242,16 +241,10 @@ def pool_lanes(
             old, new = (t & 1) * half, (1 - (t & 1)) * half
             receive(x, old + (n_units + 1) * width, width, inputs, t)
             for i in range(n_units):
-                if width == line:
-                    step_unit_of_line(
-                        x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
-                        leak, keep, leaky, code, slope,
-                    )  # fmt: skip
-                else:
-                    step_unit_of_lines(
-                        x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
-                        leak, keep, leaky, code, slope,
-                    )  # fmt: skip
+                step_unit(
+                    x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
+                    leak, keep, leaky, code, slope,
+                )  # fmt: skip
             for i in range(n_units * width):
                 block[np.uint64(at) + np.uint64(i)] = x[np.uint64(new) + np.uint64(i)]
             if t >= shortest - 1:
