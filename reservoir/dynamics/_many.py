@@ -280,6 +280,18 @@ def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ..
     return (tuple(np.stack(leaks, axis=-1) for leaks in zip(*each, strict=True)),)
 
 
+def _received(plan: Plan, group: list[int], start: int, stop: int) -> Array:
+    """Return what each series receives in some steps: features, then outputs fed back, if any."""
+    n_features = plan.reservoir.n_features
+    shape = len(group), stop - start, n_features + plan.reservoir.n_outputs
+    rows = np.empty(shape, plan.reservoir.dtype)
+    for row, i in zip(rows, group, strict=True):
+        row[:, :n_features], outputs = plan.inputs[i][start:stop], plan.feedback[i]
+        if outputs is not None:
+            row[:, n_features:] = outputs[start:stop]
+    return rows
+
+
 def lockstep(
     plan: Plan, group: list[int], whole: Array | None = None
 ) -> Iterator[tuple[int, int, Array]]:
@@ -301,17 +313,17 @@ def lockstep(
         # whichever is first; the group is sorted by length, so the last series is the shortest
         stop = min(now + rows, len(inputs[group[-1]]))
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
-        here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
+        received, leaks = _received(plan, group, now, stop), _leaks(plan, group, now, stop)
         with np.errstate(over="ignore", invalid="ignore"):
-            advance(reservoir, states, np.stack(here), place, *_leaks(plan, group, now, stop))
+            advance(reservoir, states, received, place, *leaks)
         # series that end here are removed from the group
         remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
         before, states = states, place[remaining, -1]  # a copy: the caller may change the block
         for i, state, block in zip(group, before, place, strict=False):
             if plan.check:
-                received = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
+                fed = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
                 with _naming(plan, i):
-                    check_states(reservoir, state, inputs[i][now:stop], received, block, now)
+                    check_states(reservoir, state, inputs[i][now:stop], fed, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
     # too few series remain to share a product: run the rest of each series alone
@@ -340,7 +352,3 @@ def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
     except StatesError as error:
         name = None if plan.name_of is None else plan.name_of(i)
         raise StatesError(before + error.step, error.reason, name) from None
-
-
-def _part(feedback: Array | None, start: int, stop: int) -> list[Array]:
-    return [] if feedback is None else [feedback[start:stop]]
