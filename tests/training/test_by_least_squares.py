@@ -155,10 +155,13 @@ def learner_end(model, X):
 
 
 def test_a_jump_is_learned_at_once(global_random_seed):
-    X, Y = system(global_random_seed, noise=0.2)
-    X_new, Y_new = system(global_random_seed + 100, noise=0.2)
-    model = learner_after_fit(global_random_seed).fit(X[:400], Y[:400])
-    assert follow(model, np.vstack([X[:400], X_new]), np.vstack([Y[:400], Y_new])) < 0.5
+    ratios = []
+    for seed in range(global_random_seed, global_random_seed + 3):
+        X, Y = system(seed, noise=0.2)
+        X_new, Y_new = system(seed + 100, noise=0.2)
+        model = learner_after_fit(seed).fit(X[:400], Y[:400])
+        ratios.append(follow(model, np.vstack([X[:400], X_new]), np.vstack([Y[:400], Y_new])))
+    assert np.median(ratios) < 0.5
 
 
 @pytest.mark.slow

@@ -168,7 +168,7 @@ def test_no_epochs_leave_the_start(solver):
 
 
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adam", "rmsprop"])
-@pytest.mark.parametrize("activation", ["relu", "identity"])
+@pytest.mark.parametrize("activation", ["leaky_relu", "identity"])  # with relu all units may die
 @pytest.mark.parametrize("truncation", ["auto", None])  # None: states overflow, no gradient does
 def test_a_rate_that_is_too_high_ends_with_the_best_weights(
     solver, activation, truncation, global_random_seed
@@ -177,7 +177,7 @@ def test_a_rate_that_is_too_high_ends_with_the_best_weights(
     rnn = make(
         solver=solver,
         activation=activation,
-        learning_rate_init=1e20,  # which leads far away even where most units are dead
+        learning_rate_init=1e20,
         truncation=truncation,
         clip_norm=None,
         init="esn",
