@@ -1,6 +1,7 @@
 """The reference protocols, over seeds, against their published figures (docs/results/index.md)."""
 
 import importlib.util
+import inspect
 
 import numpy as np
 import pytest
@@ -119,3 +120,7 @@ def test_the_peak_of_a_fit_does_not_grow_with_the_series():
         tracemalloc.stop()
     states = 8 * 200 * (lengths[1] - lengths[0])
     assert peaks[1] - peaks[0] < 0.1 * states
+
+
+def test_the_peer_takes_the_settings_that_both_are_given():
+    inspect.signature(protocols.reservoirpy_model).bind(500, 0, **protocols.SAME)
