@@ -176,12 +176,12 @@ class Reservoir:
         It is a bound on the modulus of the sum that a unit receives when no state, input or output
         has a modulus above 1.
         """
-        parts = (self.W, self.W_in, self.W_fb, self.bias[:, None])
+        sums = np.abs(self.bias.astype(np.float64))
         with np.errstate(over="ignore"):
-            sums = [
-                np.asarray(abs(A).sum(axis=1, dtype=np.float64)) for A in parts if A is not None
-            ]
-            return float(np.sum(sums, axis=0).max())
+            for A in (self.W, self.W_in, self.W_fb):
+                if A is not None:
+                    sums += _row_sums(A)
+            return float(sums.max())
 
     @property
     def n_units(self) -> int:
@@ -217,6 +217,15 @@ class Reservoir:
             f"n_outputs={self.n_outputs}, connections={connections}, "
             f"activation={get_activation(self.activation).name!r}, dtype={self.dtype})"
         )
+
+
+def _row_sums(A: Any) -> Array:
+    """Return the sums of the moduli in each row, in double precision."""
+    if not sp.issparse(A):
+        return np.abs(A).sum(axis=1, dtype=np.float64)
+    sums, filled = np.zeros(A.shape[0]), np.diff(A.indptr) > 0
+    sums[filled] = np.add.reduceat(np.abs(A.data.astype(np.float64)), A.indptr[:-1][filled])
+    return sums
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:

@@ -115,7 +115,10 @@ class GramAccumulator(RowSums):
     @in_room(2)
     def gram(self) -> Array:
         """Sum of w (h - mean_h)(h - mean_h)', array of shape (n_features, n_features)."""
-        return np.triu(self._upper) + np.triu(self._upper, 1).T
+        upper = np.triu(self._upper)
+        whole = upper + upper.T
+        np.fill_diagonal(whole, np.diagonal(upper))
+        return whole
 
     def update(
         self,
@@ -340,7 +343,6 @@ class GramAccumulator(RowSums):
         intercepts = [self._intercept(coef) * float(fit_intercept) for coef in coefs]
         return coefs, np.array(intercepts)
 
-    @in_room(2)
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return the sums of squared errors of given coefficients over these rows.
 
@@ -353,11 +355,11 @@ class GramAccumulator(RowSums):
         -------
         array of shape (n_candidates, n_outputs)
         """
-        products = self.gram
         errors = np.zeros(intercepts.shape)
         for error, coef, intercept in zip(errors, coefs, intercepts, strict=True):
             # ||y - C h - c||^2 summed over the rows, from the sums about their means
-            inside = np.einsum("ij,ij->i", coef, coef @ products - 2 * self.cross.T)
+            product = blas.dsymm(1.0, self._upper, coef.T)  # reads the upper triangle
+            inside = np.einsum("ij,ji->i", coef, product - 2 * self.cross)
             offset = self.mean_y - coef @ self.mean_h - intercept
             error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
         return errors
