@@ -97,7 +97,7 @@ def test_the_layers_of_contributing_are_those_that_are_enforced():
 
 
 def test_the_table_of_rooms_has_every_package_high_to_low():
-    rooms = text_of(PAGES[1]).partition("## The rooms")[2].partition("\n\nThe modules")[0]
+    rooms = text_of(PAGES[1]).partition("## The packages")[2].partition("\n\nThe modules")[0]
     firsts = re.findall(r"^\| (`[^|]*) \|", rooms, re.MULTILINE)
     named = [name.removesuffix(".py") for first in firsts for name in re.findall(r"`(.*?)`", first)]
     assert sorted(named) == sorted(name for layer in layers() for name in layer)
