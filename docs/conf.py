@@ -33,6 +33,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "pictures",
+    "reference_lists",
     "sphinx_copybutton",
     "sphinx_design",
     "tables",
