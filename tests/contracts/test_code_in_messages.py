@@ -27,7 +27,10 @@ def places():
     """Return the lines of each place that calls `code`, by its file and what it is given."""
     found = {}
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if "code(" not in text:  # most files: they need not be parsed
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "code":
                 key = path.relative_to(PACKAGE).as_posix(), ast.unparse(node.args[0])
                 assert key not in found, f"{key} stands twice in a file: make a function of it"
@@ -45,7 +48,11 @@ def bare_texts(path):
         node
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Raise)
-        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn")
+        or (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and (node.func.attr, getattr(node.func.value, "id", "")) == ("warn", "warnings")
+        )
     ]
     while waiting:
         node = waiting.pop()

@@ -47,7 +47,10 @@ def references(text):
 
 def read_references():
     for path in sorted((ROOT / "reservoir").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        if "References\n" not in text:  # most files: they need not be parsed
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 name = getattr(node, "name", path.stem)
                 for k, text in enumerate(references(ast.get_docstring(node) or "")):
