@@ -165,6 +165,7 @@ def test_dynamical_systems_with_noise_are_taken_for_dynamics():
     assert kinds.count("dynamics") == len(kinds)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_demands_most_of_which_are_zero_are_series(seed):
     y = np.random.default_rng(seed).poisson(0.05, (300, 2)).astype(float)

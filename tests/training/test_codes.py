@@ -52,7 +52,7 @@ def numbers(codes, seed=1):
 
 def pair(cls, **params):
     """Return a network of codes and one of one-hot columns."""
-    params = {"max_iter": 3, "washout": 5, "random_state": 0, **params}
+    params = {"init": "esn", "max_iter": 3, "washout": 5, "random_state": 0, **params}
     return cls(6, n_symbols=N_SYMBOLS, **params), cls(6, **params)
 
 
@@ -109,9 +109,9 @@ def test_a_symbol_that_never_comes_has_no_gradient():
 
 WAYS = {
     "adam": {"init": "orthogonal"},
-    "start": {"max_iter": 0},
+    "start": {"init": "auto", "max_iter": 0},
     "start and adam": {"init": "least_squares"},
-    "reservoir": {"init": "esn"},
+    "reservoir": {},
     "lbfgs": {"solver": "lbfgs", "init": "glorot"},
     "control": {"gradient_control": 0.1, "init": "glorot", "cell": "leaky"},
     "early": {"early_stopping": True, "init": "orthogonal", "learning_rate_init": 0.01},

@@ -20,7 +20,8 @@ CELLS = ("rnn", "leaky", "lstm", "gru")
 
 
 def make(**params):
-    return RNNRegressor(**{"n_units": 7, "max_iter": 2, "washout": 5, "random_state": 0, **params})
+    options = {"n_units": 7, "init": "esn", "max_iter": 2, "washout": 5, "random_state": 0}
+    return RNNRegressor(**options | params)
 
 
 def outputs_of(rnn, X, state=None):
