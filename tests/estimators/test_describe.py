@@ -43,7 +43,7 @@ FITTED = {
     "ESNClassifier": lambda: ESNClassifier(30, random_state=0).fit(X, np.ravel(y) > 0.4),
     "NVARRegressor": lambda: NVARRegressor().fit(X, y),
     "ReservoirTransformer": lambda: ReservoirTransformer(30, random_state=0).fit(X),
-    "RNNRegressor": lambda: RNNRegressor(8, max_iter=2, random_state=0).fit(X, y),
+    "RNNRegressor": lambda: RNNRegressor(8, init="esn", max_iter=2, random_state=0).fit(X, y),
     "ESNSequenceClassifier": lambda: ESNSequenceClassifier(30, random_state=0).fit(*SEQUENCES),
     "LiquidStateMachine": lambda: LiquidStateMachine(30, random_state=0).fit(SEQUENCES[0]),
     "ReservoirFeatures": lambda: ReservoirFeatures(30, random_state=0).fit(SEQUENCES[0]),

@@ -18,8 +18,11 @@ MODELS = {
     "three": (ESNClassifier(20, random_state=0), THREE),
     "feedback": (ESNClassifier(20, feedback=True, random_state=0), WORDS),
     "readout": (ESNClassifier(20, readout=LogisticRegression(), random_state=0), THREE),
-    "rnn": (RNNClassifier(6, max_iter=2, random_state=0), THREE),
-    "lstm": (RNNClassifier(6, cell="lstm", max_iter=2, dtype="float32", random_state=0), WORDS),
+    "rnn": (RNNClassifier(6, init="esn", max_iter=2, random_state=0), THREE),
+    "lstm": (
+        RNNClassifier(6, cell="lstm", init="esn", max_iter=2, dtype="float32", random_state=0),
+        WORDS,
+    ),
 }
 
 
@@ -118,7 +121,7 @@ def test_tables_come_out_with_the_classes_as_names():
 
 def test_it_is_offered_where_the_estimator_has_it():
     assert not hasattr(ESNRegressor(5).fit(X, y).stream(), "predict_proba")
-    hinge = RNNClassifier(4, loss="hinge", max_iter=1, random_state=0).fit(X, y)
+    hinge = RNNClassifier(4, loss="hinge", init="esn", max_iter=1, random_state=0).fit(X, y)
     assert not hasattr(hinge.stream(), "predict_proba")
     without = ESNClassifier(5, readout=RidgeClassifier()).fit(X, y)
     assert not hasattr(without.stream(), "predict_proba")

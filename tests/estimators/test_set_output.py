@@ -44,11 +44,11 @@ DAYS = pd.date_range("2020-01-01", periods=N + LATER, freq="D", name="day")
 NUMBERS = [
     ESNRegressor(10, initial_state="zeros", random_state=0),
     NVARRegressor(2, degree=1, initial_state="zeros"),
-    RNNRegressor(4, max_iter=1, initial_state="zeros", random_state=0),
+    RNNRegressor(4, init="esn", max_iter=1, initial_state="zeros", random_state=0),
 ]
 LABELS = [
     ESNClassifier(10, initial_state="zeros", random_state=0),
-    RNNClassifier(4, max_iter=1, initial_state="zeros", random_state=0),
+    RNNClassifier(4, init="esn", max_iter=1, initial_state="zeros", random_state=0),
 ]
 
 
@@ -151,7 +151,9 @@ def test_classes_are_the_columns(model, names):
 
 
 def test_one_answer_per_sequence():
-    model = RNNRegressor(4, max_iter=1, target="last", random_state=0).set_output(predict="pandas")
+    model = RNNRegressor(4, init="esn", max_iter=1, target="last", random_state=0).set_output(
+        predict="pandas"
+    )
     Xs = [series()[:20].to_frame(), series()[20:50].to_frame()]
     model.fit(Xs, pd.Series([1.0, 2.0], name="yield"))
     assert model.predict(Xs).index.equals(pd.RangeIndex(2))

@@ -56,9 +56,9 @@ MODELS = {
     "recursive": (esn(readout=RecursiveLeastSquares(alpha=1e-6)), y),
     "lms": (esn(readout=LMS()), y),
     "window": (esn(readout=SlidingWindow(100)), y),
-    "trained": (RNNRegressor(6, max_iter=3, random_state=0), y),
-    "trained by rtrl": (RNNRegressor(6, max_iter=3, random_state=0, online="rtrl"), y),
-    "trained on labels": (RNNClassifier(6, max_iter=3, random_state=0), LABELS),
+    "trained": (RNNRegressor(6, init="esn", max_iter=3, random_state=0), y),
+    "trained by rtrl": (RNNRegressor(6, init="esn", max_iter=3, random_state=0, online="rtrl"), y),
+    "trained on labels": (RNNClassifier(6, init="esn", max_iter=3, random_state=0), LABELS),
 }
 
 
@@ -352,7 +352,7 @@ def test_rows_without_a_target_are_run_over():
 
 def test_trained_networks_run_over_rows_without_a_target():
     gaps = np.where(np.arange(700) % 4 == 0, np.nan, y)
-    rnn = RNNRegressor(6, max_iter=3, missing_targets="skip", random_state=0)
+    rnn = RNNRegressor(6, init="esn", max_iter=3, missing_targets="skip", random_state=0)
     rnn.fit(X[:FITTED], gaps[:FITTED])
     session, expected = rnn.stream(), copy.deepcopy(rnn)
     for a in range(FITTED, END, 20):
@@ -394,10 +394,12 @@ def test_what_cannot_learn_row_by_row_raises():
     refused(ValueError, "class_weight='balanced' is not supported by a", balanced, targets=LABELS)
     whole = RNNRegressor(4, solver="lbfgs", max_iter=1)
     refused(ValueError, "session.learn makes one pass over the data, but solver='lbfgs'", whole)
-    trained = RNNRegressor(4, max_iter=1)
+    trained = RNNRegressor(4, init="esn", max_iter=1)
     refused(TypeError, "RNNRegressor does not support sample_weight", trained, weights=np.ones(10))
     refused(ValueError, "must be > 0|alpha", esn(alpha=0.0))
-    last = RNNClassifier(4, max_iter=1, target="last").fit([X[:20], X[20:40]], ["a", "b"])
+    last = RNNClassifier(4, init="esn", max_iter=1, target="last").fit(
+        [X[:20], X[20:40]], ["a", "b"]
+    )
     with pytest.raises(ValueError, match=r"session\.learn learns from a target at every step"):
         last.stream().learn(X[:5], ["a"])
     assert not hasattr(ReservoirTransformer(5).fit(X), "stream")
@@ -488,7 +490,7 @@ def test_errors_in_a_later_block_change_nothing(model, predicted, monkeypatch):
 
 
 def test_rows_that_raise_do_not_change_the_state():
-    model = RNNRegressor(6, max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
+    model = RNNRegressor(6, init="esn", max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
     session, other = model.stream(), model.stream()
     with pytest.raises(TypeError, match="does not support sample_weight"):
         session.learn(X[300:310], y[300:310], sample_weight=np.ones(10))

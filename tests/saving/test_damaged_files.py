@@ -76,13 +76,17 @@ MODELS = {
     ),
     "labels": lambda: ESNClassifier(12, random_state=0).fit(X, LABELS),
     "states": lambda: ReservoirTransformer(12, random_state=0).fit(X),
-    "trained": lambda: RNNRegressor(5, max_iter=1, gradient_control=Omega(0.5)).fit(X, Y),
-    "trained labels": lambda: RNNClassifier(5, cell="gru", max_iter=1).fit(X, LABELS),
-    "learning": lambda: RNNRegressor(5, max_iter=1, online="rtrl").fit(X, Y).partial_fit(X, Y),
+    "trained": lambda: RNNRegressor(5, init="esn", max_iter=1, gradient_control=Omega(0.5)).fit(
+        X, Y
+    ),
+    "trained labels": lambda: RNNClassifier(5, cell="gru", init="esn", max_iter=1).fit(X, LABELS),
+    "learning": lambda: (
+        RNNRegressor(5, init="esn", max_iter=1, online="rtrl").fit(X, Y).partial_fit(X, Y)
+    ),
     "session": lambda: learned(ESNRegressor(12, random_state=0).fit(X, Y)),
     "session, window": lambda: learned(ESNRegressor(12, readout=SlidingWindow(40)).fit(X, Y)),
     "session, trained": lambda: learned(
-        RNNRegressor(5, max_iter=1, online="least_squares").fit(X, Y)
+        RNNRegressor(5, init="esn", max_iter=1, online="least_squares").fit(X, Y)
     ),
     "sequences": lambda: ESNSequenceClassifier(6, random_state=0).fit(WAVES, KINDS),
     "sizes": lambda: ESNSequenceRegressor(6, random_state=0).fit(WAVES, WAVES[:, 0]),

@@ -47,7 +47,7 @@ def regressor(**params):
 
 
 def trained(**params):
-    return RNNRegressor(6, **{"max_iter": 1, "random_state": 0, **params}).fit(X, Y)
+    return RNNRegressor(6, **{"init": "esn", "max_iter": 1, "random_state": 0, **params}).fit(X, Y)
 
 
 MODELS = {
@@ -92,7 +92,9 @@ MODELS = {
         init=ESNRegressor(6, leak_rate=1.0, include_input=False)
     ),
     "reservoir to be trained": lambda: regressor().to_rnn(),
-    "trained classifier": lambda: RNNClassifier(6, max_iter=1, random_state=0).fit(X, LABELS),
+    "trained classifier": lambda: RNNClassifier(6, init="esn", max_iter=1, random_state=0).fit(
+        X, LABELS
+    ),
     "transformer": lambda: ReservoirTransformer(25, random_state=0).fit(X),
 }
 
@@ -280,7 +282,7 @@ def test_pipelines_are_for_others(tmp_path):
     "model",
     [
         ESNRegressor(10, sequence_column="case", random_state=0),
-        RNNRegressor(4, sequence_column="case", max_iter=2, random_state=0),
+        RNNRegressor(4, sequence_column="case", init="esn", max_iter=2, random_state=0),
         ReservoirTransformer(10, sequence_column="case", random_state=0),
     ],
     ids=lambda model: type(model).__name__,

@@ -156,7 +156,7 @@ def test_errors_name_the_parameter_of_the_user(cls, name):
 def test_leak_rates_are_numbers(value):
     for cell in ("rnn", "leaky", "lstm", "gru"):
         with pytest.raises(TypeError, match=r"leak_rate must (be a number|contain numbers)"):
-            RNNRegressor(5, cell=cell, leak_rate=value, max_iter=1).fit(X, y)
+            RNNRegressor(5, cell=cell, leak_rate=value, init="esn", max_iter=1).fit(X, y)
     with pytest.raises(TypeError, match=r"leak_rate must (be a number|contain numbers)"):
         Reservoir(np.eye(5), np.ones((5, 1)), np.zeros(5), leak_rate=value)
     for name in ("W", "W_in", "bias", "W_fb"):

@@ -260,9 +260,9 @@ ALL = [
     ESNRegressor(20, feedback=True, alpha=1.0, random_state=0),  # a loop that stays
     ESNRegressor(20, readout=Ridge(), random_state=0),
     ESNClassifier(20, random_state=0),
-    RNNRegressor(8, max_iter=2, random_state=0),
-    RNNRegressor(8, cell="lstm", max_iter=2, random_state=0),
-    RNNClassifier(8, max_iter=2, random_state=0),
+    RNNRegressor(8, init="esn", max_iter=2, random_state=0),
+    RNNRegressor(8, cell="lstm", init="esn", max_iter=2, random_state=0),
+    RNNClassifier(8, init="esn", max_iter=2, random_state=0),
 ]
 
 
@@ -750,7 +750,9 @@ def test_y_beside_x_in_every_container():
         labels = (y > y.mean()).astype(int)
         with pytest.raises(ValueError, match="does not match"):
             model.fit(X[1:], labels[:-1])
-    RNNRegressor(8, target="last", max_iter=1).fit([X[:50], X[:50]], y[:2])  # one per sequence
+    RNNRegressor(8, target="last", init="esn", max_iter=1).fit(
+        [X[:50], X[:50]], y[:2]
+    )  # one per sequence
 
 
 # ---------------------------------------------------------------- dates among the values

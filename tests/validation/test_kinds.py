@@ -265,7 +265,7 @@ def test_sparse_series_raise():
 
 
 def test_gated_networks_raise_for_lack_of_a_reservoir():
-    gated = RNNRegressor(4, cell="gru", max_iter=1).fit(X, X[:, 0])
+    gated = RNNRegressor(4, cell="gru", init="esn", max_iter=1).fit(X, X[:, 0])
     for measure in (
         lambda model: stability.lyapunov_exponents(model, X),
         lambda model: metrics.memory_capacity(model),

@@ -191,7 +191,7 @@ def test_rows_that_are_series_may_come_in_any_order():
         ESNRegressor(10, random_state=0),
         ESNClassifier(10, random_state=0),
         NVARRegressor(),
-        RNNRegressor(4, max_iter=1, random_state=0),
+        RNNRegressor(4, init="esn", max_iter=1, random_state=0),
         make_pipeline(StandardScaler(), ESNRegressor(10, random_state=0)),
     ],
     ids=lambda model: type(model).__name__,

@@ -63,7 +63,7 @@ def test_batches_hold_each_sequence_once():
         ESNRegressor(12, random_state=0),
         ESNRegressor(12, dtype="float32", initial_state="steady", random_state=0),
         ESNRegressor(5, feedback=True, spectral_radius=0.5, random_state=0),
-        RNNRegressor(5, max_iter=1, random_state=0),
+        RNNRegressor(5, init="esn", max_iter=1, random_state=0),
     ],
     ids=["plain", "steady", "feedback", "trained"],
 )
@@ -104,7 +104,10 @@ def test_labels_probabilities_and_frames(small_batches):
     pd = pytest.importorskip("pandas")
     Xs, ys = many()
     labels = [np.where(y > 0, "up", "down") for y in ys]
-    for model in (ESNClassifier(10, random_state=0), RNNClassifier(4, max_iter=1, random_state=0)):
+    for model in (
+        ESNClassifier(10, random_state=0),
+        RNNClassifier(4, init="esn", max_iter=1, random_state=0),
+    ):
         model.fit(Xs[:20], labels[:20])
         for ask in ("predict", "predict_proba", "decision_function"):
             parts = getattr(model, ask)(Xs)
@@ -118,7 +121,7 @@ def test_labels_probabilities_and_frames(small_batches):
         model.set_output(predict="pandas")
         for i, frame in enumerate(model.predict(frames)):
             assert frame.index.equals(frames[i].index)
-    last = RNNClassifier(4, max_iter=1, target="last", random_state=0)
+    last = RNNClassifier(4, init="esn", max_iter=1, target="last", random_state=0)
     last.fit(Xs[:40], [y[-1] for y in labels[:40]])
     found = last.predict_proba(Xs)
     assert found.shape == (MANY, 2)
@@ -129,7 +132,9 @@ def test_messages_number_sequences_in_x(small_batches):
     Xs, ys = many()
     bad = [X.copy() for X in Xs]
     bad[117][1, 0] = 1e300
-    rnn = RNNRegressor(4, max_iter=1, activation="relu", random_state=0).fit(Xs[:20], ys[:20])
+    rnn = RNNRegressor(4, init="esn", max_iter=1, activation="relu", random_state=0).fit(
+        Xs[:20], ys[:20]
+    )
     rnn.params_["W_in"] *= 1e10
     with pytest.raises(ValueError, match="row 1 of sequence 117 overflows"):
         rnn.predict(bad)
