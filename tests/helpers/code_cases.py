@@ -91,7 +91,7 @@ def esn(cls=ESNRegressor, **params):
 
 def series(**params):
     """Return a forecaster that is fitted fast."""
-    return ESNForecaster(search="series", horizon=1, random_state=0, **params)
+    return ESNForecaster(search="series", horizon=1, n_networks=1, random_state=0, **params)
 
 
 class Reading(ESNForecaster):

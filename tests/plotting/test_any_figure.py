@@ -22,6 +22,14 @@ pytestmark = pytest.mark.one_engine
 DRAWINGS = OF_ARRAYS | OF_STABILITY
 STYLES = ("default", "dark_background", "seaborn-v0_8", "ggplot", "grayscale")
 every_plot = pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
+# Drawings whose names have several words are variants of the others: slow where layouts are made.
+each_function = pytest.mark.parametrize(
+    "draw",
+    [
+        pytest.param(draw, id=name, marks=[pytest.mark.slow] if " " in name else [])
+        for name, draw in DRAWINGS.items()
+    ],
+)
 
 
 def drawn(ax):
@@ -42,21 +50,22 @@ def test_every_plot_ends_with_the_same_parameters_and_is_drawn_here(name):
     assert name in {title.split()[0] for title in DRAWINGS}
 
 
-@every_plot
-def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(draw):
-    for size in ((6.4, 4.8), (3, 2)):
-        with plt.rc_context({"figure.figsize": size}):
-            every = drawn(draw(None))
-        figure = every[0].figure
-        assert tuple(figure.get_size_inches()) == size
-        assert all(ax.get_legend() is None for ax in every)
-        boxes = [ax.get_window_extent() for ax in every]
-        assert min(min(box.width, box.height) for box in boxes) > 0.08 * figure.dpi * size[1]
-        for legend in figure.legends:
-            assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
+@pytest.mark.fast_cases("values")
+@pytest.mark.parametrize("size", [(3, 2), (6.4, 4.8)], ids=str)
+@each_function
+def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(draw, size):
+    with plt.rc_context({"figure.figsize": size}):
+        every = drawn(draw(None))
+    figure = every[0].figure
+    assert tuple(figure.get_size_inches()) == size
+    assert all(ax.get_legend() is None for ax in every)
+    boxes = [ax.get_window_extent() for ax in every]
+    assert min(min(box.width, box.height) for box in boxes) > 0.08 * figure.dpi * size[1]
+    for legend in figure.legends:
+        assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
 
 
-@every_plot
+@each_function
 def test_given_axes_keep_their_limits_and_their_neighbours(draw):
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", layout="constrained")
     free, neighbour, fixed, other = axes.ravel()

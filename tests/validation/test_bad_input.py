@@ -129,7 +129,7 @@ def target_of(cls):
 
 
 def small(cls, **params):
-    extra = {"max_iter": 1} if cls in (RNNRegressor, RNNClassifier) else {}
+    extra = {"init": "esn", "max_iter": 1} if cls in (RNNRegressor, RNNClassifier) else {}
     return cls(**{"n_units": 20, "random_state": 0, **extra, **params})
 
 

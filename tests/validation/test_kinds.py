@@ -54,7 +54,7 @@ CLASSIFIERS = (ESNClassifier, RNNClassifier, ESNSequenceClassifier)
 
 
 def small(cls, **params):
-    sizes = {RNNRegressor: {"max_iter": 1}, RNNClassifier: {"max_iter": 1}}.get(cls, {})
+    sizes = {"init": "esn", "max_iter": 1} if cls in (RNNRegressor, RNNClassifier) else {}
     n_units = {} if cls is NVARRegressor else {"n_units": 30 if cls is LiquidStateMachine else 5}
     return cls(**n_units, **sizes, **params)
 
@@ -290,6 +290,7 @@ def test_metrics_take_fitted_estimators():
     assert metrics.memory_capacity(one, **sizes) == metrics.memory_capacity(one.reservoir_, **sizes)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_every_sparse_format_is_a_w(form, kind):

@@ -27,7 +27,7 @@ def forecast(y, n=6, **params):
     return model(**params).fit(y).forecast(n, coverage=[0.5, 0.8, 0.95])
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("value", [0.0, 1000.0])
 @pytest.mark.parametrize("back", [1, 2, 5, 10])
 def test_an_odd_value_counts_as_missing(value, back):
