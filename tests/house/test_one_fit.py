@@ -45,7 +45,7 @@ import reservoir
 home = os.path.join(os.path.dirname(reservoir.__file__), "estimators")
 def trace(name, options, shape, labels):
     estimator = getattr(reservoir, name)(**options)
-    X = np.sin(np.arange(400.0)).reshape(shape)
+    X = np.sin(np.arange(200.0)).reshape(shape)
     y = np.roll(X.reshape(len(X), -1)[:, 0], -1)
     files, methods = set(), set()
     def enter(frame, event, arg):
@@ -64,7 +64,7 @@ def trace(name, options, shape, labels):
 def case(cls):
     short = {"max_iter": 2, "n_networks": 1}
     options = {name: value for name, value in short.items() if hasattr(cls, name)}
-    shape = (20, 20, 1) if "sequences" in cls.__module__ else (400, 1)
+    shape = (20, 10, 1) if "sequences" in cls.__module__ else (200, 1)
     return cls.__name__, options, shape, issubclass(cls, ClassifierMixin)
 
 

@@ -292,7 +292,7 @@ def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     y = pd.Series(SINE + 2 + 0.1 * NOISE[:100], months(100), name="sales")
     if kind == "dynamics":
         y = pd.DataFrame(lorenz(300, dt=0.05), columns=list("xyz"))
-    model = ESNForecaster(random_state=0).fit(y)
+    model = ESNForecaster(n_networks=1, random_state=0).fit(y)
     assert model.kind_ == kind
     same = pd.testing.assert_frame_equal if kind == "dynamics" else pd.testing.assert_series_equal
     same(model.last_rows_, y, check_freq=False)
@@ -302,7 +302,7 @@ def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     assert len(drawn.get_xdata()) == 48
     assert drawn.get_xdata()[-1] == y.index.to_numpy()[-1]
     assert line(ax, "start of the forecast").get_xdata()[0] > drawn.get_xdata()[-1]
-    plain = ESNForecaster(random_state=0).fit(y.to_numpy())
+    plain = ESNForecaster(n_networks=1, random_state=0).fit(y.to_numpy())
     ax = plotting.forecast(plain, 12, coverage=0.9)
     drawn = line(ax, "observed")
     assert drawn.get_xdata()[[0, -1]].tolist() == [len(y) - 48, len(y) - 1]

@@ -236,7 +236,7 @@ def test_units_may_differ_widely_in_leak(slowest):
     assert is_contraction(W, leak, 0 * leak, leak**0, 1 - 1e-4 * slowest, balanced(W))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak", [1.0, 0.3, 0.01])
 def test_it_certifies_what_moduli_cannot(leak):
     """Of random networks of 100 units and ten connections each, radius .7 without bias."""

@@ -294,7 +294,7 @@ def test_arguments_are_not_written_to():
     for cell in CELLS.values():
         network, params, data = problem(cell)
         before = {name: array.copy() for name, array in params.items()}
-        train_hessian_free(network, params, data, max_iter=2)
+        train_hessian_free(network, params, data, max_iter=1)
         for name, array in params.items():
             np.testing.assert_array_equal(array, before[name])
 
@@ -370,7 +370,7 @@ def test_what_the_solver_cannot_use_raises(params, error):
 
 
 def test_settings_reach_the_solver(tmp_path):
-    X, y = adding(40, length=(10, 14), random_state=0)
+    X, y = adding(20, length=(10, 14), random_state=0)
     common = {"target": "last", "init": "orthogonal", "max_iter": 3, "random_state": 0}
     settings = HessianFree(structural_damping=0.0, damping=2.0, max_cg=7)
     rnn = RNNRegressor(6, solver=settings, **common).fit(X, y)

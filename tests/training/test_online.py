@@ -225,7 +225,7 @@ def test_the_state_is_kept_while_weights_stand_still(online):
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_continues_after_fit(online, cell):
     X, y = series()
-    rnn = make(cell=cell, online=online, init="least_squares", max_iter=2)
+    rnn = make(cell=cell, online=online, init="esn", max_iter=2)
     if online == "rtrl" and cell in ("lstm", "gru"):
         rnn.fit(X[:120], y[:120])
         before = pickle.dumps(rnn)
