@@ -111,6 +111,7 @@ def test_the_search_takes_the_least_and_leaves_out_what_is_not_proved():
     assert radii == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 def test_a_free_run_of_lorenz_is_measured():
     kind = networks.KINDS["ring"]
     setting = networks.draw_settings(1)[0] | {"input_scaling": 0.3, "leak_rate": 1.0}

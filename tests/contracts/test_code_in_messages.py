@@ -7,6 +7,7 @@ import ast
 import re
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,18 @@ def test_each_place_that_shows_code_has_a_case():
     assert sorted({case.place for case in CASES}) == sorted(PLACES)
 
 
+PER_PLACE = Counter()
+
+
+def marks_of(case):
+    """Return slow for a case that takes long, and for all but the first of a place."""
+    PER_PLACE[case.place] += 1
+    return [pytest.mark.slow] if case.slow or PER_PLACE[case.place] > 1 else []
+
+
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=[pytest.mark.slow] if case.slow else []) for case in CASES],
+    [pytest.param(case, marks=marks_of(case)) for case in CASES],
     ids=[f"{case.path}: {case.data}"[:100] for case in CASES],
 )
 def test_code_in_a_message_lets_the_call_succeed(case, written):

@@ -58,7 +58,7 @@ def expected_failures(estimator):
     return EXPECTED if isinstance(estimator, ReservoirTransformer) else WITH_WEIGHTS
 
 
-@pytest.mark.fast_cases(190)
+@pytest.mark.fast_cases(130)
 @pytest.mark.filterwarnings(
     "ignore:The units .* the bounds of:UserWarning",  # two checks have inputs around 100
     "ignore:The readout has .* columns:UserWarning",  # as many rows as columns, in some

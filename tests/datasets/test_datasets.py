@@ -188,7 +188,7 @@ def test_flows_satisfy_their_equations(name):
     np.testing.assert_allclose(slope, right_hand_side(name, X[2:-2]), rtol=0, atol=1e-4)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", FLOWS)
 def test_flows_keep_their_tolerance_before_chaos_separates(name, global_random_seed):
     dt = datasets.LYAPUNOV_TIME[name] / 20

@@ -129,7 +129,7 @@ def test_units_that_move_do_not_warn(pairs, global_random_seed, leak_rate):
         narma(500, random_state=global_random_seed),
         make_forecast_pairs(np.random.default_rng(global_random_seed).normal(size=(500, 3))),
     ):
-        for scaling in (0.1, 1.0, 3.0):
+        for scaling in (0.1, 3.0):
             esn = ESNRegressor(
                 60, leak_rate=leak_rate, input_scaling=scaling, random_state=global_random_seed
             )

@@ -31,6 +31,7 @@ def test_each_picture_has_its_texts_and_an_opaque_background(name):
         assert image.convert("RGBA").getextrema()[3] == (255, 255)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", OF_BENCHMARKS)
 def test_pictures_of_benchmarks_show_what_was_recorded(name):
     figure = shipped.draw(name)

@@ -33,9 +33,9 @@ each_function = pytest.mark.parametrize(
 
 
 def drawn(ax):
-    """Render the figure of some axes, and return them as a list."""
+    """Lay out all that is in the figure of some axes, and return them as a list."""
     every = list(np.ravel(ax))
-    every[0].figure.canvas.draw()
+    every[0].figure.draw_without_rendering()
     return every
 
 

@@ -286,6 +286,7 @@ def test_forecasts_on_the_same_axes_differ_and_the_observed_rows_have_one_entry(
     assert len({(g.get_linestyle(), str(g.get_marker())) for g in guesses}) == 9
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", ["series", "dynamics"])
 def test_a_forecaster_is_drawn_after_its_last_rows(kind):
     pd = pytest.importorskip("pandas")

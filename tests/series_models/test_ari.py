@@ -148,6 +148,7 @@ def test_a_season_is_added(global_random_seed):
     assert not np.allclose(said, flat)
 
 
+@pytest.mark.slow
 def test_smooth_series_give_it_a_great_share_of_their_average():
     shares = []
     for seed in range(6):

@@ -150,6 +150,7 @@ def test_errors_of_intermittent_outputs_count_sums_too():
 # ---------------------------------------------------------------------------------- the estimator
 
 
+@pytest.mark.slow
 def test_forecasts_of_independent_demands_are_nearly_their_mean():
     """The mean of the past is the best forecast there."""
     logarithms = []

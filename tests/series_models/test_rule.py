@@ -134,6 +134,7 @@ def walk(seed, n_rows):
 RANDOM = {"vector": vector, "rotation": rotation, "walk": walk}
 
 
+@pytest.mark.slow
 def test_a_linear_law_with_noise_is_a_series():
     kinds = [kind_of(law(seed, 120)) for law in (vector, rotation) for seed in range(3)]
     assert kinds.count("dynamics") <= 1

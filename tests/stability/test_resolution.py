@@ -67,7 +67,8 @@ def test_the_floor_grows_along_the_line_as_the_differences_do(dtype):
         assert 0 < apart <= found.resolution <= 40 * apart
 
 
-@pytest.mark.parametrize("n_networks", [60, pytest.param(180, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_networks", [180])
 def test_the_fuzz_finds_no_difference_above_the_resolution(n_networks):
     messages, counts, closest = certificate_fuzz.fuzz_rounding(n_networks, 3, engines=("numpy",))
     assert not messages

@@ -213,7 +213,7 @@ def nrmse(rnn, X, y):
 @pytest.mark.parametrize(
     "name, most, seeds",
     [
-        ("narma", 0.8, range(3)),
+        pytest.param("narma", 0.8, range(3), marks=pytest.mark.slow),
         pytest.param("narma", 0.5, range(3, 10), marks=pytest.mark.slow),
         pytest.param("mackey-glass", 0.5, range(8), marks=pytest.mark.slow),
         pytest.param("lorenz", 0.4, range(8), marks=pytest.mark.slow),

@@ -297,6 +297,7 @@ def calibration_error(y, proba, n_bins=10):
     return sum(gaps) / len(y)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_probabilities_of_new_rows_are_as_probable_as_said(dtype):
     """Better by a temperature in most series, and not much worse in the others."""

@@ -25,6 +25,7 @@ def forecasts(model):
     return np.concatenate([np.ravel(table) for table in tables])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "y",
     [
@@ -52,6 +53,7 @@ def test_bool_series_of_polars_stay_within_0_and_1(polars):
         assert found.max() == 1
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("panel", ["each", "shared"])
 def test_only_the_bool_series_of_a_panel_are_bounded(panel):
     y = pd.DataFrame({"open": OPEN, "sales": 0.0 + OPEN, "closed": ~OPEN}, MONTHS)

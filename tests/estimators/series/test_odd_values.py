@@ -104,7 +104,7 @@ def test_more_than_one_is_counted():
 # ---------------------------------------------------------------------------- update
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("chunk", [1, 2, 6])
 def test_update_finds_what_fit_finds(chunk):
     later = quiet(6, seed=5)
@@ -122,7 +122,7 @@ def test_update_finds_what_fit_finds(chunk):
     np.testing.assert_allclose(after, expected, rtol=1e-9)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_later", [1, 9, 10, 12, 40])
 def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
     y, later = quiet(), quiet(n_later, seed=3)
@@ -134,6 +134,7 @@ def test_an_odd_value_remains_missing_when_later_rows_are_as_before(n_later):
     assert (one._fits[0].data.values > 90).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_later", [3, 12, 40])
 def test_a_new_level_begins_with_its_first_row(n_later):
     y, later = quiet(), 106 + np.random.default_rng(3).normal(size=n_later)
@@ -270,6 +271,7 @@ def test_other_values_are_refused():
 # ---------------------------------------------------------------------------- least widths
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("row", [0, 20, 39])
 def test_no_band_has_width_0_unless_all_values_are_equal(row):
     sevens = np.full(40, 7.0)
