@@ -51,6 +51,16 @@ def pytest_xdist_auto_num_workers():
     return min(4, joblib.cpu_count())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a file in one process: what they share is fitted and compiled once."""
+    if config.getvalue("dist") != "load":  # another way is asked for
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m and -k look at the marks
 def pytest_collection_modifyitems(items):
     """Skip doctests whose libraries are missing; mark tests for partners, and slow cases."""

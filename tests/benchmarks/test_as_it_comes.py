@@ -188,6 +188,7 @@ def test_models_are_compared_by_task_and_seed():
     assert benchmark.behind(made, "own", mean, ["a", "b"]) == (["b"], 0.25)
 
 
+@pytest.mark.slow
 def test_all_tables_are_printed(monkeypatch, capsys):
     wanted = ["narma10, 80", "bilinear, 60", "logistic, 500"]
     monkeypatch.setattr(sys, "argv", ["as_it_comes.py", "--seeds", "1", "--tasks", *wanted])

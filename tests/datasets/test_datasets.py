@@ -289,6 +289,7 @@ def test_errors_of_maps():
 # ---------------------------------------------------------------- exponents of the flows
 
 
+@pytest.mark.slow
 def test_lyapunov_time_of_lorenz():
     h, steps = 0.01, 10_000
     z = np.tile(datasets.lorenz(1), (2, 1))

@@ -121,7 +121,7 @@ def test_other_estimators(pairs):
     ReservoirFeatures(50, random_state=0).fit(series)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.05])
 def test_units_that_move_do_not_warn(pairs, global_random_seed, leak_rate):
     for X, y in (

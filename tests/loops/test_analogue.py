@@ -118,6 +118,7 @@ def searched(rows, **settings):
     return Search(trajectories(rows), tuple(clip), **options).run()
 
 
+@pytest.mark.slow
 def test_a_series_that_repeats_itself_is_repeated():
     choice = searched(spikes(450))
     assert isinstance(choice.plan, AnaloguePlan)

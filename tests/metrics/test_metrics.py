@@ -129,6 +129,7 @@ def test_valid_time_of_a_diverged_forecast(value):
     assert valid_time(y, p) == 20
 
 
+@pytest.mark.slow
 def test_valid_time_of_a_perturbed_lorenz_grows_with_the_exponent(global_random_seed):
     """A start displaced by 1e-6 is lost after about ln(0.3 sigma / 1e-6) Lyapunov times."""
     keywords = {"washout": 0, "rtol": 1e-8, "atol": 1e-8}

@@ -8,8 +8,6 @@ from reservoir import ESNForecaster
 from reservoir.series_models.ari import ARI
 from reservoir.series_models.history import History
 
-pytestmark = pytest.mark.one_engine
-
 
 def history_of(levels, observed=None, seasons=()):
     observed = np.ones(levels.shape, bool) if observed is None else observed
@@ -149,6 +147,7 @@ def test_a_season_is_added(global_random_seed):
 
 
 @pytest.mark.slow
+@pytest.mark.one_engine
 def test_smooth_series_give_it_a_great_share_of_their_average():
     shares = []
     for seed in range(6):

@@ -101,7 +101,7 @@ def test_bands_of_counts_have_at_least_their_coverage():
     assert np.all(found < [0.88, 0.98])
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [130, 147, 149])
 def test_few_origins_make_wider_bands_that_still_cover(first):
     n_seen = min(150 - first, N_VALIDATED)

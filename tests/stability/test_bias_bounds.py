@@ -233,6 +233,7 @@ def test_the_row_norm_bound_is_no_theorem():
     assert x[0].round(5) == pytest.approx([0.97615, -0.99882])
 
 
+@pytest.mark.slow
 def test_the_row_norm_bound_fails_on_most_random_matrices_of_norm_378():
     rng = np.random.default_rng(0)
     failed = 0

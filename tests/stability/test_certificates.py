@@ -374,6 +374,7 @@ def test_for_one_unit_of_positive_gain_the_certificate_is_tight(gain):
             assert certify(unit, low, high).holds == holds
 
 
+@pytest.mark.slow
 def test_radius_above_one_is_certified_at_300_units():
     res, low, high = network(0, n=300, radius=1.2)
     found = certify(res, low, high)

@@ -153,7 +153,7 @@ def test_the_margin_widens_the_drive():
     assert not certify(replace(res, bias=bare), 1.5 * low, 1.5 * high, method="max_norm").holds
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e6])
 def test_drives_and_weights_of_any_size_find_a_bias(scale):
     res, low, high = weights(2, n=15)

@@ -248,6 +248,7 @@ def test_every_iteration_lowers_the_loss(name, structural, global_random_seed):
     assert done.best_epoch == np.argmin(done.losses)
 
 
+@pytest.mark.slow
 def test_curvature_of_some_sequences_still_lowers_the_loss_and_seeds_decide():
     network, params, data = problem(CELLS["tanh"], n=(20,) * 24)
     options = {"max_iter": 6, "curvature_size": 6}

@@ -237,7 +237,7 @@ class TestExtremes:
         assert all(np.isfinite(array).all() for array in rnn.params_.values())
         return rnn
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_sizes(self, cell, dtype):
         for n in (2, 3, 5, 49, 50, 51):
             self.check(make(cell=cell, dtype=dtype, init="auto"), X[:n], y[:n])
@@ -260,7 +260,7 @@ class TestExtremes:
                 if target is not y and init == "least_squares":
                     np.testing.assert_allclose(rnn.predict(given), value, atol=1e-3)
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e15])
     def test_units(self, cell, dtype, scale):
         """A fitted start sees its data at unit scale, whatever their units."""

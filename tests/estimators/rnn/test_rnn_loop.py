@@ -56,7 +56,7 @@ def test_trained_networks_stay_in_the_training_range(seed):
     same(rnn.params_, clone(rnn).fit(X, Y).params_)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     "params", [{"cell": "leaky"}, {"cell": "gru"}, {"output": "tanh"}], ids=str
@@ -182,6 +182,7 @@ def test_a_trend_may_continue(seed):
 # ---------------------------------------------------------------------------- who is tried
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("skipped", [False, True])
 def test_loops_do_not_run_over_held_out_rows(monkeypatch, skipped):
     loop_tests = []

@@ -217,6 +217,7 @@ def test_spike_patterns():
     assert not np.array_equal(X, datasets.spike_patterns(2000, n_channels=2, random_state=1)[0])
 
 
+@pytest.mark.slow
 def test_spike_patterns_jitter():
     X, y = datasets.spike_patterns(200, jitter=0, random_state=0)
     for label in range(8):

@@ -354,6 +354,7 @@ def test_class_weights_weigh_like_sample_weights():
     np.testing.assert_allclose(balanced.coef_, make().fit(Xs, y).coef_, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_probabilities_are_worth_their_name(global_random_seed):
     found = []
     for seed in global_random_seed + 100 * np.arange(3):

@@ -610,8 +610,8 @@ SIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # plain
-@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SIGHT)
 def test_the_forecaster_sees_far(name):
     series_of, n_rows, least = SIGHT[name]
