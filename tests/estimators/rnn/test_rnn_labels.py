@@ -175,14 +175,14 @@ def test_grid_search_over_three_dimensional_arrays():
     y = X.mean(axis=1)[:, 0]
     labels = np.where(y > 0, "up", "down")
     for model, target in (
-        (make(RNNRegressor, target="last"), y),
-        (make(RNNClassifier, target="last"), labels),
+        (make(RNNRegressor, init="auto", target="last"), y),
+        (make(RNNClassifier, init="auto", target="last"), labels),
     ):
         search = GridSearchCV(model, {"n_units": [4, 8]}, cv=3, error_score="raise")
         search.fit(X, target)
         assert search.predict(X).shape == (60,)
         assert search.best_score_ > 0.5
-    rows = cross_val_predict(make(RNNRegressor, target="last"), X, y, cv=KFold(3))
+    rows = cross_val_predict(make(RNNRegressor, init="auto", target="last"), X, y, cv=KFold(3))
     assert np.corrcoef(rows, y)[0, 1] > 0.8
 
 
