@@ -55,8 +55,29 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         )
 
 
+def check_loaded(name: str, table: Any) -> None:
+    """Raise if the rows of `table` are not in memory, as in a DataFrame of Dask.
+
+    Arrays whose rows are computed when they are converted, such as those of Dask, are accepted.
+    `name` is the name of the table in messages.
+    """
+    # by class: objects of Dask may seem to have every attribute
+    kind = type(table)
+    to_memory = "collect" if kind.__name__ == "LazyFrame" else "compute"
+    if callable(getattr(kind, to_memory, None)) and not hasattr(kind, "chunks"):
+        raise TypeError(
+            f"{name} is a {kind.__name__} of {kind.__module__.partition('.')[0]}, whose rows are "
+            f"not in memory. Load them, {code(replaced(name, f'rows.{to_memory}()'))}, or load one "
+            "part after the other and pass each to partial_fit, where the estimator has it."
+        )
+
+
 def check_dense(name: str, table: Any) -> None:
-    """Raise if `table` is a sparse array, matrix or DataFrame; messages call it `name`."""
+    """Raise if `table` is a sparse array, matrix or DataFrame, or not in memory.
+
+    `name` is the name of the table in messages.
+    """
+    check_loaded(name, table)
     dense = "rows.toarray()" if sp.issparse(table) else None
     if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
         columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, RandomState
+from reservoir._validation.wording import code
 
 
 class SumError(ValueError):
@@ -39,6 +40,26 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     if value < minimum:
         raise ValueError(f"{name}={value} must be at least {minimum}.")
     return int(value)
+
+
+def check_instance(name: str, value: Any, *, called: bool = False) -> None:
+    """Raise if `value` is a class where an object is needed.
+
+    If `called` is True, also raise if it is a function, which should have been called.
+    """
+    if not isinstance(value, type) and not (called and inspect.isroutine(value)):
+        return
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except ValueError:  # a built-in class without signature
+        parameters = ()
+    needed = any(each.default is each.empty and each.kind <= 1 for each in parameters)
+    made = f"{value.__name__}({'...' if needed else ''})"
+    kind = "class" if isinstance(value, type) else "function"
+    raise TypeError(
+        f"{name} is the {kind} {value.__name__}, but an object is needed: "
+        f"{code(f'{name} = {made}')}."
+    )
 
 
 def check_number(

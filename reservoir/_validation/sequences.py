@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
-from reservoir._validation.kinds import check_has_rows, check_numeric
+from reservoir._validation.kinds import check_has_rows, check_loaded, check_numeric
 from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.times import NO_TIMES, Times, read_times
 from reservoir._validation.wording import code, replaced
@@ -131,6 +131,8 @@ def read_series(
         plain = plain_table(estimator, X, dtype, reset=reset)
         if plain is not None:
             return Sequences((plain,), "table")
+    check_loaded("X", X)
+    check_loaded("y", y)
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
     times = read_times(
         X,

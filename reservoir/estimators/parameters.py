@@ -21,6 +21,7 @@ import numpy as np
 from reservoir._validation import (
     check_choice,
     check_count,
+    check_instance,
     check_n_jobs,
     check_number,
     check_switch,
@@ -137,9 +138,11 @@ class Shared:
 def check_parameters(estimator: Any) -> None:
     """Check each parameter by itself; raise if one is invalid."""
     for each in fields(estimator):
-        check = each.metadata["check"]
+        value, check = getattr(estimator, each.name), each.metadata["check"]
+        if each.name != "dtype":  # np.float32 is a class
+            check_instance(each.name, value)
         if check is not None:
-            check(each.name, getattr(estimator, each.name))
+            check(each.name, value)
 
 
 def documented(**blocks: str) -> Callable[[_T], _T]:

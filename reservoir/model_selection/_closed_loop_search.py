@@ -21,6 +21,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import (
     caller_level,
     check_count,
+    check_instance,
     check_n_jobs,
     check_number,
     check_switch,
@@ -226,6 +227,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         UserWarning
             If a candidate could not be run in closed loop, and `error_score` is a number.
         """
+        check_instance("estimator", self.estimator)
         candidates = self._check()
         score = read_scoring(self.scoring)
         data = LoopData(X, y, sequence_column_of(self.estimator))

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import container_of
+from reservoir._validation import check_instance, container_of
 
 
 def _inner_has(name: str) -> Any:
@@ -89,6 +89,7 @@ class PerStep(  # type: ignore[call-arg]
         ValueError
             If there is no sequence, or the numbers of columns differ.
         """
+        check_instance("transformer", self.transformer)
         items = _items(X)
         transformer = clone(self.transformer)
         self.transformer_ = (

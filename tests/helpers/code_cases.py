@@ -21,6 +21,7 @@ import numpy as np, pandas as pd, scipy.sparse as sp, scipy.stats
 import pytest
 import reservoir.plotting, reservoir.topologies
 import reservoir.training.jacobian_products, reservoir.training.schedules
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from reservoir import *
@@ -92,6 +93,19 @@ def esn(cls=ESNRegressor, **params):
 def series(**params):
     """Return a forecaster that is fitted fast."""
     return ESNForecaster(search="series", horizon=1, n_networks=1, random_state=0, **params)
+
+
+class OnDisk:
+    """A table whose rows are not in memory, as of Dask."""
+
+    ndim = 2
+
+    def __init__(self, table):
+        self.table, self.shape, self.columns = table, table.shape, table.columns
+
+    def compute(self):
+        """Load the rows."""
+        return self.table
 
 
 class Reading(ESNForecaster):
@@ -246,6 +260,20 @@ CASES = [
         "X = [TABLE.astype(pd.SparseDtype(float, fill)) for fill in (0.0, 0.5)]",
         "esn(ReservoirTransformer).fit(X)",
         "X[0].equals(TABLE) and X[1].equals(TABLE)",
+    ),
+    Case(
+        KINDS_OF,
+        "replaced(name, f'rows.{to_memory}()')",
+        "X = OnDisk(TABLE)",
+        "esn().fit(X, TARGET)",
+        "X is TABLE",
+    ),
+    Case(
+        f"{READ}/scalars.py",
+        "f'{name} = {made}'",
+        "readout = Ridge",
+        "esn(readout=readout).fit(ROWS, ROWS[:, 0])",
+        "isinstance(result.readout_, Ridge)",
     ),
     Case(
         KINDS_OF,

@@ -6,6 +6,8 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import Lasso, Ridge
+from sklearn.preprocessing import StandardScaler
 
 import reservoir.readouts
 from reservoir import (
@@ -28,8 +30,15 @@ from reservoir import (
     stability,
 )
 from reservoir.building import build_reservoir
-from reservoir.model_selection import make_forecast_pairs, stack_sequences
+from reservoir.model_selection import (
+    ClosedLoopSearchCV,
+    PerStep,
+    make_forecast_pairs,
+    stack_sequences,
+)
 from reservoir.plotting import spectrum
+from reservoir.training.cells import GRUCell
+from reservoir.training.optimizers import adam
 
 pytestmark = pytest.mark.one_engine
 
@@ -259,6 +268,56 @@ def test_sparse_series_raise():
             call(series)
     with pytest.raises(ValueError, match="y contains text, for instance 'a', not numbers"):
         fill_gaps(["a"] * 50, small(ESNRegressor))
+
+
+class OnDisk:
+    """A table whose rows are not in memory, like a DataFrame of Dask, which has no pandas index."""
+
+    ndim, shape, columns, index = 2, (float("nan"), 2), ["a", "b"], object()
+    iloc = dtypes = None
+
+    def compute(self):
+        """Load the rows."""
+        return X
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda lazy: small(ESNRegressor).fit(lazy, X[:, 0])),
+        ("X", lambda lazy: small(ESNRegressor, sequence_column="a").fit(lazy, X[:, 0])),
+        ("y", lambda lazy: small(ESNRegressor).fit(X, lazy)),
+        ("X", lambda lazy: small(RNNRegressor).fit(lazy, X[:, 0])),
+        ("y", lambda lazy: ESNForecaster().fit(lazy)),
+        ("y", lambda lazy: ESNForecaster(panel="each").fit(lazy)),
+        ("exog", lambda lazy: ESNForecaster().fit(X[:, 0], lazy)),
+    ],
+)
+def test_tables_that_are_not_in_memory_raise_with_the_way_to_load_them(name, call):
+    said = f"{name} is a OnDisk .*not in memory.*`{name} = {name}.compute.*partial_fit"
+    with pytest.raises(TypeError, match=said):
+        call(OnDisk())
+
+
+def test_classes_and_functions_in_place_of_objects():
+    pairs = make_forecast_pairs(X)
+    calls = {
+        "readout = Ridge()": lambda: small(ESNClassifier, readout=Ridge).fit(X, LABELS),
+        "readout = Lasso()": lambda: small(ESNSequenceClassifier, readout=Lasso).fit(WALKS, KINDS),
+        "cell = GRUCell(...)": lambda: small(RNNRegressor, cell=GRUCell).fit(X, X[:, 0]),
+        "solver = adam()": lambda: small(RNNRegressor, solver=adam).fit(X, X[:, 0]),
+        "init = ESNRegressor()": lambda: small(RNNRegressor, init=ESNRegressor).fit(X, X[:, 0]),
+        "estimator = ESNRegressor()": lambda: ClosedLoopSearchCV(
+            ESNRegressor, {"alpha": [1.0]}, horizon=5
+        ).fit(*pairs),
+        "transformer = StandardScaler()": lambda: PerStep(StandardScaler).fit(WALKS),
+        "model = ESNRegressor()": lambda: fill_gaps(np.where(X > 2, np.nan, X), ESNRegressor),
+        "esn = ESNRegressor()": lambda: force_train(ESNRegressor, X[:, 0]),
+    }
+    for advice, call in calls.items():
+        with pytest.raises(TypeError, match=re.escape(f"an object is needed: `{advice}`")):
+            call()
+    small(ESNRegressor, dtype=np.float32).fit(X, X[:, 0])
 
 
 # --- networks and their weights -----------------------------------------------------------------

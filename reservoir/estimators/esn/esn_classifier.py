@@ -171,8 +171,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return reservoir_model(self, reader, data)
 
     def _check(self, reader: DataReader, data: TrainingData) -> None:
-        self._check_readout()
         super()._check(reader, data)
+        self._check_readout()
 
     def _check_readout(self) -> None:
         """Check that the readout is a classifier, and that its scores can be fed back."""

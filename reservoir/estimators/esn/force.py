@@ -18,6 +18,7 @@ from reservoir._validation import (
     caller_level,
     check_count,
     check_enough_rows,
+    check_instance,
     check_switch,
     code,
     read_series,
@@ -246,6 +247,7 @@ def force_train(
 
 def _check_esn(esn: Any) -> None:
     """Check that an estimator has a feedback loop that can be trained."""
+    check_instance("esn", esn)
     if not isinstance(esn, ESNRegressor):
         raise TypeError(
             f"force_train needs an ESNRegressor with feedback=True; got {type(esn).__name__}."

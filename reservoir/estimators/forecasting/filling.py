@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count, check_numbers, code
+from reservoir._validation import check_choice, check_count, check_instance, check_numbers, code
 from reservoir._validation.index import index_of, warn_if_irregular
 from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
 from reservoir._validation.order import Handling, check_order
@@ -324,6 +324,7 @@ def _segments(missing: Array, min_rows: int) -> list[slice]:
 
 def _check_model(model: Any) -> None:
     """Check that the model can be trained on lists of segments."""
+    check_instance("model", model)
     name = type(model).__name__
     if isinstance(model, (Pipeline, TransformedTargetRegressor)):
         raise TypeError(

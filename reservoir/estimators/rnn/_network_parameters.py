@@ -8,7 +8,13 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from reservoir._validation import check_choice, check_count, check_number, check_switch
+from reservoir._validation import (
+    check_choice,
+    check_count,
+    check_instance,
+    check_number,
+    check_switch,
+)
 from reservoir.estimators.parameters import CommonParameters, Shared, one_of, parameter
 from reservoir.estimators.parameters import shared as common
 from reservoir.training.curricula import Curriculum
@@ -55,6 +61,7 @@ def _check_solver(name: str, value: Any) -> None:
                 "Optimizer a name of its own."
             )
         return
+    check_instance(name, value, called=True)
     check_choice(name, name_of_solver(value), ("auto", *OPTIMIZERS, *WHOLE))
 
 

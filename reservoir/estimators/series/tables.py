@@ -13,7 +13,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
-from reservoir._validation.kinds import check_dense
+from reservoir._validation.kinds import check_dense, check_loaded
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.wording import index_replaced, put, replaced, variable_of
 
@@ -201,6 +201,7 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
         If an id is missing, if the rows of an id are not adjacent in a table without dates, or if
         there is no such column.
     """
+    check_loaded(name, y)
     if isinstance(y, Mapping):
         raise TypeError(
             f"{name} is a {type(y).__name__} of series. Convert it to a list, "
@@ -446,6 +447,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     TypeError
         If values are dates, durations, strings, complex or masked.
     """
+    check_loaded(name, table)
     _check_shape(name, table)
     check_real_numbers(name, table)
     if is_pandas(table):
