@@ -49,16 +49,20 @@ def check_no_dates(name: str, table: Any) -> None:
             )
 
 
-def date_advice(name: str, column: Any, values: Any) -> str:
-    """Return the advice for a column that contains dates or strings that represent dates."""
+def date_advice(name: str, column: Any, values: Any = None, *, dates: str | None = None) -> str:
+    """Return the advice for a column of dates, or of text that `dates`, an expression, converts."""
     moved = f"rows.set_index({column!r})"
-    if getattr(values.dtype, "kind", "") == "O" and not str(values.dtype).startswith("period["):
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "kind", "") == "O" and not str(dtype).startswith("period["):
         # an index of Python dates or of categories would be read as labels
-        moved = f"rows.set_index(pd.to_datetime(rows[{column!r}])).drop(columns=[{column!r}])"
+        dates = f"pd.to_datetime(rows[{column!r}])"
+    if dates is not None:
+        moved = f"rows.set_index({dates}).drop(columns=[{column!r}])"
     if hasattr(values, "to_physical"):  # polars
         moved = f"rows.drop({column!r})"
+    what = "remove the column" if hasattr(values, "to_physical") else "make it the index"
     return (
-        f"A date is not a number: remove the column, {code(replaced(name, moved))}, or replace it "
+        f"A date is not a number: {what}, {code(replaced(name, moved))}, or replace it "
         "by numbers computed from it, such as the hour of the day or, for time_column, the hours "
         "since a fixed date."
     )

@@ -5,7 +5,6 @@ scikit-learn would reject most of these, too, but its messages name neither the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from numbers import Number
 from typing import Any
@@ -15,9 +14,8 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array
 from reservoir._validation.dates import check_no_dates, date_advice
+from reservoir._validation.text_dates import dates_in_column
 from reservoir._validation.wording import code, replaced
-
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
@@ -41,10 +39,13 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
             continue
-        if hasattr(table, "iloc") and isinstance(text, str) and _ISO_DATE.match(text):
+        dates = None
+        if hasattr(table, "iloc"):
+            dates = dates_in_column(f"rows[{column!r}]", values)
+        if dates is not None:
             raise ValueError(
                 f"{name} contains dates as text in column {column!r}, for instance {text!r}. "
-                f"{date_advice(name, column, np.empty(0, dtype=object))}"
+                f"{date_advice(name, column, dates=dates)}"
             )
         ids = "" if has_ids else f" If it identifies sequences, set sequence_column={column!r}."
         raise ValueError(

@@ -50,9 +50,9 @@ def check_instance(name: str, value: Any, *, called: bool = False) -> None:
     if not isinstance(value, type) and not (called and inspect.isroutine(value)):
         return
     try:
-        parameters = inspect.signature(value).parameters.values()
+        parameters = list(inspect.signature(value).parameters.values())
     except ValueError:  # a built-in class without signature
-        parameters = ()
+        parameters = []
     needed = any(each.default is each.empty and each.kind <= 1 for each in parameters)
     made = f"{value.__name__}({'...' if needed else ''})"
     kind = "class" if isinstance(value, type) else "function"

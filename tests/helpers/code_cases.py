@@ -759,11 +759,26 @@ CASES = [
         "y.equals(SALES[20:])",
     ),
     Case(
-        "estimators/series/calendar.py",
-        "changed(name, 'rows.loc[y.index]')",
+        STAMPS,
+        "changed(name, picked)",
         "y = SALES[4:]; exog = pd.Series(np.arange(24.0) % 5, MONTHS)",
         "reading().fit(y, exog=exog)",
         "exog.index.equals(y.index)",
+    ),
+    Case(
+        STAMPS,
+        "'y = y.loc[exog.index]'",
+        "y = SALES; exog = pd.Series(np.arange(24.0) % 5, MONTHS)[3:]",
+        "reading().fit(y, exog=exog)",
+        "y.index.equals(exog.index)",
+    ),
+    Case(
+        STAMPS,
+        "changed(name, picked)",
+        "known = pd.Series(np.arange(24.0) % 5, MONTHS)\n"
+        "model = series().fit(SALES[:12], exog=known[:12]); exog = known",
+        "model.forecast(5, exog=exog)",
+        "exog.equals(known[12:17])",
     ),
     Case(
         "estimators/series/calendar.py",
@@ -776,6 +791,13 @@ CASES = [
         "y = SALES.set_axis(hours)",
         "reading().fit(y)",
         "(y.index == hours).all()",
+    ),
+    Case(
+        VALUES,
+        "replaced(holder, moved)",
+        "y = SALES.reset_index(drop=True).to_frame('y').assign(day=MONTHS.strftime('%d.%m.%Y'))",
+        "reading().fit(y)",
+        "y.index.equals(MONTHS) and list(y) == ['y']",
     ),
     # --- values of series ------------------------------------------------------------------------
     Case(

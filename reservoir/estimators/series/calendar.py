@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -28,10 +29,10 @@ from reservoir._validation.order import Handling, check_order
 from reservoir._validation.written_dates import check_no_written_dates
 from reservoir.estimators.series.index_messages import (
     differing_kinds,
-    in_order_advice,
     raise_not_continuable,
     raise_several_levels,
     raise_unknown_step,
+    stamps_advice,
 )
 from reservoir.estimators.series.tables import (
     Division,
@@ -45,6 +46,7 @@ from reservoir.series_models.series_data import seen_seasons
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # with this many rows or more, the inferred frequency is certain
 _ROWS = "rows"
+_LOOK_AHEAD = 200  # number of rows after the series in which stamps are recognised
 _PERIODS = "period["
 # frequencies that can be inferred without ambiguity from any three consecutive dates
 _UNAMBIGUOUS = re.compile(r"D|MS|ME|W-[A-Z]{3}|[QY][SE]-[A-Z]{3}")
@@ -282,7 +284,15 @@ class Calendar:
             f"so that {show(due[0])} is due. {remedy}"
         )
 
-    def check_matches(self, name: str, table: Any, what: str, *, following: bool = False) -> None:
+    def check_matches(
+        self,
+        name: str,
+        table: Any,
+        what: str,
+        n_rows: int | None = None,
+        *,
+        following: bool = False,
+    ) -> None:
         """Check row by row that the stamps of a table are those of this calendar.
 
         If the lengths differ, the common rows are compared, and rows beyond the end of the calendar
@@ -297,6 +307,8 @@ class Calendar:
             Rows to be compared.
         what : str
             Name of the rows of this calendar in messages.
+        n_rows : int, optional
+            Number of rows that are needed; by default those of the table.
         following : bool, default=False
             Whether the table must have the stamps of the rows after the calendar's last row instead
             of those of its rows.
@@ -304,7 +316,8 @@ class Calendar:
         Raises
         ------
         ValueError
-            If a stamp differs; the message names the first.
+            If a stamp differs, or there are more or fewer than `n_rows`; the message names the
+            first stamp that differs, and the first and the last that are needed.
         """
         index = stamps_of(name, table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
@@ -314,17 +327,29 @@ class Calendar:
             return
         if kind != self.kind:
             raise ValueError(differing_kinds(name, kind, what, self.kind))
-        beyond = self.following(len(index) if following else max(len(index) - self.n_rows, 0))
-        due = beyond if following else self.index.append(beyond)[: len(index)]
-        row = _first_difference(index, due)
+        n_rows = len(index) if n_rows is None else n_rows
+        n_due = max(len(index), n_rows)
+        beyond = self.following(n_due if following else max(n_due - self.n_rows, 0))
+        due = beyond if following else self.index.append(beyond)
+        row = _first_difference(index, due[: len(index)])
+        if row is None and len(index) == n_rows:
+            return
+        those = what if following else f"the rows of {what}"
+        wrong = f"{name} has {len(index)} rows, but {n_rows} are needed: {those}."
         if row is not None:
-            align = ""
-            if what == "y" and index.is_unique and self.index.isin(index).all():
-                align = f" Select the rows of y, {code(changed(name, 'rows.loc[y.index]'))}."
-            raise ValueError(
-                f"The index of {name} does not match {what}: row {row} is {show(index[row])}, "
-                f"but {show(due[row])} is due.{align}{in_order_advice(name)}"
+            wrong = (
+                f"The index of {name} does not match {what}: row {row} is {show(index[row])}, but "
+                f"{show(due[row])} is due."
             )
+        advice = stamps_advice(name, index, due[:n_rows], what == "y", self._has_some(index))
+        raise ValueError(wrong + advice)
+
+    def _has_some(self, index: Any) -> bool:
+        """Whether some stamps of an index are those of the rows, or of rows some time after."""
+        known = self.index
+        with suppress(OverflowError):  # dates out of range
+            known = known.append(self.following(len(index) + _LOOK_AHEAD))
+        return bool(index.isin(known).any())
 
     @property
     def _last(self) -> Any:

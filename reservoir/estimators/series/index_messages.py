@@ -5,7 +5,6 @@ The entries of an index are called stamps: dates, periods or numbers.
 
 from __future__ import annotations
 
-import re
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from reservoir._validation import code
 from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
+from reservoir._validation.text_dates import dates_in_labels
 from reservoir._validation.wording import put
 from reservoir.estimators.series.tables import (
     changed,
@@ -21,13 +21,6 @@ from reservoir.estimators.series.tables import (
     without_index,
 )
 
-_FORMATS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m/%Y", "%b %Y", "%YM%m")
-_ISO = r"\d{4}-\d{2}(-\d{2})?([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?"
-_READINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    (_ISO, "to_datetime", {}),
-    (_ISO + r"(Z|[+-]\d{2}:?\d{2})", "to_datetime", {"utc": True}),
-    (r"\d{4}-?Q[1-4]", "PeriodIndex", {"freq": "Q"}),
-)
 _MOST_MISSING = 100_000  # number of rows; a longer gap counts as an irregular step
 # least step in seconds, the period, and the arguments with which `resample` dates each period by
 # its start
@@ -102,6 +95,29 @@ def in_order_advice(name: str) -> str:
     """Return the advice to drop an index if the rows are in order; "" if ids would be lost."""
     made = without_index(name)
     return f" If the rows are in the right order, drop the index: {code(made)}." if made else ""
+
+
+def stamps_advice(name: str, index: Any, needed: Any, of_y: bool, shared: bool) -> str:
+    """Return the advice for known inputs, `name`, whose stamps differ from those needed.
+
+    `of_y` states whether the stamps needed are those of y, and `shared` whether some stamps of
+    `index` are stamps of the series or of rows after it: then only their number or order is wrong.
+    """
+    first, last = show(needed[0]), show(needed[-1])
+    span = f" Rows from {first} to {last} are needed"
+    inside = index[(index >= needed[0]) & (index <= needed[-1])]
+    if len(inside) == len(needed) and (inside == needed).all():
+        key = f"{first!r}:{last!r}" if is_time(kind_of(index) or "") else f"{first}:{last}"
+        picked = f"rows.loc[{'y.index' if of_y else key}]"
+        return f"{span}, {code(changed(name, picked))}."
+    if not shared:
+        return f"{span}.{in_order_advice(name)}"
+    missing = needed[~needed.isin(index)]
+    lack = f"; {name} has none for {show(missing[0])}" if len(missing) else ", each once"
+    cut = ""
+    if of_y and index.isin(needed).all() and index.is_monotonic_increasing and index.is_unique:
+        cut = f" Add it, or omit such rows of y as well, {code('y = y.loc[exog.index]')}."
+    return f"{span}{lack}.{cut}"
 
 
 def _kind_in_words(kind: str) -> str:
@@ -223,40 +239,3 @@ def _usual(index: Any) -> tuple[str, str]:
     unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
     step = np.median(np.diff(numbers_of(index))) / unit
     return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
-
-
-def dates_in_labels(index: Any) -> str | None:
-    """Return the Python expression that converts the labels of `index` to dates.
-
-    It is None if the labels are not dates, or could be different dates: strings must begin with the
-    year, or exactly one format must give increasing dates. In other strings pandas guesses which
-    number is the day and which the month.
-    """
-    labels = index.tolist()
-    if all(hasattr(label, "strftime") and hasattr(label, "year") for label in labels):
-        return _reading(index, "to_datetime", {})
-    if not all(isinstance(label, str) for label in labels):
-        return None
-    for pattern, function, options in _READINGS:
-        if all(re.fullmatch(pattern, label) for label in labels):
-            return _reading(index, function, options)
-    tried = (_reading(index, "to_datetime", {"format": each}) for each in _FORMATS)
-    right = [made for made in tried if made is not None]
-    return right[0] if len(right) == 1 else None
-
-
-def _reading(index: Any, function: str, options: dict[str, Any]) -> str | None:
-    """Return the call of a pandas function that converts an index to dates.
-
-    It is None if the function fails, or the dates do not increase.
-    """
-    import pandas as pd
-
-    try:
-        dates = getattr(pd, function)(index, **options)
-    except (ValueError, TypeError):
-        return None
-    if not dates.is_monotonic_increasing or not dates.is_unique or dates.hasnans:
-        return None
-    given = "".join(f", {name}={value!r}" for name, value in options.items())
-    return f"pd.{function}(index{given})"

@@ -390,7 +390,7 @@ class Panel:
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
             series = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
             which = f"the rows after {series}" if following else series
-            calendar.check_matches(names[i], table, which, following=following)
+            calendar.check_matches(names[i], table, which, lengths[i], following=following)
         # `check_matches` also compares the times of additional rows, so that a wrong time is
         # reported before a wrong number of rows
         check_lengths(values, lengths, partner)

@@ -15,6 +15,7 @@ from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
 from reservoir._validation.kinds import check_dense, check_loaded
 from reservoir._validation.sequences import as_finite
+from reservoir._validation.text_dates import dates_in_column
 from reservoir._validation.wording import index_replaced, put, replaced, variable_of
 
 _FEW_TEXTS = 3  # largest number of different strings that are taken as marks of missing values
@@ -589,6 +590,10 @@ def _frame_advice(name: str, given: list[Any], label: Any, *, ordered: bool | No
     holder = variable_of(name)
     if isinstance(name, SeriesName) and name.kind == "columns":
         label = name.key
+    dates = None if label is None else dates_in_column(f"rows[{label!r}]", given)
+    if dates is not None:
+        moved = f"rows.set_index({dates}).drop(columns=[{label!r}])"
+        return f" Make the dates the index, {code(replaced(holder, moved))}."
     column = holder if label is None else f"{holder}[{label!r}]"
     strange = _texts_of_missing(given)
     if strange is not None:
@@ -601,8 +606,18 @@ def _frame_advice(name: str, given: list[Any], label: Any, *, ordered: bool | No
     if holder.partition("[")[0] == "exog":
         made = code(replaced(holder, as_category(label)))
         return f" If it contains categories, convert it, {made}."
-    drop = f" Drop it, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
-    return "" if label is None else drop
+    if label is None:
+        return ""
+    drop = code(replaced(holder, f"rows.drop(columns=[{label!r}])"))
+    kind = name.kind if isinstance(name, SeriesName) else ""
+    texts = [each for each in given if isinstance(each, str)]
+    if kind not in ("one", "columns") or not 1 < len(set(texts)) < len(texts):
+        return f" Drop it, {drop}."
+    panel = 'panel="each" (or "shared") and ' if kind == "one" else ""
+    return (
+        f" If it contains the ids of several series, set {panel}sequence_column={label!r}; "
+        f"otherwise drop it, {drop}."
+    )
 
 
 def _array_advice(name: str, given: list[Any], column: int) -> str:

@@ -426,7 +426,7 @@ def test_tables_must_be_at_the_same_times(kind):
     found.check_matches("exog", pd.DataFrame({"a": np.zeros(9)}), "y", following=True)
     for following, rows in ((False, index[1:41]), (True, index[41:50])):
         due = re.escape(str(index[40 if following else 0]))
-        with pytest.raises(ValueError, match=f"row 0 is .*, but {due} is due.*to_numpy"):
+        with pytest.raises(ValueError, match=f"row 0 is .*, but {due} is due.*none for {due}"):
             found.check_matches("exog", series(rows), "y", following=following)
     with pytest.raises(ValueError, match="row 7 is"):
         found.check_matches("exog", series(without(index[:40], 7)), "y")

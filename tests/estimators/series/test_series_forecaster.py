@@ -174,7 +174,9 @@ def test_known_inputs_are_used_and_their_dates_compared(driven):
     for exog, message in (
         (None, "exog is missing, but fit had 1 column of exog. Give exog with 6 rows"),
         (PRICE[39:45], "exog does not match the rows after y: row 0 is 2018-04-01, but 2018-05"),
-        (PRICE[40:44], "exog has 4 rows, but 6 are needed: one for each row of the forecast"),
+        (PRICE[39:45], r"Rows from 2018-05-01 to 2018-10-01 are needed; exog has none for 2018-10"),
+        (PRICE[39:], r"are needed, `exog = exog.loc\['2018-05-01':'2018-10-01'\]`"),
+        (PRICE[40:44], "exog has 4 rows, but 6 are needed: the rows after y"),
         (PRICE[40:].rename(columns={"price": "cost"}), "Column 0 of exog is 'cost'.*was 'price'"),
         (PRICE[40:].assign(more=1.0), "exog has 2 columns, but in fit it had 1"),
         (PRICE[40:] * np.inf, "exog contains infinity"),
@@ -187,11 +189,16 @@ def test_known_inputs_are_used_and_their_dates_compared(driven):
 
 def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
     for exog, message in (
-        (PRICE[:39], "exog has 39 rows, but 40 are needed: one for each row of y"),
+        (PRICE[:39], "exog has 39 rows, but 40 are needed: the rows of y"),
         (PRICE[1:41], "exog does not match y: row 0 is 2015-02-01, but 2015-01-01 is due"),
     ):
         with pytest.raises(ValueError, match=message):
             quick().fit(PAST, exog)
+    ends = PRICE[:40].set_axis(PRICE.index[:40] + pd.offsets.MonthEnd(0))  # no stamp in common
+    with pytest.raises(
+        ValueError, match=r"from 2015-01-01 to 2018-04-01 are needed.*`exog = exog.to_"
+    ):
+        quick().fit(PAST, ends)
     with pytest.raises(ValueError, match="exog was given, but the models were fitted without exog"):
         fitted.forecast(3, PRICE[40:43])
     with pytest.raises(TypeError, match=r"column 'day' of exog contains text.*'Mon'"):
