@@ -241,8 +241,11 @@ class DataReader:
             return in_one_frame(values, X, sequences, names, self.sequence_column)
         return in_frames(values, X, sequences, names)
 
-    def names_of_columns(self, columns: Columns) -> Names:
-        """Return names, for messages, of the inputs of the units: columns of X and of y."""
+    def names_of_columns(self, columns: Columns, sequences: Sequences | None = None) -> Names:
+        """Return names, for messages, of the inputs of the units: columns of X and of y.
+
+        `sequences` were read from X; if given, the advice on scaling keeps their container.
+        """
 
         def of_output(column: int) -> str:
             names = self.target_names or ()
@@ -257,7 +260,8 @@ class DataReader:
                 column += taken is not None and column >= taken
             return f"column {column if labels is None else repr(labels[column])} of X"
 
-        return Names(of_input, of_output)
+        advice = _scaling_advice(sequences, self.sequence_column)
+        return Names(of_input, of_output) if advice is None else Names(of_input, of_output, advice)
 
     def id_place(self, columns: Columns) -> int | None:
         """Return the position of the column of ids in X; None if there is none."""
@@ -266,6 +270,23 @@ class DataReader:
             # without names, as of adopted weights, reading X raises
             return None if columns.names is None else list(columns.names).index(ids)
         return None if ids is None else int(ids) % columns.n_features_in
+
+
+def _scaling_advice(sequences: Sequences | None, ids: int | str | None) -> str | None:
+    """Return the advice to scale X that keeps its sequences apart; None if any scaler does."""
+    if isinstance(ids, str):
+        kept = f"('passthrough', [{ids!r}]), remainder=StandardScaler()"
+        made = f"make_column_transformer({kept}, verbose_feature_names_out=False)"
+        scaler = f'{made}.set_output(transform="pandas")'
+        return f"scale X, {code(scaler)} in a pipeline"
+    if sequences is None:
+        return None
+    if sequences.container != "table":
+        return f"scale X, {code('PerStep(StandardScaler())')} in a pipeline"
+    if sequences.ids is not None and ids is None:  # a MultiIndex, which arrays lack
+        keeps_index = 'StandardScaler().set_output(transform="pandas")'
+        return f"scale X, {code(keeps_index)} in a pipeline"
+    return None
 
 
 def names_of(y: Any) -> list[Any] | None:

@@ -21,6 +21,7 @@ import numpy as np, pandas as pd, scipy.sparse as sp, scipy.stats
 import pytest
 import reservoir.plotting, reservoir.topologies
 import reservoir.training.jacobian_products, reservoir.training.schedules
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -30,7 +31,7 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import run as run_reservoir
 from reservoir.metrics import memory_capacity
 from reservoir.model_selection import (
-    backtest, from_channels_first, make_forecast_pairs, stack_sequences,
+    PerStep, backtest, from_channels_first, make_forecast_pairs, stack_sequences,
 )
 from reservoir.stability import certify, echo_state_conditions, lyapunov_exponents, sweep
 """
@@ -130,6 +131,7 @@ exec(IMPORTS, NAMES)
 
 READ = "_validation"
 ORDER, KINDS_OF, PADDING = f"{READ}/order.py", f"{READ}/kinds.py", f"{READ}/padding.py"
+READING = "estimators/reading.py"
 WHOLE, STAMPS = f"{READ}/whole_series.py", "estimators/series/index_messages.py"
 VALUES, FORECASTING = "estimators/series/tables.py", "estimators/forecasting"
 
@@ -274,6 +276,31 @@ CASES = [
         "readout = Ridge",
         "esn(readout=readout).fit(ROWS, ROWS[:, 0])",
         "isinstance(result.readout_, Ridge)",
+    ),
+    Case(
+        READING,
+        "'PerStep(StandardScaler())'",
+        "X = [1e4 * ROWS] * 2; scaler = 'passthrough'",
+        "make_pipeline(scaler, esn()).fit(X, [ROWS[:, 0]] * 2)",
+        "type(scaler).__name__ == 'PerStep'",
+        into="scaler",
+    ),
+    Case(
+        READING,
+        "keeps_index",
+        "X = pd.concat({'a': 1e4 * TABLE, 'b': 1e4 * TABLE}); scaler = 'passthrough'",
+        "make_pipeline(scaler, esn()).fit(X, np.tile(ROWS[:, 0], 2))",
+        "len(result[-1].washout_) == 2",
+        into="scaler",
+    ),
+    Case(
+        READING,
+        "scaler",
+        "X = pd.concat({'a': 1e4 * TABLE, 'b': 1e4 * TABLE}, names=['id', None])\n"
+        "X = X.reset_index('id'); scaler = 'passthrough'",
+        "make_pipeline(scaler, esn(sequence_column='id')).fit(X, np.tile(ROWS[:, 0], 2))",
+        "len(result[-1].washout_) == 2",
+        into="scaler",
     ),
     Case(
         KINDS_OF,

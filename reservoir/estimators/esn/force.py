@@ -239,7 +239,7 @@ def force_train(
         steps=report.follow(numbers, [1.0] * len(targets), "FORCE", unit="step"),
     )
     report.finish()
-    model.watch(model.activity, reader.names_of_columns(data.columns))
+    model.watch(model.activity, reader.names_of_columns(data.columns, data.sequences))
     _publish(esn, reader, data, model, run, alpha=factor.alpha, skip=skip)
     history = _tested(esn, run, data.arrays[0], targets, n_test)
     return (esn, history) if return_history else esn

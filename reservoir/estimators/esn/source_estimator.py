@@ -242,7 +242,7 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _run_options(self, reader: DataReader, data: TrainingData) -> RunOptions:
         """Return the options of the run over the training rows."""
-        names = reader.names_of_columns(data.columns)
+        names = reader.names_of_columns(data.columns, data.sequences)
         report = ProgressReport(self.verbose, unit="batch") if self.verbose else None
         return RunOptions(self.noise, self.n_jobs, report, reader.sequence_column, names)
 

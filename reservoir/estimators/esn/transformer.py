@@ -192,7 +192,8 @@ class ReservoirTransformer(
         skips = resolve_washout("auto", sequences.lengths)
         for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
             self._source.watch_run(activity, skip, rows, part, start)
-        activity.warn(self.reservoir_, self._reader.names_of_columns(Columns.of(self)))
+        names = self._reader.names_of_columns(Columns.of(self), sequences)
+        activity.warn(self.reservoir_, names)
 
     def _initial_states(self, sequences: Sequences, last: Array | None) -> list[Array]:
         return initial_states(self._source, self._progress, self.initial_state, sequences, last)
