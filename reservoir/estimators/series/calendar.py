@@ -228,9 +228,14 @@ class Calendar:
         return seen_seasons(self.n_rows if n_rows is None else n_rows, self.implied_seasons)
 
     @property
+    def dated(self) -> bool:
+        """Whether there is an index of dates or periods."""
+        return self.kind not in (_ROWS, "number")
+
+    @property
     def implied_seasons(self) -> tuple[float, ...]:
         """Number of rows in each season that the frequency implies, shortest first."""
-        if self.kind in (_ROWS, "number"):
+        if not self.dated:
             return ()
         if self.kind.startswith(_PERIODS):
             # ordinals count the base period, so those of period[2h] differ by 2: drop the multiple

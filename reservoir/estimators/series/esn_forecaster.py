@@ -220,8 +220,9 @@ class ESNForecaster(Described, BaseEstimator):
         """Number of rows per period of one season or of several, such as 12 or [24, 168]; 1 means
         no season. None infers seasons from the frequency of the index: 12 rows for months, 24 and
         168 for hours, and so on, provided that the series contains at least one and a half
-        periods; `summary` lists the seasons for which it is too short. "dynamics" does not use
-        seasons.""",
+        periods; `summary` lists the seasons for which it is too short. If there are no dates, `fit`
+        warns of a season that makes forecasts of held-out rows clearly better, in series of 40 rows
+        and four periods or more. "dynamics" does not use seasons.""",
         _check_season,
     )
     panel: Any = parameter(
@@ -338,8 +339,8 @@ class ESNForecaster(Described, BaseEstimator):
         -----
         UserWarning
             If all values are equal, if no network forecasts better in closed loop than the mean of
-            the data, if numbers in the index may be dates, or if the last rows have odd values
-            (`outliers`).
+            the data, if numbers in the index may be dates, if a series without dates has a season
+            that was not set, or if the last rows have odd values (`outliers`).
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column)

@@ -34,6 +34,7 @@ from reservoir.estimators.series.fits import (
     origins_after,
 )
 from reservoir.estimators.series.panel import Panel, PanelRows
+from reservoir.estimators.series.season_check import warn_of_season
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import candidates_for, costs_of
@@ -151,6 +152,10 @@ class ModelSearch:
         learned = [each for _, each in (found[:1] if self.shared else found)]
         results = table_of(learned, ("all",) if self.shared else panel.ids)
         score = -float(np.mean([each.relative_error for _, each in found]))
+        if self.season is None and not any(calendar.dated for calendar in panel.calendars):
+            longest = int(np.argmax([data.n_rows for data, *_ in jobs]))
+            which = panel.name_of_series(longest)
+            warn_of_season(which, jobs[longest][0], found[longest][1], self.settings)
         warn_of_constants(fits, panel)
         return Found("series", seasons, list(fits), results, best_of(learned), score)
 

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
 
 from reservoir import ESNForecaster, load, save
+from reservoir.datasets import lorenz
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
@@ -790,3 +791,44 @@ def test_ids_of_several_levels_are_named_in_the_results():
     assert table["series"].unique().tolist() == ["x, 1", "x, 2", "y, 1"]
     assert "series 'x, 2'" in model.summary()
     assert model.forecast(2).index.droplevel(-1).unique().tolist() == ids
+
+
+# ---------------------------------------------------------------------------- seasons without dates
+
+
+def repeating(n_periods):
+    noise = np.random.default_rng(0).normal(size=12 * n_periods)
+    return np.tile([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8], n_periods) + noise
+
+
+@pytest.mark.parametrize(
+    ("y", "which"),
+    [
+        (repeating(10), "y"),
+        (pd.Series(repeating(10)), "y"),
+        (pd.Series(repeating(10), np.arange(5, 125)), "y"),
+        ([repeating(5), repeating(10)], "series 1 of y"),
+    ],
+)
+def test_a_season_that_no_dates_state_is_named(y, which):
+    panel = "each" if isinstance(y, list) else None
+    said = (
+        f"{which} repeats every 12 rows.* [3-7][0-9] % of the error without it. Set season=12, or"
+    )
+    with pytest.warns(UserWarning, match=said):
+        quick(panel=panel, season=None).fit(y)
+    quick(panel=panel, season=12).fit(y)
+    quick(panel=panel, season=1).fit(y)
+
+
+def test_no_season_is_named_where_there_is_none():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(8, 100))
+    cycle = np.zeros((4, 100))  # a pseudo-cycle of 10 rows
+    for t in range(2, 100):
+        cycle[:, t] = 1.5 * cycle[:, t - 1] - 0.86 * cycle[:, t - 2] + noise[:4, t]
+    flow = lorenz(300, dt=0.05, random_state=0)[:, 0]
+    short, dated = repeating(3), pd.Series(repeating(10), pd.date_range("2020", periods=120))
+    wave = np.sin(0.3 * np.arange(80))  # forecast well without a season
+    for y in (*noise[:4], *noise[4:].cumsum(axis=1), *cycle, flow, short, dated, wave):
+        quick(season=None).fit(y)
