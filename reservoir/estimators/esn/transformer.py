@@ -35,6 +35,10 @@ class ReservoirTransformer(
     The result has one row of states per row of X. `fit` builds the reservoir, and learns nothing
     from the values of X. Several sequences are passed as for `ESNRegressor`.
 
+    The defaults differ from those of `ESNRegressor` (300 units with leak rates 0.5 and 0.3, chosen
+    on many tasks): 100 units without a leak are few features for the next step, and remember the
+    last rows only. ``ReservoirTransformer(300, leak_rate=(0.5, 0.3))`` has the same reservoir.
+
     Parameters
     ----------
     {PARAMETERS}

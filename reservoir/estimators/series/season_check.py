@@ -15,6 +15,7 @@ from reservoir.series_models.series_data import SeriesData
 
 _FEWEST = 40  # rows; in fewer, noise seems to repeat
 _PERIODS = 4  # least number of periods
+_MOST = 20_000  # rows that are looked at, the last ones
 _LONGEST = 400  # rows of the longest period
 _EXPLAINED = 0.6  # least share of the variance of differences that the other periods explain
 _GOOD = 0.1  # error, in standard deviations, that needs no season
@@ -80,6 +81,7 @@ def period_of(values: Array) -> tuple[int, float]:
         Share of the variance of differences that is explained by the mean of the same phase in all
         other periods, in the column where it is largest; minus infinity for short series.
     """
+    values = values[-_MOST:]
     differences = np.diff(values, axis=0)
     best = (1, -np.inf)
     for period in range(2, min(_LONGEST, len(values) // _PERIODS) + 1):
