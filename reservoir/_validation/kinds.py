@@ -56,6 +56,39 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         )
 
 
+def check_without_labels(X: Any, y: Any, sequence_column: Any = None) -> None:
+    """Raise if a column of text in X, a table or a list of tables, contains the labels y."""
+    tables = X if isinstance(X, (list, tuple)) else [X]
+    if not _may_be_text(y) or not all(hasattr(table, "columns") for table in tables):
+        return
+    columns: dict[Any, set[Any]] = {}
+    for table in tables:
+        for column, values in _text_columns(table):
+            columns.setdefault(column, set()).update(values)
+    columns.pop(sequence_column, None)
+    labels = set(_labels_in(y)) if columns else set()
+    for column, values in columns.items():
+        if values == labels and all(isinstance(each, str) for each in values):
+            drop = f"columns=[{column!r}]" if hasattr(tables[0], "iloc") else repr(column)
+            name = "X" if tables[0] is X else "sequence 0 of X"
+            raise ValueError(
+                f"X contains the labels y in column {column!r}. Drop it, "
+                f"{code(replaced(name, f'rows.drop({drop})'))}."
+            )
+
+
+def _may_be_text(y: Any) -> bool:
+    first = y[0] if isinstance(y, (list, tuple)) and len(y) else y
+    return y is not None and np.asarray(first).dtype.kind in "OSUT"
+
+
+def _labels_in(y: Any) -> Iterator[Any]:
+    """Yield the entries of labels, which may be in a list of arrays."""
+    several = isinstance(y, (list, tuple)) and any(np.ndim(each) for each in y)
+    for each in y if several else [y]:
+        yield from np.ravel(np.asarray(each, dtype=object)).tolist()
+
+
 def check_loaded(name: str, table: Any) -> None:
     """Raise if the rows of `table` are not in memory, as in a DataFrame of Dask.
 

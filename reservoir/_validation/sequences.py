@@ -13,7 +13,13 @@ from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
-from reservoir._validation.kinds import check_has_rows, check_loaded, check_numeric
+from reservoir._validation.kinds import (
+    check_has_rows,
+    check_loaded,
+    check_numeric,
+    check_without_labels,
+)
+from reservoir._validation.levels import check_levels
 from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.times import NO_TIMES, Times, read_times
 from reservoir._validation.wording import code, replaced
@@ -133,6 +139,7 @@ def read_series(
             return Sequences((plain,), "table")
     check_loaded("X", X)
     check_loaded("y", y)
+    check_without_labels(X, y, sequence_column)
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
     times = read_times(
         X,
@@ -396,6 +403,8 @@ def read_table(
             f"sequence_column={sequence_column!r}, but X has a MultiIndex, which identifies the "
             "sequences, too. Set sequence_column=None, or reset the index."
         )
+    if levels > 1:
+        check_levels("X", X)
     names = list(X.columns) if hasattr(X, "columns") else None
     if sequence_column is None:
         ids = _ids_of_levels(X.index) if levels > 1 else None

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
-from reservoir._validation.kinds import check_numeric
+from reservoir._validation.kinds import check_numeric, check_without_labels
 from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.sequences import (
     Sequences,
@@ -90,6 +90,7 @@ def _read(
     reset = fitted is None
     _check_collection(X)
     _check_unmasked("X", X)
+    check_without_labels(X, y, sequence_column)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
         kind = _kind(X)

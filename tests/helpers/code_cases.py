@@ -304,6 +304,27 @@ CASES = [
     ),
     Case(
         KINDS_OF,
+        "replaced(name, f'rows.drop({drop})')",
+        "y = np.array(['b', 'a'] * 20); X = TABLE.assign(kind=y)",
+        "esn(ESNClassifier).fit(X, y)",
+        "list(X) == ['u', 'v']",
+    ),
+    Case(
+        f"{READ}/levels.py",
+        "replaced(name, made)",
+        "X = pd.concat({'b': TABLE, 'a': TABLE}).swaplevel()",
+        "esn().fit(X, np.tile(ROWS[:, 0], 2))",
+        "X.equals(pd.concat({'b': TABLE, 'a': TABLE}))",
+    ),
+    Case(
+        f"{READ}/levels.py",
+        "replaced(name, made)",
+        "y = pd.concat({2: SALES, 1: SALES}).swaplevel().sort_index()",
+        "reading(panel='each').fit(y)",
+        "y.equals(pd.concat({1: SALES, 2: SALES}))",
+    ),
+    Case(
+        KINDS_OF,
         "'OneHotEncoder(sparse_output=False)'",
         "encoder = OneHotEncoder(); X = LABELS[:, None]",
         "make_pipeline(encoder, esn()).fit(X, ROWS[:, 0])",

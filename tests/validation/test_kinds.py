@@ -320,6 +320,46 @@ def test_classes_and_functions_in_place_of_objects():
     small(ESNRegressor, dtype=np.float32).fit(X, X[:, 0])
 
 
+# --- tables of several series, and of labels ------------------------------------------------------
+
+
+def test_levels_of_the_index_in_the_wrong_order():
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2020-01-01", periods=30)
+    right = pd.concat({which: pd.DataFrame({"u": X[:30, 0]}, days) for which in "ba"})
+    y = np.tile(X[:30, 1], 2)
+    small(ESNRegressor).fit(right, y)
+    swapped = right.swaplevel()
+    number = pd.concat({which: pd.DataFrame({"u": X[:30, 0]}, days) for which in (2, 1)})
+    for table, way in (
+        (swapped, "X.swaplevel()`"),
+        (swapped.sort_index(), "X.swaplevel().sort_index()`"),
+        (number.swaplevel(), "X.swaplevel()`"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"must be the time. Swap them, `X = {way}")):
+            small(ESNRegressor).fit(table, y)
+        with pytest.raises(ValueError, match=r"must be the time\. Swap them, `y = "):
+            ESNForecaster(panel="each").fit(table)
+    hours = pd.MultiIndex.from_product([days[:2], range(30)])  # a series for each day
+    small(ESNRegressor).fit(right.set_axis(hours), y)
+
+
+def test_a_column_of_labels_left_in_x_is_to_be_dropped():
+    pd = pytest.importorskip("pandas")
+    names = np.array(["up", "down"])[LABELS]
+    table = pd.DataFrame(X, columns=["u", "v"]).assign(label=names)
+    said = re.escape("X contains the labels y in column 'label'. Drop it, `X = ")
+    for call in (
+        lambda: small(ESNClassifier).fit(table, names),
+        lambda: small(ESNClassifier).fit([table, table], [names, pd.Series(names)]),
+        lambda: small(ESNSequenceClassifier).fit([table[:20], table[20:]], ["up", "down"]),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(ValueError, match="text in column 'label', for instance 'up'"):
+        small(ESNClassifier).fit(table, LABELS)
+
+
 # --- networks and their weights -----------------------------------------------------------------
 
 

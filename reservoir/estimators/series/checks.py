@@ -14,10 +14,9 @@ from reservoir._validation import caller_level
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import SeriesName, changed_index
+from reservoir.estimators.series.tables import MIN_VALUES, SeriesName, changed_index
 from reservoir.series_models.outliers import LastRows, OddValues
 
-_MIN_VALUES = 5  # least number of observed rows of a series
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 
@@ -44,13 +43,13 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         which = panel.name_of_series(i)
         there = np.isfinite(values)
         n_known = int(there.all(axis=1).sum())
-        if n_known < _MIN_VALUES:
+        if n_known < MIN_VALUES:
             remedy = "Give a longer series, or omit it."
-            if there.sum(axis=0).min() >= _MIN_VALUES:
+            if there.sum(axis=0).min() >= MIN_VALUES:
                 remedy = 'Set panel="each" to forecast each column separately.'
             raise ValueError(
                 f"{which} has {n_known} rows without missing values (n_samples={len(values)}), "
-                f"but at least {_MIN_VALUES} are needed. {remedy}"
+                f"but at least {MIN_VALUES} are needed. {remedy}"
             )
         end = int(np.flatnonzero(there.any(axis=1))[-1]) + 1
         begin = int(np.argmax(there.any(axis=1)))

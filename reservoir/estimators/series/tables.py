@@ -14,10 +14,12 @@ from reservoir._typing import Array
 from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
 from reservoir._validation.kinds import check_dense, check_loaded
+from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.text_dates import dates_in_column
 from reservoir._validation.wording import index_replaced, put, replaced, variable_of
 
+MIN_VALUES = 5  # least number of observed rows of a series
 _FEW_TEXTS = 3  # largest number of different strings that are taken as marks of missing values
 
 
@@ -250,6 +252,7 @@ def _by_columns(name: str, y: Any) -> Division:
 
 def _by_levels(name: str, y: Any) -> Division:
     """Divide a table by all levels of its index but the last."""
+    check_levels(name, y, fewest=MIN_VALUES)
     codes = np.array(y.index.codes[:-1])
     missing = (codes < 0).any(axis=0)
     if missing.any():
