@@ -12,10 +12,18 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, check_count, check_n_jobs, check_switch, index_of
+from reservoir._validation import (
+    caller_level,
+    check_count,
+    check_instance,
+    check_n_jobs,
+    check_switch,
+    index_of,
+)
 from reservoir._validation.index import is_time, kind_of, show
 from reservoir._workers import run_jobs
 from reservoir.model_selection._backtest_models import OwnForecasts, Runner, runner_for
+from reservoir.model_selection._backtest_panel import check_one_series
 from reservoir.model_selection._backtest_plan import Plan, check_scales, plan_of, read_rows
 from reservoir.model_selection._backtest_scores import (
     SCALED,
@@ -124,6 +132,7 @@ def backtest(
         scikit-learn, needs `n_lags`.
     y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
         The series, with rows at equal time steps. Rows whose true value is NaN are not scored.
+        Several series are columns; for other containers the error has the code that backtests each.
     horizon : int, rows
         Length of each forecast.
     n_origins : int, default=5
@@ -212,6 +221,9 @@ def backtest(
     [1.0, 2.0]
     """
     pd = _pandas()
+    check_instance("model", model)
+    horizon, n_origins = check_count("horizon", horizon), check_count("n_origins", n_origins)
+    check_one_series(model, y, horizon=horizon, n_origins=n_origins, step=step, season=season)
     rows = read_rows(y, exog)
     levels = read_coverages(coverage)
     measures = read_metrics(metrics, levels)

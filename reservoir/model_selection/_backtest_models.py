@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from reservoir._typing import Array
-from reservoir._validation import check_instance
 from reservoir.estimators.forecasting import forecast
 
 
@@ -219,7 +218,6 @@ def runner_for(
     given : float or sequence of float, or None
         The user's value of `coverage`, which is passed to the forecaster.
     """
-    check_instance("model", model)
     name, inner = type(model).__name__, innermost(model)
     if not hasattr(model, "fit"):
         raise TypeError(f"model={model!r} has no method fit. Pass an estimator.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._validation import check_count, code, index_of
 from reservoir._validation.index import kind_of, show
+from reservoir.estimators.series.tables import check_real_numbers
 from reservoir.metrics import mase
 from reservoir.model_selection._backtest_models import Rows
 
@@ -56,6 +57,8 @@ def read_rows(y: Any, exog: Any) -> Rows:
     try:
         infinite = np.isinf(rows.values()).any(axis=1)
     except (TypeError, ValueError) as error:
+        if hasattr(y, "iloc"):
+            check_real_numbers("y", y)  # names the column, and what to do with it
         raise ValueError(f"y must contain numbers: {error}") from error
     if infinite.any():
         raise ValueError(

@@ -847,6 +847,42 @@ CASES = [
         "reading().fit(y)",
         "y.index.equals(MONTHS) and list(y) == ['y']",
     ),
+    Case(
+        "model_selection/_backtest_panel.py",
+        "f'results = {each} if len(rows) >= {fewest}}}'",
+        "y = PANEL.set_axis(PANEL.index); model = series(panel='each', sequence_column='id')\n"
+        "y = pd.concat([y, y[:9].assign(id='short')])",
+        "backtest(model, y, horizon=3, n_origins=2)",
+        "sorted(results) == ['a', 'b'] and len(results['a'].scores) == 2",
+        instead=True,
+    ),
+    Case(
+        "model_selection/_backtest_panel.py",
+        "f'results = {each} if len(rows) >= {fewest}}}'",
+        "y = pd.concat({'b': SALES, 'a': SALES}); model = series(panel='each')",
+        "backtest(model, y, horizon=3, n_origins=2, step=1)",
+        "sorted(results) == [('a',), ('b',)] and len(results['a',].scores) == 2",
+        instead=True,
+    ),
+    *(
+        Case(
+            "estimators/series/checks.py",
+            "f'y = {made}'",
+            data,
+            f"reading(panel='each'{ids}).fit(y)",
+            check,
+        )
+        for data, ids, check in (
+            ("y = [SALES, SALES[:4], SALES[:3]]", "", "len(y) == 1"),
+            (
+                "y = pd.concat({'b': SALES, 'a': SALES[:4]})",
+                "",
+                "set(y.index.get_level_values(0)) == {'b'}",
+            ),
+            ("y = PANEL[:28]", ", sequence_column='id'", "y.equals(PANEL[:24])"),
+            ("y = pd.DataFrame({'a': SALES, 'b': SALES[:4]})", "", "list(y) == ['a']"),
+        )
+    ),
     # --- values of series ------------------------------------------------------------------------
     Case(
         "estimators/series/panel.py",

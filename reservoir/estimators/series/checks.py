@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level
+from reservoir._validation import caller_level, code
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
@@ -44,7 +45,8 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         there = np.isfinite(values)
         n_known = int(there.all(axis=1).sum())
         if n_known < MIN_VALUES:
-            remedy = "Give a longer series, or omit it."
+            n_short = sum(int(np.isfinite(each).all(axis=1).sum()) < MIN_VALUES for each in rows)
+            remedy = f"Give a longer series, or omit it{_without_short(panel, rows, n_short)}."
             if there.sum(axis=0).min() >= MIN_VALUES:
                 remedy = 'Set panel="each" to forecast each column separately.'
             raise ValueError(
@@ -61,6 +63,25 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
                 'its forecasts cannot be compared with data. Omit it, or set panel="each" to '
                 "forecast each column separately, starting after its last value."
             )
+
+
+def _without_short(panel: Panel, rows: Sequence[Array], n_short: int) -> str:
+    """Return the end of the advice to omit short series: the number of others, and code."""
+    if len(panel) == 1:
+        return ""
+    others = f" and the {n_short - 1} other short ones" if n_short > 1 else ""
+    long_enough = f"filter(lambda rows: len(rows.dropna()) >= {MIN_VALUES})"
+    short = [np.isfinite(each).all(axis=1).sum() < MIN_VALUES for each in rows]
+    made = None
+    if panel.kind == "levels":
+        made = f"y.groupby(level={list(range(len(panel.levels) - 1))}).{long_enough}"
+    elif panel.kind == "long" and panel.containers[0].kind == "pandas":
+        made = f"y.groupby({panel.id_name!r}).{long_enough}"
+    elif panel.kind == "columns" and panel.containers[0].kind == "pandas":
+        made = f"y.drop(columns={list(compress(panel.ids, short))!r})"
+    elif panel.kind == "list":
+        made = f"[rows for rows in y if len(rows) >= {MIN_VALUES}]"
+    return others if made is None else f"{others}, {code(f'y = {made}')}"
 
 
 def check_long_enough(trajectories: Sequence[Array]) -> None:
