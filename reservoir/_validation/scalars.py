@@ -43,11 +43,12 @@ def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
 
 
 def check_instance(name: str, value: Any, *, called: bool = False) -> None:
-    """Raise if `value` is a class where an object is needed.
+    """Raise if `value` is a class where an object is needed; classes of numbers are dtypes.
 
     If `called` is True, also raise if it is a function, which should have been called.
     """
-    if not isinstance(value, type) and not (called and inspect.isroutine(value)):
+    is_class = isinstance(value, type) and not issubclass(value, (np.generic, float, int))
+    if not is_class and not (called and inspect.isroutine(value)):
         return
     try:
         parameters = list(inspect.signature(value).parameters.values())

@@ -118,12 +118,11 @@ class Shared:
         more: str = "",
     ) -> Any:
         """Return a parameter with another default, kind or text, or with text appended."""
-        for group in self._groups:
-            if name in group.__dataclass_fields__:  # type: ignore[attr-defined]
-                break
-        else:
+        having: Any = (g for g in self._groups if name in g.__dataclass_fields__)  # type: ignore[attr-defined]
+        group = next(having, None)
+        if group is None:
             raise AttributeError(f"no group of parameters has {name!r}")
-        old = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+        old = group.__dataclass_fields__[name]
         about = old.metadata
         return parameter(
             old.default if default is MISSING else default,
@@ -138,10 +137,8 @@ class Shared:
 def check_parameters(estimator: Any) -> None:
     """Check each parameter by itself; raise if one is invalid."""
     for each in fields(estimator):
-        value, check = getattr(estimator, each.name), each.metadata["check"]
-        if each.name != "dtype":  # np.float32 is a class
-            check_instance(each.name, value)
-        if check is not None:
+        value = getattr(estimator, each.name)
+        for check in filter(None, (check_instance, each.metadata["check"])):
             check(each.name, value)
 
 
