@@ -65,7 +65,7 @@ CLASSIFIERS = (ESNClassifier, RNNClassifier, ESNSequenceClassifier)
 def small(cls, **params):
     sizes = {"init": "esn", "max_iter": 1} if cls in (RNNRegressor, RNNClassifier) else {}
     n_units = {} if cls is NVARRegressor else {"n_units": 30 if cls is LiquidStateMachine else 5}
-    return cls(**n_units, **sizes, **params)
+    return cls(**{**n_units, **sizes, **params})
 
 
 # --- a single value where rows are expected ----------------------------------------------------

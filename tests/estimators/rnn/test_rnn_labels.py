@@ -363,8 +363,11 @@ def sign_of_mean(n, rng):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
 def test_the_start_alone_learns_labels_at_the_end(task, global_random_seed):
-    rng = np.random.default_rng(global_random_seed)
-    X, y = task(300, rng)
-    X_test, y_test = task(500, rng)
-    start = RNNClassifier(32, target="last", max_iter=0, random_state=global_random_seed)
-    assert start.fit(X, y).score(X_test, y_test) > 0.8
+    scores = []
+    for seed in range(global_random_seed, global_random_seed + 3):
+        rng = np.random.default_rng(seed)
+        X, y = task(300, rng)
+        X_test, y_test = task(500, rng)
+        start = RNNClassifier(32, target="last", max_iter=0, random_state=seed).fit(X, y)
+        scores.append(start.score(X_test, y_test))
+    assert np.median(scores) > 0.8
