@@ -222,7 +222,7 @@ class ESNForecaster(Described, BaseEstimator):
         168 for hours, and so on, provided that the series contains at least one and a half
         periods; `summary` lists the seasons for which it is too short. If there are no dates, `fit`
         warns of a season that makes forecasts of held-out rows clearly better, in series of 40 rows
-        and four periods or more. "dynamics" does not use seasons.""",
+        and five periods or more. "dynamics" does not use seasons.""",
         _check_season,
     )
     panel: Any = parameter(

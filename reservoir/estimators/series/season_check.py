@@ -14,10 +14,11 @@ from reservoir.series_models.ensemble import Learned, learn
 from reservoir.series_models.series_data import SeriesData
 
 _FEWEST = 40  # rows; in fewer, noise seems to repeat
-_PERIODS = 4  # least number of periods
+_PERIODS = 5  # least number of periods
 _MOST = 20_000  # rows that are looked at, the last ones
 _LONGEST = 400  # rows of the longest period
-_EXPLAINED = 0.6  # least share of the variance of differences that the other periods explain
+_EXPLAINED = 0.7  # least share of the variance of deviations that the other periods explain
+_NEARLY = 0.02  # a shorter period is preferred to one that explains so much more
 _GOOD = 0.1  # error, in standard deviations, that needs no season
 _WORTH = 0.75  # largest error with the season, relative to the error without it
 
@@ -52,7 +53,7 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
     )
     scale = np.std(data.values, axis=0)
     scale[scale == 0] = 1.0
-    # with four periods or more, the season does not change the origins of forecasts
+    # with five periods or more, the season does not change the origins of forecasts
     without, with_season = (
         float(np.nanmean(np.abs(each.average - followed) / scale)) for each in (learned, seasonal)
     )
@@ -68,7 +69,7 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
 
 
 def period_of(values: Array) -> tuple[int, float]:
-    """Return the period that explains most of the differences between consecutive rows.
+    """Return the period that explains most of the deviations of rows from the mean around them.
 
     Parameters
     ----------
@@ -77,21 +78,31 @@ def period_of(values: Array) -> tuple[int, float]:
     Returns
     -------
     period : int
+        The shortest of those that explain nearly as much as the best.
     explained : float
-        Share of the variance of differences that is explained by the mean of the same phase in all
+        Share of the variance of deviations that is explained by the mean of the same phase in all
         other periods, in the column where it is largest; minus infinity for short series.
     """
     values = values[-_MOST:]
-    differences = np.diff(values, axis=0)
-    best = (1, -np.inf)
-    for period in range(2, min(_LONGEST, len(values) // _PERIODS) + 1):
-        n_periods = len(differences) // period
-        rows = differences[len(differences) - n_periods * period :]
-        rows = (rows - rows.mean(axis=0)).reshape(n_periods, period, -1)
-        squares = (rows**2).sum(axis=(0, 1))
-        # what is left of a row is known from its difference from the mean of all periods
-        left = ((rows - rows.mean(axis=0)) ** 2).sum(axis=(0, 1))
-        left *= (n_periods / (n_periods - 1)) ** 2
-        shares = 1 - left[squares > 0] / squares[squares > 0]
-        best = max(best, (period, shares.max(initial=-np.inf)), key=lambda each: each[1])
-    return best
+    longest = min(_LONGEST, len(values) // _PERIODS)
+    shares = {period: _explained(values, period) for period in range(2, longest + 1)}
+    best = max(shares.values(), default=-np.inf)
+    return next((each for each in shares.items() if each[1] >= best - _NEARLY), (1, -np.inf))
+
+
+def _explained(values: Array, period: int) -> float:
+    """Return the share of the variance that a period explains."""
+    # deviations from the mean of the period around each row
+    sums = np.cumsum(np.vstack([np.zeros(values.shape[1]), values]), axis=0)
+    means = (sums[period:] - sums[:-period]) / period
+    if period % 2 == 0:
+        means = 0.5 * (means[1:] + means[:-1])
+    deviations = values[period // 2 :][: len(means)] - means
+    n_periods = len(deviations) // period
+    rows = deviations[len(deviations) - n_periods * period :].reshape(n_periods, period, -1)
+    rows = rows - rows.mean(axis=(0, 1))
+    squares = (rows**2).sum(axis=(0, 1))
+    # what is left of a row is known from its difference from the mean of all periods
+    left = ((rows - rows.mean(axis=0)) ** 2).sum(axis=(0, 1)) * (n_periods / (n_periods - 1)) ** 2
+    shares = 1 - left[squares > 0] / squares[squares > 0]
+    return float(shares.max(initial=-np.inf))
