@@ -89,6 +89,9 @@ def pytest_collection_modifyitems(items):
                 item.add_marker("slow")
 
 
+gc.disable()  # until all tests are collected, of which each full collection would look at all
+
+
 def pytest_collection_finish():
     """Spare the garbage collector what lives until the end: all modules and thousands of tests.
 
@@ -96,6 +99,7 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 class Costs:
