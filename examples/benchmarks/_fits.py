@@ -99,9 +99,9 @@ def _finish(
 # --- Mackey-Glass ---------------------------------------------------------------------------------
 
 
-def our_model(network: Reservoir, numpy_only: bool) -> Model:
+def esn_of(network: Reservoir, **options: Any) -> ESNRegressor:
     """Our estimator with the weights of `network` and a readout of the states alone."""
-    esn = ESNRegressor(
+    return ESNRegressor(
         network.n_units,
         topology=network.W,
         input_weights=network.W_in,
@@ -109,9 +109,13 @@ def our_model(network: Reservoir, numpy_only: bool) -> Model:
         spectral_radius=None,
         leak_rate=network.leak_rate,
         include_input=False,
-        alpha=ALPHA,
-        washout=WASHOUT,
+        **options,
     )
+
+
+def our_model(network: Reservoir, numpy_only: bool) -> Model:
+    """`esn_of` the network, as a model of a job."""
+    esn = esn_of(network, alpha=ALPHA, washout=WASHOUT)
 
     def under_engine(job: Callable[..., Any]) -> Callable[..., Any]:
         def call(*data: Any) -> Any:

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from _fits import esn_of
 from _memory import in_child
 from _reference import SCALAR, CNetwork, build
 from _timing import Report
 
 import reservoir
-from reservoir import ESNRegressor
 from reservoir.dynamics import Reservoir, iter_many, iter_states, run, run_many
 
 Array = np.ndarray
@@ -156,18 +156,7 @@ def many(network: Reservoir, X: Array, c: CNetwork | None) -> dict[str, Callable
 
 def fits(network: Reservoir, X: Array) -> dict[str, Callable[[], Any]]:
     """Return the fit of many sequences, the input of three steps ago to be told."""
-    esn = ESNRegressor(
-        network.n_units,
-        topology=network.W,
-        input_weights=network.W_in,
-        bias=network.bias,
-        spectral_radius=None,
-        leak_rate=LEAK_RATE,
-        include_input=False,
-        alpha=ALPHA,
-        washout=20,
-        dtype=network.dtype.name,
-    )
+    esn = esn_of(network, alpha=ALPHA, washout=20, dtype=network.dtype.name)
     y = np.roll(X, 3, axis=1)
     return {OURS: lambda: esn.fit(list(X), list(y))}
 

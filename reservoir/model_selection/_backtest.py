@@ -23,8 +23,13 @@ from reservoir._validation import (
 from reservoir._validation.index import is_time, kind_of, show
 from reservoir._workers import run_jobs
 from reservoir.model_selection._backtest_models import OwnForecasts, Runner, runner_for
-from reservoir.model_selection._backtest_panel import check_one_series
-from reservoir.model_selection._backtest_plan import Plan, check_scales, plan_of, read_rows
+from reservoir.model_selection._backtest_plan import (
+    Plan,
+    check_one_series,
+    check_scales,
+    plan_of,
+    read_rows,
+)
 from reservoir.model_selection._backtest_scores import (
     SCALED,
     Case,

@@ -848,7 +848,7 @@ CASES = [
         "y.index.equals(MONTHS) and list(y) == ['y']",
     ),
     Case(
-        "model_selection/_backtest_panel.py",
+        "model_selection/_backtest_plan.py",
         "f'results = {each} if len(rows) >= {fewest}}}'",
         "y = PANEL.set_axis(PANEL.index); model = series(panel='each', sequence_column='id')\n"
         "y = pd.concat([y, y[:9].assign(id='short')])",
@@ -857,7 +857,7 @@ CASES = [
         instead=True,
     ),
     Case(
-        "model_selection/_backtest_panel.py",
+        "model_selection/_backtest_plan.py",
         "f'results = {each} if len(rows) >= {fewest}}}'",
         "y = pd.concat({'b': SALES, 'a': SALES}); model = series(panel='each')",
         "backtest(model, y, horizon=3, n_origins=2, step=1)",

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
+from reservoir.estimators.reporting import not_reported
 from reservoir.estimators.series.fits import Settings
 from reservoir.series_models.ensemble import Learned, learn
 from reservoir.series_models.series_data import SeriesData
@@ -49,7 +50,7 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
         n_steps=followed.shape[1],
         widths=settings.widths,
         seed=settings.seed,
-        report=lambda results, costs, what, **options: results,
+        report=not_reported,
     )
     scale = np.std(data.values, axis=0)
     scale[scale == 0] = 1.0
