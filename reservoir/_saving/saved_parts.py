@@ -142,7 +142,7 @@ PARTS = {
     "EasyFirst": "n_epochs: count; first: fraction; difficulty: None",
     "GrowingLength": "n_epochs, first: count",
     "OnlineLearner": """
-        network: Network; method: str; running: bool; params: weights(network)
+        network: Network; method: str; running: bool; usual_loss?: float; params: weights(network)
         learner: Learner; state?: real(network.cell.state_size)
     """,
     "Learner": """

@@ -359,10 +359,10 @@ def test_rates_that_are_too_high_leave_finite_weights(online, rate, global_rando
         warnings.simplefilter("always")
         rnn.partial_fit(X, y).partial_fit(X, y)
     assert {w.category for w in caught} <= {ConvergenceWarning}
-    assert all("weights are unchanged. Lower" in str(w.message) for w in caught)
+    assert all("Lower learning_rate=" in str(w.message) for w in caught)
     if online == "least_squares":  # which has no rate
         assert not caught
-    elif rate > 1e3:  # lower ones diverge from most starts only
+    elif rate >= 1e3:  # a step overflowed, or losses are far above those of outputs of zero
         assert caught
     assert all(np.isfinite(array).all() for array in rnn.params_.values())
     assert np.isfinite(rnn.loss_curve_).all()

@@ -154,6 +154,9 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
 
         Warns
         -----
+        ConvergenceWarning
+            If a step overflows (the weights are unchanged), or if the loss grows to a million times
+            the first loss and the mean square of the targets.
         UserWarning
             If the index shows that a chunk does not begin where the last one ended, and
             `new_sequence` is False. Also if X of the first call has ten rows or more and is too

@@ -6,11 +6,14 @@ selects one of these learners, cuts the rows into chunks, and passes them to the
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count
+from reservoir._validation import caller_level, check_choice, check_count
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Network
 from reservoir.training.controls import Control
@@ -31,6 +34,8 @@ LEARNERS: dict[str, type[Learner]] = {
 
 #: Names of online learning methods.
 METHODS = tuple(LEARNERS)
+
+_DIVERGED = 1e6  # a loss so many times that of before, or of outputs of zero, is no bad luck
 
 
 @saved
@@ -104,6 +109,8 @@ class OnlineLearner:
     True
     """
 
+    usual_loss: float = 0.0  # missing in files of earlier versions
+
     def __init__(
         self,
         network: Network,
@@ -129,7 +136,7 @@ class OnlineLearner:
                 f"{type(network.cell).__name__} uses future rows, which are not available in "
                 "online learning. Use a causal cell."
             )
-        self.network, self.method, self.running = network, method, False
+        self.network, self.method, self.running, self.usual_loss = network, method, False, 0.0
         self.params = flatten(params, network.shapes())[1]
         objective = Objective(network, l1, l2, clip_norm, control, clip_value)
         descent = Descent(objective, self.params, solver, learning_rate)
@@ -185,6 +192,12 @@ class OnlineLearner:
         float
             The mean loss of the predictions, which are made before training on their targets; NaN
             if all rows are skipped or have no target.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a step overflows, or if the loss grows to a million times the first loss and the mean
+            square of the targets.
         """
         losses: list[float] = []
         weights: list[int] = []
@@ -203,4 +216,19 @@ class OnlineLearner:
                 if n_known:
                     losses.append(loss)
                     weights.append(n_known)
+                    self.usual_loss = self.usual_loss or float(loss)
+            if losses:
+                self._warn_of_divergence(max(losses), Y)
             return float(np.average(losses, weights=weights)) if losses else np.nan
+
+    def _warn_of_divergence(self, loss: float, Y: Array) -> None:
+        """Warn if the loss is far above the first one and what outputs of zero would lose."""
+        self.usual_loss = max(self.usual_loss, float(np.nanmean(np.square(Y, dtype=np.float64))))
+        if _DIVERGED * self.usual_loss < loss < np.inf:  # of overflows the learner itself warns
+            warnings.warn(
+                f"The loss grew to {loss:.3g}, over a million times the {self.usual_loss:.3g} of "
+                "before: learning diverged, or rows are far outside of earlier ones. Lower "
+                f"learning_rate={self.learner.descent.rate():g}, and go on from a fit or a copy.",
+                ConvergenceWarning,
+                stacklevel=caller_level(),
+            )

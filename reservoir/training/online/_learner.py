@@ -99,6 +99,10 @@ class Descent:
             return self.solver
         return get_optimizer(self.solver, self.learning_rate)
 
+    def rate(self) -> float:
+        """Return the learning rate of the next step."""
+        return self._optimizer().rate(self.slots[0])
+
     def step(self, params: Params, loss: float, grads: Params) -> Params | None:
         """Return the weights after a step, or warn and return None if there was an overflow."""
         optimizer, state = self._optimizer(), self.slots
@@ -108,7 +112,7 @@ class Descent:
             return done[0]
         warnings.warn(
             "The loss, its gradient or the step overflowed. The weights are unchanged. Lower "
-            f"learning_rate={optimizer.rate(state[0]):g}.",
+            f"learning_rate={self.rate():g}.",
             ConvergenceWarning,
             stacklevel=caller_level(),
         )
