@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import scipy.sparse as sp
 
 from reservoir import _kernels
@@ -64,6 +66,16 @@ def steps_in_numpy(reservoir: Reservoir, n_steps: int, engine: str) -> int:
 def _worth() -> float:
     """Return the seconds a job must take in NumPy for kernels, once loaded, to be worthwhile."""
     return _WORTH_LOADING if _kernels.keeps_code() else _WORTH_COMPILING
+
+
+def full_width(n_sequences: float, dtype: Any) -> int:
+    """Return the largest number of sequences, up to `n_sequences`, that fill all lanes of kernels.
+
+    A step takes the time of all lanes in the cache lines of the states, used or not: of one line,
+    or of `MOST_LINES`. Below eight sequences, lanes are hardly faster than one after the other.
+    """
+    widths = 1, _kernels.LANES, _kernels.lanes_for(1, dtype), _kernels.lanes_for(2**20, dtype)
+    return max(width for width in widths if width <= max(n_sequences, 1))
 
 
 def engine_for(reservoir: Reservoir, n_steps: int) -> str:

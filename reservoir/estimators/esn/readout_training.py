@@ -15,6 +15,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import SumError, check_count, code, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
+from reservoir.dynamics.engines import full_width
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
@@ -24,7 +25,7 @@ from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 from reservoir.stability import transient_length
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
-_BATCH_ROWS = 8192  # the least number of rows for one worker
+_BATCH_ROWS = 4096  # the least number of rows for one worker
 _SOLVING = 7  # the readout is solved in the time of about 7 rows per feature
 _MAX_BATCHES = 32  # the largest number of sums in memory at a time
 
@@ -390,7 +391,7 @@ def learn_all(
     the bit. The first batch continues a copy of the record of the units, if there is one.
     """
     several = len(sequences) > 1
-    batches = _batches(sequences)
+    batches = _batches(sequences, source.dtype)
     n_rows = [sum(len(sequence.X) for sequence in batch) for batch in batches]
     solving = _SOLVING * source.width
     if report is not None and len(batches) == 1:  # it runs in this thread: its rows can be counted
@@ -416,12 +417,15 @@ def learn_all(
     return total
 
 
-def _batches(sequences: list[TrainingSequence]) -> list[list[TrainingSequence]]:
-    rows = max(_BATCH_ROWS, sum(len(sequence.X) for sequence in sequences) // _MAX_BATCHES)
+def _batches(sequences: list[TrainingSequence], dtype: Any) -> list[list[TrainingSequence]]:
+    """Cut sequences into batches that kernels run at full width, of up to four times the rows."""
+    n_rows = sum(len(sequence.X) for sequence in sequences)
+    rows = max(_BATCH_ROWS, n_rows // _MAX_BATCHES)
+    multiple = full_width(4 * rows * len(sequences) / max(n_rows, 1), dtype)
     batches: list[list[TrainingSequence]] = [[]]
     filled = 0
     for sequence in sequences:
-        if filled >= rows:
+        if filled >= rows and len(batches[-1]) % multiple == 0:
             batches.append([])
             filled = 0
         batches[-1].append(sequence)

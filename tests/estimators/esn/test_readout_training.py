@@ -1,5 +1,7 @@
 """Many sequences: equal numbers side by side, one by one, in workers and on a cluster."""
 
+from collections import namedtuple
+
 import joblib
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from reservoir.estimators.esn import readout_training
 from reservoir.readouts.selection import SELECTIONS
 
 pytestmark = pytest.mark.both_engines
+Rows = namedtuple("Rows", "X")
 
 
 def sequences(lengths, seed=0):
@@ -137,6 +140,24 @@ def test_strided_targets_do_not_change_a_bit_in_workers(noise):
         for n_jobs in (1, 2)
     ]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.parametrize(
+    "dtype, n, n_rows, width",
+    [
+        ("float64", 40, 5000, 1), ("float64", 40, 1000, 8), ("float64", 200, 300, 32),
+        ("float32", 40, 1800, 8), ("float32", 40, 600, 16), ("float32", 200, 200, 64),
+    ],
+)  # fmt: skip
+def test_batches_fill_the_lanes_of_kernels(dtype, n, n_rows, width):
+    """Nine sequences of 32 lanes took three times as long a row as 32 of them."""
+    sizes = [
+        len(batch) for batch in readout_training._batches([Rows(np.empty((n_rows, 1)))] * n, dtype)
+    ]
+    assert sum(sizes) == n
+    assert {size % width for size in sizes[:-1]} == {0}
+    least = max(4096, n * n_rows // 32)
+    assert all(least <= size * n_rows <= max(4 * least, least + n_rows) for size in sizes[:-1])
 
 
 def test_blas_runs_on_one_thread_while_many_sequences_are_summed(data, monkeypatch):
