@@ -78,7 +78,7 @@ def test_targets_are_what_they_are_called():
     assert all(np.abs(u).max() <= 1 for u, _ in drawn.values())
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["narma", "lorenz"])
 def test_errors_are_those_of_the_estimator(source):
     kind = networks.KINDS["orthogonal"]

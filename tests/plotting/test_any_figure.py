@@ -65,6 +65,7 @@ def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(dr
         assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
 
 
+@pytest.mark.fast_cases(10)
 @each_function
 def test_given_axes_keep_their_limits_and_their_neighbours(draw):
     figure, axes = plt.subplots(2, 2, figsize=(8, 6), sharey="row", layout="constrained")
@@ -281,6 +282,7 @@ TEN_THOUSAND_POINTS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("draw", TEN_THOUSAND_POINTS.values(), ids=TEN_THOUSAND_POINTS)
 def test_ten_thousand_points_are_drawn_in_a_plain_figure_into_a_small_file(draw):
     figure, ax = plt.subplots()

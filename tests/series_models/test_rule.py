@@ -148,6 +148,7 @@ def test_random_series_are_rarely_taken_for_dynamics(law):
     assert kinds.count("dynamics") <= 2
 
 
+@pytest.mark.slow
 def test_dynamical_systems_are_taken_for_dynamics():
     flow = lorenz(600, dt=0.05, random_state=0)
     assert kind_of(flow) == kind_of(flow[:, 0]) == "dynamics"
@@ -166,7 +167,7 @@ def test_dynamical_systems_with_noise_are_taken_for_dynamics():
     assert kinds.count("dynamics") == len(kinds)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_demands_most_of_which_are_zero_are_series(seed):
     y = np.random.default_rng(seed).poisson(0.05, (300, 2)).astype(float)

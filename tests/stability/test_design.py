@@ -279,6 +279,7 @@ def test_bad_input_of_design(args, options, kind, message):
 # --- what bias="stable" says --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_bias_that_costs_memory_is_warned_of():
     X, y = narma(300, random_state=0)
     X = 2 * X - 0.5

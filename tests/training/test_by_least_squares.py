@@ -154,6 +154,7 @@ def learner_end(model, X):
     return predict(model.network_, model.params_, X[:, None])[1][0]
 
 
+@pytest.mark.slow
 def test_a_jump_is_learned_at_once(global_random_seed):
     ratios = []
     for seed in range(global_random_seed, global_random_seed + 3):

@@ -142,6 +142,7 @@ def test_known_values_stay_and_all_is_filled(name, course):
 
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
+@pytest.mark.slow
 def test_both_sides_are_better_than_one(global_random_seed):
     # an oscillation that noise drives: it is as easily foretold as traced back
     ratios = []

@@ -360,7 +360,7 @@ def sign_of_mean(n, rng):
     return X, (X[:, -10:].sum((1, 2)) > 0).astype(int)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
 def test_the_start_alone_learns_labels_at_the_end(task, global_random_seed):
     scores = []

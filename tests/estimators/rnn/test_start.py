@@ -72,7 +72,7 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random
     assert ls.best_loss_ <= esn.best_loss_ * (1 + 1e-6)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "drawn"),
     [(RNNRegressor, partial(adding, 400, length=50)), (RNNClassifier, partial(gestures, 150))],
