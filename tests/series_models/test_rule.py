@@ -9,7 +9,6 @@ from reservoir import ESNForecaster
 from reservoir.datasets import henon, lorenz, mackey_glass
 from reservoir.series_models.rule import confirms, horizons_for
 
-
 N_ORIGINS, N_STEPS = 40, 51
 HORIZONS = [8, 32, N_STEPS]
 
