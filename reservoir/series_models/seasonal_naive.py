@@ -12,10 +12,15 @@ from reservoir._typing import Array
 from reservoir.series_models.history import History
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
+_FEW = 7  # steps; from so many on, other models are compared with this one
+
 
 @dataclass(frozen=True)
 class SeasonalNaive(SeriesModel):
     """Forecast by the value one period earlier plus the drift.
+
+    With period 1 and fewer than eight rows the drift g is uncertain, and g (1 - v / g^2) or zero is
+    added instead, where v is the squared standard error of g.
 
     Parameters
     ----------
@@ -37,8 +42,22 @@ class SeasonalNaive(SeriesModel):
     def fit(self, history: History, seed: int = 0) -> FittedModel:
         """Learn the mean growth per period."""
         levels = history.levels
-        growth = (levels[self.period :] - levels[: -self.period]).mean(axis=0)
-        return FittedNaive(self.period, growth if self.drift else np.zeros_like(growth))
+        growths = levels[self.period :] - levels[: -self.period]
+        growth = growths.mean(axis=0)
+        if not self.drift:
+            growth = np.zeros_like(growth)
+        elif self.period == 1 and len(growths) < _FEW:
+            growth *= _certainty(growths)
+        return FittedNaive(self.period, growth)
+
+
+def _certainty(growths: Array) -> Array:
+    """Return 1 - v / g^2 or zero, for the mean g of growths and its squared standard error v."""
+    largest = np.abs(growths).max(axis=0)
+    units = growths / np.where(largest > 0, largest, 1.0)  # whose squares cannot overflow
+    square, variance = units.mean(axis=0) ** 2, units.var(axis=0, ddof=1) / len(units)
+    share: Array = variance / np.maximum(np.maximum(square, variance), np.finfo(float).tiny)
+    return 1 - share
 
 
 @saved

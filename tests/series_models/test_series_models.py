@@ -88,6 +88,18 @@ def test_the_seasonal_naive_forecast_is_the_last_season_and_the_mean_growth(peri
             np.testing.assert_allclose(row, path[-1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+@pytest.mark.parametrize(
+    "levels, share",
+    [([0, 1, 2, 3, 4], 1), ([0, 1, 0, 3, 4], 1 - 8 / 3 / 4), ([0, 1, 0, 1, 0.5], 0), ([2] * 5, 1)],
+)
+def test_an_uncertain_drift_of_few_rows_is_shrunk(levels, share, scale):
+    levels = np.array(levels, float)[:, None] * scale
+    (row,) = SeasonalNaive(1).fit(history_of(levels)).forecast(history_of(levels), np.array([5]), 2)
+    growth = (levels[-1] - levels[0]) / 4
+    np.testing.assert_allclose(row, levels[-1] + share * growth * [[1], [2]], rtol=1e-12)
+
+
 def test_theta_is_exponential_smoothing_of_what_the_season_leaves_and_half_the_slope():
     levels, period = seasonal(70), 12
     fitted = Theta(period).fit(history_of(levels))
