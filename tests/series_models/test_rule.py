@@ -9,6 +9,8 @@ from reservoir import ESNForecaster
 from reservoir.datasets import henon, lorenz, mackey_glass
 from reservoir.series_models.rule import confirms, horizons_for
 
+pytestmark = pytest.mark.one_engine
+
 N_ORIGINS, N_STEPS = 40, 51
 HORIZONS = [8, 32, N_STEPS]
 
@@ -146,7 +148,6 @@ def test_random_series_are_rarely_taken_for_dynamics(law):
     assert kinds.count("dynamics") <= 2
 
 
-@pytest.mark.slow
 def test_dynamical_systems_are_taken_for_dynamics():
     flow = lorenz(600, dt=0.05, random_state=0)
     assert kind_of(flow) == kind_of(flow[:, 0]) == "dynamics"
