@@ -216,7 +216,8 @@ class OnlineLearner:
                 if n_known:
                     losses.append(loss)
                     weights.append(n_known)
-                    self.usual_loss = self.usual_loss or float(loss)
+                    if not self.usual_loss and np.isfinite(loss):
+                        self.usual_loss = float(loss)
             if losses:
                 self._warn_of_divergence(max(losses), Y)
             return float(np.average(losses, weights=weights)) if losses else np.nan
