@@ -20,7 +20,7 @@ from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import UnboundedActivationError
 from reservoir.stability._drive_ranges import periodic_drive
-from reservoir.stability.measures._attractors import Attractors, sample_attractors
+from reservoir.stability.measures._attractors import Attractors, attractors_of
 from reservoir.stability.measures._exponents import lyapunov_exponents
 from reservoir.stability.measures._trajectories import read_drive_series
 from reservoir.stability.proofs._certify import certify
@@ -258,7 +258,7 @@ class _Point:
         # One thread: the order of sums, and so the last bits, may depend on the number of threads.
         with one_blas_thread():
             reservoir = as_reservoir(self.family(**values))
-            found = sample_attractors(reservoir, self.inputs, **self.options)
+            found, _ = attractors_of(reservoir, self.inputs, **self.options)
             return found, self._exponent(reservoir, found), self._certified(reservoir)
 
     def _exponent(self, reservoir: Reservoir, found: Attractors) -> float:

@@ -313,7 +313,8 @@ def test_a_subharmonic_cycle_is_one_attractor_with_two_responses():
     two = Reservoir(-3.78 * np.eye(2), np.ones((2, 1)), [2.0, 2.0])
     found = sample_attractors(two, [[0.0]], random_state=0)
     assert (found.count, found.n_responses) == (2, 4)
-    alone = sample_attractors(FLIP, [[0.0]], max_multiple=1, random_state=0)
+    with pytest.warns(RuntimeWarning, match="None of 50 trajectories settled within 200 rows"):
+        alone = sample_attractors(FLIP, [[0.0]], max_multiple=1, random_state=0)
     assert (alone.count, alone.n_unsettled) == (0, 50)
     assert set(alone.labels) == {-1}
 
@@ -341,6 +342,20 @@ def test_slow_convergence_is_not_counted_twice(gap, sign):
     np.testing.assert_allclose(many.states[0], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("multiplier", [0.949, -0.99, 0.999])
+def test_slow_convergence_is_waited_for(multiplier, global_random_seed):
+    # as linear, and far from it: a fixed point under a constant drive, of a multiplier near 1
+    linear = Reservoir([[multiplier]], [[1.0]], [0.0], activation="identity")
+    curved = Reservoir([[multiplier]], [[1.0]], [0.0])
+    for reservoir, row in ((linear, 0.2), (curved, 0.0)):
+        found = sample_attractors(
+            reservoir, [[row]], n_initial_states=4, random_state=global_random_seed
+        )
+        assert (found.count, found.n_unsettled) == (1, 0)
+        assert found.moduli[0] == pytest.approx(abs(multiplier), abs=1e-6)
+        assert find_limit_cycle(reservoir, [[row]]).states == pytest.approx(found.states[0])
+
+
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("excess", [1e-1, 1e-2, 1e-3])
 def test_close_attractors_after_the_pitchfork_are_two(excess):
@@ -354,15 +369,18 @@ def test_neutral_and_weakly_attracting_points_are_not_counted():
     rotation = Reservoir(
         [[0.0, -1.0], [1.0, 0.0]], np.ones((2, 1)), np.zeros(2), activation="identity"
     )
-    found = sample_attractors(rotation, [[0.0]], random_state=0)
+    with pytest.warns(RuntimeWarning, match="chaotic, quasi-periodic or neutral"):
+        found = sample_attractors(rotation, [[0.0]], random_state=0)
     assert (found.count, found.n_unsettled) == (0, 50)
     critical = Reservoir([[1.0]], [[1.0]], [0.0])
-    assert sample_attractors(critical, [[0.0]], random_state=0).count == 0
+    with pytest.warns(RuntimeWarning, match="or converge too slowly"):
+        assert sample_attractors(critical, [[0.0]], n_initial_states=4).count == 0
 
 
 def test_chaos_is_unsettled():
     reservoir = network(100, 0, radius=3.0, bias=0.0)
-    found = sample_attractors(reservoir, wave(5, size=0.1), n_initial_states=10, random_state=0)
+    with pytest.warns(RuntimeWarning, match=r"None of 10 .* within 1000 rows"):
+        found = sample_attractors(reservoir, wave(5, size=0.1), n_initial_states=10, random_state=0)
     assert found.n_unsettled == 10
     assert found.count == 0
     assert found.basins.shape == found.multiples.shape == (0,)

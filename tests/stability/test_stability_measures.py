@@ -192,7 +192,7 @@ def test_exponents_over_several_blocks_feedback_and_precision():
         ({"n_exponents": 0}, ValueError, "n_exponents=0"),
         ({"n_exponents": 9}, ValueError, "n_exponents=9 must be at most n_units=8"),
         ({"n_exponents": True}, TypeError, "n_exponents must be an integer"),
-        ({"washout": 30}, ValueError, "washout=30 leaves no row: X has n_samples=30"),
+        ({"washout": 30}, ValueError, "washout=30 leaves 0 rows of n_samples=30"),
         ({"washout": -1}, ValueError, "washout=-1"),
         ({"washout": "all"}, ValueError, "washout='all' is not known"),
         ({"washout": 1.5}, TypeError, "washout must be an integer"),
@@ -275,7 +275,7 @@ def test_consistency_of_units_that_do_not_vary():
 @pytest.mark.parametrize("function", [echo_state_index, consistency, transient_length])
 def test_measures_take_estimators_float32_and_feedback(function):
     X = drive(300)
-    model = ESNRegressor(15, random_state=0, spectral_radius=0.5).fit(X, X[:, 0])
+    model = ESNRegressor(15, random_state=0, spectral_radius=0.2).fit(X, X[:, 0])
     assert function(model, X, random_state=0) == function(model.reservoir_, X, random_state=0)
     single = contracting(10, 0).astype("float32")
     assert function(single, X, random_state=0) == function(
@@ -307,10 +307,28 @@ def test_errors_of_measures(function, options, error, match):
 
 def test_a_washout_that_leaves_too_little_raises():
     reservoir, X = contracting(5, 0), drive(30)
-    with pytest.raises(ValueError, match="washout=30 leaves no row"):
+    with pytest.raises(ValueError, match="washout=30 leaves 0 rows"):
         echo_state_index(reservoir, X, washout=30)
-    with pytest.raises(ValueError, match="washout=29 leaves 1 of n_samples=30 rows"):
+    with pytest.raises(ValueError, match="washout=29 leaves 1 rows of n_samples=30"):
         consistency(reservoir, X, washout=29)
+
+
+@pytest.mark.parametrize("function", [echo_state_index, consistency, lyapunov_exponents])
+def test_one_period_of_a_constant_input_is_no_series(function):
+    with pytest.raises(ValueError, match=r"leaves 1 rows .* its row repeated"):
+        function(contracting(5, 0), [[0.2]])
+
+
+@pytest.mark.parametrize("function", [echo_state_index, consistency])
+def test_a_transient_that_is_counted_is_told(function, global_random_seed):
+    # one response, which is reached by a factor of 0.949 a row
+    unit = Reservoir([[0.949]], [[1.0]], [0.0])
+    X, options = np.zeros((300, 1)), {"random_state": global_random_seed}
+    with pytest.warns(RuntimeWarning, match="they converge, and the result describes this trans"):
+        found = function(unit, X, **options)
+    assert abs(found - (function is consistency)) > 0.01
+    still = function(unit, np.repeat(X, 4, axis=0), washout=1000, **options)
+    assert still == pytest.approx(float(function is consistency), abs=1e-9)
 
 
 # --- transient_length --------------------------------------------------------------------------

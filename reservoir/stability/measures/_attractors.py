@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, caller_level, check_count, check_number
 from reservoir.dynamics import Reservoir, iter_many
 from reservoir.dynamics.engines import engine_for
 from reservoir.stability.measures._cycle_search import SAME, accepted, closed_cycle, polish
@@ -24,6 +25,8 @@ _AT_REST = 1e-8  # a trajectory nearer to an unstable cycle would take too long 
 # cycle by up to SAME, and the multiplier by the square of that.
 _ATTRACTS = 1 - 10 * SAME**2
 _ROUND = 25  # least number of periods between two checks for settled trajectories
+_LONGER = 50  # longest time, in n_periods, of a trajectory that still converges after n_periods:
+_SHRUNK = 0.9  # while the time doubles, its movements shrink below this share
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +115,9 @@ def sample_attractors(
         corner of this range. A basin that covers a fraction p of the range is missed by n uniform
         states with probability (1 - p)^n: 50 states find a basin with p = 0.1 in 99 % of the cases.
     n_periods : int, periods of the drive, default=200
-        Longest time that a trajectory may take to settle.
+        Longest time that a trajectory may take to settle. A trajectory that has not settled by
+        then, but moves less and less, is run on, up to 50 times as long: with a multiplier of 0.99
+        it needs 920 periods.
     max_multiple : int, periods of the drive, default=8
         Length of the longest cycle that is recognised.
     tol : float, default=1e-6
@@ -133,6 +138,11 @@ def sample_attractors(
     TypeError, ValueError
         If shapes disagree, an input is NaN or infinite, a parameter is out of range, or the states
         of an unbounded activation overflow.
+
+    Warns
+    -----
+    RuntimeWarning
+        If no trajectory settles.
 
     Notes
     -----
@@ -160,6 +170,31 @@ def sample_attractors(
     >>> found.count, found.multiples.tolist(), found.n_unsettled
     (2, [1, 1], 0)
     """
+    found, n_rows = attractors_of(
+        reservoir, inputs, n_initial_states, n_periods, max_multiple, tol, feedback, random_state
+    )
+    if not found.count:
+        warnings.warn(
+            f"None of {len(found.labels)} trajectories settled within {n_rows} rows: they are "
+            "chaotic, quasi-periodic or neutral, have cycles of more than max_multiple periods, or "
+            "converge too slowly. Raise n_periods.",
+            RuntimeWarning,
+            stacklevel=caller_level(),
+        )
+    return found
+
+
+def attractors_of(
+    reservoir: Any,
+    inputs: ArrayLike,
+    n_initial_states: int,
+    n_periods: int,
+    max_multiple: int,
+    tol: float,
+    feedback: ArrayLike | None,
+    random_state: RandomState,
+) -> tuple[Attractors, int]:
+    """Return the result of `sample_attractors`, and the rows of the longest trajectory."""
     drive = read_drive_series(reservoir, "inputs", inputs, feedback)
     n_initial_states = check_count("n_initial_states", n_initial_states)
     n_periods = check_count("n_periods", n_periods, minimum=2)
@@ -173,8 +208,8 @@ def sample_attractors(
     generator = as_generator(random_state)
     starts = spread_states(drive.reservoir, n_initial_states, generator)
     sample = _Sample(drive, starts, tol, generator)
-    sample.settle(n_periods, max_multiple)
-    return sample.result(starts)
+    n_done = sample.settle(n_periods, max_multiple)
+    return sample.result(starts), n_done * len(drive)
 
 
 class _Sample:
@@ -194,18 +229,29 @@ class _Sample:
         self.multiples: list[int] = []
         self.moduli: list[float] = []
 
-    def settle(self, n_periods: int, max_multiple: int) -> None:
-        """Run the unsettled trajectories, and check at intervals which have settled."""
-        done = 0
-        while done < n_periods and (self.labels < 0).any():
-            n = max(_ROUND, max_multiple + 1)
-            n = n_periods - done if n_periods - done < 2 * n else n
-            moving = np.flatnonzero(self.labels < 0)
-            tails = _last_ends(self.drive, self.ends[moving], n, max_multiple + 1)
-            done += n
+    def settle(self, n_periods: int, max_multiple: int) -> int:
+        """Run trajectories until they settle, or converge no more; return the most periods run."""
+        done, stage, moving = 0, n_periods, np.arange(len(self.ends))
+        before = np.full((len(moving), max_multiple), np.inf)  # movements one stage before
+        while len(moving):
+            n = max(_ROUND, max_multiple + 1, done // 4 if done >= n_periods else 0)
+            n = stage - done if stage - done < 2 * n else n
+            tails = _last_ends(self.drive, self.ends[moving], n, min(n, 2 * max_multiple + _ROUND))
             self.ends[moving] = tails[:, -1]
             for i, tail in zip(moving.tolist(), tails, strict=True):
-                self._label(i, tail)
+                self._label(i, tail[-max_multiple - 1 :])
+            kept = self.labels[moving] < 0
+            movements = _movements(tails, max_multiple)
+            done += n
+            if done == stage:
+                shrink = (movements < _SHRUNK * before) & (movements > self.tol)
+                kept &= shrink.any(axis=1) & (done < _LONGER * n_periods)
+                stage = min(2 * stage, _LONGER * n_periods)
+                before = movements
+            elif done == n:
+                before = movements
+            moving, before = moving[kept], before[kept]
+        return done
 
     def _label(self, i: int, tail: Array) -> None:
         """Label trajectory i if it has settled; `tail` contains its last states at period ends."""
@@ -271,6 +317,14 @@ class _Sample:
             starts,
             self.ends,
         )
+
+
+def _movements(tails: Array, max_multiple: int) -> Array:
+    """Return how far trajectories move in 1, 2, ... periods at most, (n, max_multiple)."""
+    largest = [
+        np.abs(tails[:, k:] - tails[:, :-k]).max(axis=(1, 2)) for k in range(1, max_multiple + 1)
+    ]
+    return np.column_stack(largest)
 
 
 def _last_ends(drive: Drive, starts: Array, n_periods: int, n_kept: int) -> Array:

@@ -8,8 +8,13 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import check_count
-from reservoir.stability.measures._trajectories import read_comparison, side_by_side
+from reservoir.stability.measures._trajectories import (
+    Convergence,
+    read_comparison,
+    side_by_side,
+)
 
+_CONSISTENT = 0.99  # above this no transient has lowered the result
 _FLAT = 1e-10  # a unit that varies by less than this share of its size counts as constant
 
 
@@ -52,6 +57,11 @@ def consistency(
     TypeError, ValueError
         If shapes disagree, X contains NaN or infinity, or washout leaves fewer than two rows.
 
+    Warns
+    -----
+    RuntimeWarning
+        If the responses still converge after `washout`, which lowers the result.
+
     Notes
     -----
     If a unit is constant (to within 1e-10 of its size) in one of two responses, their correlation
@@ -77,16 +87,16 @@ def consistency(
     """
     n = check_count("n_initial_states", n_initial_states, minimum=2)
     drive, starts, skip = read_comparison(reservoir, X, n, washout, feedback, random_state)
-    if len(drive) - skip < 2:
-        raise ValueError(
-            f"washout={skip} leaves {len(drive) - skip} of n_samples={len(drive)} rows; a "
-            "correlation needs 2. Lower it."
-        )
-    moments = _Moments(n, drive.reservoir.n_units)
+    moments, convergence = _Moments(n, drive.reservoir.n_units), Convergence()
     for begin, block in side_by_side(drive, starts):
-        if begin + block.shape[1] > skip:
-            moments.add(block[:, max(0, skip - begin) :])
-    return moments.correlation()
+        block = block[:, max(0, skip - begin) :]
+        if block.shape[1]:
+            moments.add(block)
+            convergence.add(block)
+    found = moments.correlation()
+    if found < _CONSISTENT:
+        convergence.warn_of_transient(skip)
+    return found
 
 
 class _Moments:

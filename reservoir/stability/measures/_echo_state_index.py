@@ -8,7 +8,11 @@ import numpy as np
 
 from reservoir._typing import ArrayLike, RandomState
 from reservoir._validation import check_count
-from reservoir.stability.measures._trajectories import read_comparison, side_by_side
+from reservoir.stability.measures._trajectories import (
+    Convergence,
+    read_comparison,
+    side_by_side,
+)
 
 
 def echo_state_index(
@@ -50,7 +54,12 @@ def echo_state_index(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, X contains NaN or infinity, or washout leaves no row.
+        If shapes disagree, X contains NaN or infinity, or washout leaves fewer than two rows.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the responses still converge after `washout`.
 
     References
     ----------
@@ -68,8 +77,11 @@ def echo_state_index(
     """
     n = check_count("n_initial_states", n_initial_states) + 1
     drive, starts, skip = read_comparison(reservoir, X, n, washout, feedback, random_state)
-    total = 0.0
+    total, convergence = 0.0, Convergence()
     for begin, block in side_by_side(drive, starts):
         block = block[:, max(0, skip - begin) :]
-        total += float(np.linalg.norm(block[1:] - block[0], axis=2).sum())
+        if block.shape[1]:
+            convergence.add(block)
+            total += float(np.linalg.norm(block[1:] - block[0], axis=2).sum())
+    convergence.warn_of_transient(skip)
     return total / ((len(starts) - 1) * (len(drive) - skip))

@@ -60,8 +60,8 @@ def lyapunov_exponents(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, X contains NaN or infinity, washout leaves no row, or n_exponents
-        exceeds n_units.
+        If shapes disagree, X contains NaN or infinity, washout leaves fewer than two rows, or
+        n_exponents exceeds n_units.
 
     Notes
     -----

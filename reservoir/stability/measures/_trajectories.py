@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_count
+from reservoir._validation import as_generator, caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.dynamics.engines import engine_for
@@ -21,6 +22,8 @@ from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
 _BLOCK_ROWS = 512  # rows in a block, at most
+_CONVERGED = 1e-2  # responses have converged where their distance shrank to this share
+_APART = 1e-3  # responses that differ by less have converged before
 _AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is less
 
 
@@ -161,28 +164,61 @@ def side_by_side(
         states, begin, rows = block[:, -1], end, min(2 * rows, most)
 
 
-def read_washout(washout: Any, n_samples: int) -> int:
-    """Return the number of washout rows, from the parameter `washout`; at least one row remains."""
+def read_washout(washout: Any, n_samples: int, *, least: int = 2) -> int:
+    """Return the number of washout rows from `washout`; of the samples, `least` rows remain."""
     if isinstance(washout, str):
         if washout != "auto":
             raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
-        return min(_AUTO_WASHOUT, n_samples // 10)
-    skip = check_count("washout", washout, minimum=0)
-    if skip >= n_samples:
+        skip = min(_AUTO_WASHOUT, n_samples // 10)
+    else:
+        skip = check_count("washout", washout, minimum=0)
+    if n_samples - skip < least:
         raise ValueError(
-            f"washout={skip} leaves no row: X has n_samples={n_samples}. Lower it or use "
-            'washout="auto".'
+            f"washout={skip} leaves {max(0, n_samples - skip)} rows of n_samples={n_samples}; at "
+            f"least {least} are required. Give a longer X (of a constant input, its row repeated) "
+            "or a smaller washout."
         )
     return skip
 
 
 def read_comparison(
-    reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
+    reservoir: Any,
+    X: Any,
+    n_states: int,
+    washout: Any,
+    feedback: Any,
+    random_state: Any,
+    *,
+    least: int = 2,
 ) -> tuple[Drive, Array, int]:
     """Check the arguments of a measure that compares trajectories from `n_states` initial states.
 
     Returns the drive, the initial states of shape (n_states, n_units), and the washout in rows.
     """
     drive = read_drive_series(reservoir, "X", X, feedback)
-    skip = read_washout(washout, len(drive))
+    skip = read_washout(washout, len(drive), least=least)
     return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip
+
+
+class Convergence:
+    """The largest distances between responses, in the first counted row and in the latest."""
+
+    def __init__(self) -> None:
+        self.first = self.last = np.nan
+
+    def add(self, block: Array) -> None:
+        """Add counted rows of all responses, of shape (n, rows, n_units)."""
+        if np.isnan(self.first):
+            self.first = float(np.ptp(block[:, 0], axis=0).max())
+        self.last = float(np.ptp(block[:, -1], axis=0).max())
+
+    def warn_of_transient(self, washout: int) -> None:
+        """Warn if the responses converge within the rows that are counted."""
+        if self.first > _APART and self.last < _CONVERGED * self.first:
+            warnings.warn(
+                f"The responses differ by {self.first:.2g} after washout={washout} rows and by "
+                f"{self.last:.2g} in the last row: they converge, and the result describes this "
+                "transient. Give a longer X and a larger washout.",
+                RuntimeWarning,
+                stacklevel=caller_level(),
+            )

@@ -79,7 +79,7 @@ def transient_length(
     """
     n = check_count("n_initial_states", n_initial_states, minimum=2)
     tol = check_number("tol", tol, low=0.0, low_open=True)
-    drive, starts, _ = read_comparison(reservoir, X, n, 0, feedback, random_state)
+    drive, starts, _ = read_comparison(reservoir, X, n, 0, feedback, random_state, least=1)
     # `length` is the first row after the last at which two states differ by more than tol.
     length, spread, begin = 0, np.inf, 0
     while begin < len(drive) and spread > 0:
