@@ -16,6 +16,7 @@ from reservoir.stability.measures._trajectories import (
 
 _CONSISTENT = 0.99  # above this no transient has lowered the result
 _FLAT = 1e-10  # a unit that varies by less than this share of its size counts as constant
+_ROUNDED = 1e-13  # and so does one that varies by less than this, at rest at zero
 
 
 def consistency(
@@ -64,7 +65,7 @@ def consistency(
 
     Notes
     -----
-    If a unit is constant (to within 1e-10 of its size) in one of two responses, their correlation
+    If a unit is constant (to within 1e-10 of its size, or 1e-13) in one of two responses, their correlation
     is undefined: it counts as 1 if the unit is the same constant in both, else as 0. Correlation
     ignores offsets: responses that follow the drive equally around different levels are consistent;
     `echo_state_index` distinguishes them.
@@ -95,7 +96,7 @@ def consistency(
             convergence.add(block)
     found = moments.correlation()
     if found < _CONSISTENT:
-        convergence.warn_of_transient(skip)
+        convergence.warn_of_transient(skip, least=0.0)
     return found
 
 
@@ -130,7 +131,7 @@ class _Moments:
         covariance = self.products / n - self.sums[:, :, None] * self.sums[:, None, :] / n**2
         spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
         # Pairs in which both vary, and pairs of equal constants.
-        flat = _FLAT * np.abs(means).max(axis=1, keepdims=True)
+        flat = np.maximum(_FLAT * np.abs(means).max(axis=1, keepdims=True), _ROUNDED)
         varies = spread > flat
         both = varies[:, :, None] & varies[:, None, :]
         neither = ~(varies[:, :, None] | varies[:, None, :])

@@ -14,6 +14,8 @@ from reservoir.stability.measures._trajectories import (
     side_by_side,
 )
 
+_COUNTS = 1e-3  # smaller distances hardly change the index
+
 
 def echo_state_index(
     reservoir: Any,
@@ -83,5 +85,5 @@ def echo_state_index(
         if block.shape[1]:
             convergence.add(block)
             total += float(np.linalg.norm(block[1:] - block[0], axis=2).sum())
-    convergence.warn_of_transient(skip)
+    convergence.warn_of_transient(skip, least=_COUNTS)
     return total / ((len(starts) - 1) * (len(drive) - skip))

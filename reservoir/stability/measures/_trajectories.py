@@ -23,7 +23,6 @@ from reservoir.stability.measures._tangents import Tangent
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
 _BLOCK_ROWS = 512  # rows in a block, at most
 _CONVERGED = 1e-2  # responses have converged where their distance shrank to this share
-_APART = 1e-3  # responses that differ by less have converged before
 _AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is less
 
 
@@ -212,9 +211,9 @@ class Convergence:
             self.first = float(np.ptp(block[:, 0], axis=0).max())
         self.last = float(np.ptp(block[:, -1], axis=0).max())
 
-    def warn_of_transient(self, washout: int) -> None:
-        """Warn if the responses converge within the rows that are counted."""
-        if self.first > _APART and self.last < _CONVERGED * self.first:
+    def warn_of_transient(self, washout: int, *, least: float) -> None:
+        """Warn if responses `least` apart or more converge within the rows that are counted."""
+        if self.first > least and self.last < _CONVERGED * self.first:
             warnings.warn(
                 f"The responses differ by {self.first:.2g} after washout={washout} rows and by "
                 f"{self.last:.2g} in the last row: they converge, and the result describes this "
