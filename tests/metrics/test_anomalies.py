@@ -46,21 +46,42 @@ def test_rows_after_the_highest_scores_are_skipped():
 def test_constant_stretches_and_exact_forecasts_give_no_nan():
     y = np.r_[np.zeros(50), np.random.default_rng(0).normal(size=50)]
     assert np.isfinite(anomaly_scores(y, np.zeros(100), window=10)).all()
-    assert not anomaly_scores(np.ones(9), np.ones(9)).any()
+    assert not anomaly_scores(np.ones(10), np.ones(10)).any()
+
+
+@pytest.mark.parametrize("error", [0.01, 1.0, 100.0])
+def test_a_row_is_not_measured_by_itself(error):
+    known = np.r_[np.full(9, np.nan), 0.0]
+    for y in ([error], np.full(9, error), known + error, np.c_[np.ones(10), known + error]):
+        with pytest.raises(ValueError, match=r"rows with a value .* needs 10\. To score rows as"):
+            anomaly_scores(y, np.zeros(np.shape(y)))
+
+
+def test_rows_as_they_arrive_and_windows_of_gaps(global_random_seed):
+    errors = np.random.default_rng(global_random_seed).normal(size=60)
+    scores = anomaly_scores(errors, np.zeros(60), window=20)
+    alone = [
+        anomaly_scores(errors[t - 20 : t + 1], np.zeros(21), window=20)[-1] for t in range(20, 60)
+    ]
+    np.testing.assert_allclose(alone, scores[20:])
+    # one value in the window is no measure of the next
+    errors[20:39] = np.nan
+    scores = anomaly_scores(errors, np.zeros(60), window=20)
+    assert scores[40] == pytest.approx(abs(errors[40]) / usual(abs(errors)))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"window": 1}, "window=1 must be at least 2"),
-        ({"window": 10}, "window=10 is longer than y, which has 9 rows"),
+        ({"window": 2}, "window=2 must be at least 10"),
+        ({"window": 30}, "window=30 is longer than y, which has 20 rows"),
         ({"skip": -1}, "skip=-1 must be at least 0"),
-        ({"forecasts": np.ones(8)}, "forecasts has shape"),
-        ({"forecasts": np.full(9, np.inf)}, "infinity"),
-        ({"forecasts": np.full(9, np.nan)}, "No row has both a value of y and a forecast"),
+        ({"forecasts": np.ones(19)}, "forecasts has shape"),
+        ({"forecasts": np.full(20, np.inf)}, "infinity"),
+        ({"forecasts": np.full(20, np.nan)}, "No row has both a value of y and a forecast"),
     ],
 )
 def test_errors_name_value_and_bound(options, message):
-    arguments = {"y": np.arange(9.0), "forecasts": np.ones(9)} | options
+    arguments = {"y": np.arange(20.0), "forecasts": np.ones(20)} | options
     with pytest.raises(ValueError, match=message):
         anomaly_scores(arguments.pop("y"), arguments.pop("forecasts"), **arguments)
