@@ -80,15 +80,13 @@ print("the three highest:", (1000 + np.argsort(-np.nan_to_num(windowed))[:3]).to
 # -------------------
 # A session of ``stream()`` forecasts the next row from each row that arrives. The last 300 rows and
 # their forecasts are kept: the usual size comes from them, since a row alone has none.
-from collections import deque
-
 session = model.stream()
 session.predict(y[998:1999, None])  # the rows so far
-latest = deque(zip(y[1700:2000], forecasts[1699:1999]), maxlen=301)
+latest = np.column_stack([y[1700:2000], forecasts[1699:1999]])
 expected = session.predict(y[[1999], None]).item()
 for row in range(2000, 2300):
-    latest.append((y[row], expected))
-    score = anomaly_scores(*zip(*latest), window=300)[-1]
+    latest = np.vstack([latest[-300:], [y[row], expected]])
+    score = anomaly_scores(*latest.T, window=300)[-1]
     if score > threshold:
         print(f"row {row}: {score:.1f}")
     expected = session.predict(y[[row], None]).item()

@@ -96,8 +96,8 @@ def _check_known(counts: Array) -> None:
     few = np.flatnonzero((counts > 0) & (counts < _LEAST))
     if len(few):
         raise ValueError(
-            f"Output {few[0]} has {counts[few[0]]} rows with a value of y and a forecast; the usual "
-            f"size of errors needs {_LEAST}. To score rows as they arrive, pass the latest ones, "
+            f"Output {few[0]} has {counts[few[0]]} rows with a value of y and a forecast; the "
+            f"usual size of errors needs {_LEAST}. To score rows as they arrive, pass the latest ones, "
             "such as 301 with window=300, and take the last score."
         )
 

@@ -65,10 +65,10 @@ def consistency(
 
     Notes
     -----
-    If a unit is constant (to within 1e-10 of its size, or 1e-13) in one of two responses, their correlation
-    is undefined: it counts as 1 if the unit is the same constant in both, else as 0. Correlation
-    ignores offsets: responses that follow the drive equally around different levels are consistent;
-    `echo_state_index` distinguishes them.
+    If a unit is constant (to within 1e-10 of its size, or 1e-13) in one of two responses, their
+    correlation is undefined: it counts as 1 if the unit is the same constant in both, else as 0.
+    Correlation ignores offsets: responses that follow the drive equally around different levels
+    are consistent; `echo_state_index` distinguishes them.
 
     References
     ----------
