@@ -97,7 +97,7 @@ def _check_known(counts: Array) -> None:
     if len(few):
         raise ValueError(
             f"Output {few[0]} has {counts[few[0]]} rows with a value of y and a forecast; the "
-            f"usual size of errors needs {_LEAST}. To score rows as they arrive, pass the latest ones, "
+            f"usual size of errors needs {_LEAST}. To score rows as they arrive, pass the latest, "
             "such as 301 with window=300, and take the last score."
         )
 
