@@ -1,0 +1,273 @@
+"""Relations that hold between runs of the same public object, for all objects that the package has.
+
+The estimators come from `reservoir.__all__`, so that a new one is tested from its first day. What
+an object is (rows or whole sequences, labels or numbers, chunks) is read from its methods and tags.
+"""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import reservoir
+from reservoir import ESNForecaster, forecast, load, save
+from reservoir.model_selection import make_forecast_pairs, stack_sequences
+
+pytestmark = pytest.mark.both_engines
+
+PUBLIC = [getattr(reservoir, name) for name in reservoir.__all__]
+ESTIMATORS = [cls for cls in PUBLIC if inspect.isclass(cls) and issubclass(cls, BaseEstimator)]
+SMALL = {"n_units": 12, "max_iter": 2, "init": "esn", "n_networks": 1, "n_lags": 2}
+ROWS, CHUNK = 160, 100
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (ROWS + 20, 2)) + 0.1
+Y = np.column_stack([np.convolve(u, [0.2, 0.5, 0.3])[: len(X)] for u in X.T])
+
+
+def made(cls, **options):
+    """Return a small estimator of a class, with those options that it has."""
+    known = inspect.signature(cls).parameters
+    given = {**SMALL, "random_state": 0, **options}
+    return cls(**{name: value for name, value in given.items() if name in known})
+
+
+def is_whole(cls):
+    """Whether a case is a whole sequence: one label, target or row of features for each."""
+    return cls is not ESNForecaster and "initial_state" not in inspect.signature(cls).parameters
+
+
+def is_classifier(cls):
+    return made(cls).__sklearn_tags__().estimator_type == "classifier"
+
+
+def by_row(method=None):
+    """Return the classes with one result for each row, perhaps only those with a method."""
+    classes = [cls for cls in ESTIMATORS if cls is not ESNForecaster and not is_whole(cls)]
+    return [cls for cls in classes if not method or hasattr(cls, method)]
+
+
+def whole():
+    return [cls for cls in ESTIMATORS if is_whole(cls)]
+
+
+def target(cls, values=Y):
+    """Return the targets: numbers, or labels for a classifier."""
+    if not is_classifier(cls):
+        return values
+    return np.where(values[:, 0] > np.median(Y[:, 0]), "high", "low")
+
+
+def result(model, X):
+    """Return what a fitted model says of X as numbers: scores of labels, features, predictions."""
+    for name in ("decision_function", "transform", "predict_proba"):
+        if hasattr(model, name):
+            return getattr(model, name)(X)
+    return model.predict(X)
+
+
+def case(cls):
+    """Return what a class is fitted to: rows and their targets, or sequences and theirs."""
+    if not is_whole(cls):
+        return X[:ROWS], target(cls)[:ROWS]
+    sequences = [*X.reshape(-1, 15, 2)]
+    return sequences, target(cls, np.array([rows.mean(axis=0) for rows in sequences]))
+
+
+def fitted(cls, X, y, **options):
+    return made(cls, **options).fit(X, y)
+
+
+def close(found, expected, rtol=1e-8):
+    """Assert equality up to rounding, of arrays or of lists of arrays."""
+    found, expected = (
+        np.concatenate([np.ravel(rows) for rows in part]) for part in (found, expected)
+    )
+    np.testing.assert_allclose(found, expected, rtol=0, atol=rtol * np.ptp(expected))
+
+
+# --- one object ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_saved_and_loaded_it_gives_the_same_bits(cls, tmp_path):
+    file = tmp_path / "model.zip"
+    if cls is ESNForecaster:
+        model = made(cls).fit(X[:40, 0])
+        save(model, file)
+        np.testing.assert_array_equal(load(file).forecast(5), model.forecast(5))
+        return
+    cases, y = case(cls)
+    model = fitted(cls, cases, y)
+    save(model, file)
+    np.testing.assert_array_equal(result(load(file), cases), result(model, cases))
+
+
+@pytest.mark.parametrize("cls", by_row())
+def test_a_later_row_changes_no_earlier_result(cls):
+    model = fitted(cls, *case(cls))
+    new = X[ROWS:]
+    close(result(model, new)[:9], result(model, new[:9]), 1e-12)
+
+
+@pytest.mark.parametrize("cls", by_row("predict"))
+def test_rows_in_two_calls_are_rows_in_one(cls):
+    model = fitted(cls, *case(cls))
+    first, state = model.predict(X[ROWS:-7], return_state=True)
+    second = model.predict(X[-7:], initial_state=state)
+    session = model.stream()
+    parts = [session.predict(X[ROWS:-7]), session.predict(X[-7:])]
+    expected = model.predict(X[ROWS:])
+    for found in (np.concatenate([first, second]), np.concatenate(parts)):
+        if is_classifier(cls):
+            np.testing.assert_array_equal(found, expected)
+        else:
+            close(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("cls", [c for c in by_row("partial_fit") if "RNN" not in c.__name__])
+def test_learned_in_two_chunks_it_is_the_same_model(cls):
+    rows, y = case(cls)
+    options = {"washout": 20, "alpha": 1e-3}
+    chunks = made(cls, **options)
+    for part in (slice(0, CHUNK), slice(CHUNK, ROWS)):
+        classes = {"classes": np.unique(y)} if is_classifier(cls) else {}
+        chunks.partial_fit(rows[part], y[part], **classes)
+    close(result(chunks, X[ROWS:]), result(fitted(cls, rows, y, **options), X[ROWS:]), 1e-7)
+
+
+# --- several sequences ---------------------------------------------------------------------------
+
+
+def sequences_of(cls):
+    """Return several sequences with their targets."""
+    rows, y = case(cls)
+    if is_whole(cls):
+        return rows, y
+    cuts = (50, 90)
+    return np.split(rows, cuts), np.split(y, cuts)
+
+
+@pytest.mark.parametrize("cls", [*by_row(), *whole()])
+def test_a_list_is_its_members(cls):
+    several, y = sequences_of(cls)
+    model = fitted(cls, several, y, initial_state="zeros")
+    alone = [result(model, [part])[0] for part in several]
+    close(result(model, several), alone, 1e-12)
+
+
+@pytest.mark.parametrize("cls", [*by_row(), *whole()])
+def test_the_order_of_sequences_does_not_matter(cls):
+    several, y = sequences_of(cls)
+    options = {"max_iter": 0, "alpha": 1e-3}  # the choice of alpha compares earlier and later rows
+    there = fitted(cls, several, y, **options)
+    back = fitted(cls, several[::-1], y[::-1], **options)
+    close(result(back, several), result(there, several), 1e-6)
+
+
+@pytest.mark.parametrize("cls", [*by_row(), *whole()])
+def test_a_list_is_a_table_with_ids_whatever_their_names(cls):
+    several, y = sequences_of(cls)
+    expected = result(fitted(cls, several, y), several)
+    if is_whole(cls):  # for a table the target is repeated in each row, and so is the result
+        y = [np.array([value] * len(part)) for value, part in zip(y, several, strict=True)]
+    table, targets, _ = stack_sequences(several, y)
+    for renamed in (table, np.column_stack([7.0 - 3 * table[:, 0], table[:, 1:]])):
+        found = result(fitted(cls, renamed, targets, sequence_column=0), renamed)
+        each = len(found) // len(expected) if is_whole(cls) else 1
+        close(found[::each], expected, 1e-12)
+
+
+# --- units, names and columns --------------------------------------------------------------------
+
+SCALES, SHIFTS = np.array([1e3, 1e-3]), np.array([5.0, -1e-2])
+IN_UNITS = X * SCALES + SHIFTS
+
+
+@pytest.mark.parametrize("cls", by_row())
+def test_behind_a_scaler_units_do_not_matter(cls):
+    y = target(cls)[:ROWS]
+    there, here = (
+        make_pipeline(StandardScaler(), made(cls, max_iter=0)).fit(rows[:ROWS], y)
+        for rows in (IN_UNITS, X)
+    )
+    close(result(there, IN_UNITS[ROWS:]), result(here, X[ROWS:]), 1e-6)
+
+
+@pytest.mark.parametrize(
+    "cls", [c for c in whole() if "scaling" in inspect.signature(c).parameters]
+)
+def test_channels_of_whole_sequences_are_scaled_within(cls):
+    cases, y = case(cls)
+    other = [*IN_UNITS.reshape(-1, 15, 2)]
+    close(result(fitted(cls, other, y), other), result(fitted(cls, cases, y), cases), 1e-6)
+
+
+@pytest.mark.parametrize("cls", [c for c in [*by_row("score"), *whole()] if hasattr(c, "predict")])
+def test_predictions_follow_the_units_of_the_targets_or_the_names_of_classes(cls):
+    cases, y = case(cls)
+    options = {"max_iter": 0}
+    model = fitted(cls, cases, y, **options)
+    if is_classifier(cls):
+        names = {"high": "a", "low": "b"}
+        renamed = fitted(cls, cases, np.vectorize(names.get)(y), **options)
+        assert renamed.predict(cases).tolist() == [names[v] for v in model.predict(cases)]
+        return
+    other = fitted(cls, cases, 1e4 * y - 3e4, **options)
+    close(other.predict(cases), 1e4 * model.predict(cases) - 3e4, 1e-6)
+    swapped = fitted(cls, cases, y[:, ::-1], **options)
+    close(swapped.predict(cases), model.predict(cases)[:, ::-1], 1e-6)
+
+
+@pytest.mark.parametrize("cls", [*by_row(), *whole()])
+def test_named_columns_in_another_order_are_never_taken_by_position(cls):
+    pandas = pytest.importorskip("pandas")
+    cases, y = case(cls)
+    frames = (
+        [pandas.DataFrame(rows, columns=["a", "b"]) for rows in cases]
+        if is_whole(cls)
+        else pandas.DataFrame(cases, columns=["a", "b"])
+    )
+    model = fitted(cls, frames, y)
+    other = [f[["b", "a"]] for f in frames] if is_whole(cls) else frames[["b", "a"]]
+    with pytest.raises(ValueError, match=r"order|names"):
+        result(model, other)
+
+
+# --- what holds an estimator ---------------------------------------------------------------------
+
+
+def holders(model, X, y):
+    """Return an estimator alone, in a pipeline, in a search, fitted alike."""
+    yield clone(model).fit(X, y)
+    yield make_pipeline(FunctionTransformer(), clone(model)).fit(X, y)
+    name, value = next(iter(model.get_params().items()))
+    yield GridSearchCV(clone(model), {name: [value]}, cv=KFold(2), error_score="raise").fit(X, y)
+
+
+@pytest.mark.parametrize("cls", by_row("score"))
+def test_alone_in_a_pipeline_and_in_a_search_it_predicts_the_same(cls):
+    alone, *others = holders(made(cls), *case(cls))
+    for other in others:
+        np.testing.assert_array_equal(other.predict(X[ROWS:]), alone.predict(X[ROWS:]))
+
+
+@pytest.mark.parametrize("cls", [c for c in by_row("forecast") if not is_classifier(c)])
+def test_alone_in_a_pipeline_and_in_a_search_it_forecasts_the_same(cls):
+    rows, y = make_forecast_pairs(X[:ROWS])
+    alone, *others = holders(made(cls), rows, y)
+    for other in others:
+        close(forecast(other, 4), alone.forecast(4), 1e-12)
+
+
+@pytest.mark.parametrize("cls", [c for c in by_row("forecast") if not is_classifier(c)])
+def test_behind_a_scaler_a_forecast_follows_the_units_of_the_series(cls):
+    options = {"max_iter": 0, "alpha": 1e-3}
+    here, there = (
+        forecast(make_pipeline(StandardScaler(), made(cls, **options)).fit(rows[:-1], rows[1:]), 4)
+        for rows in (X[:ROWS], IN_UNITS[:ROWS])
+    )
+    close((there - SHIFTS) / SCALES, here, 1e-6)
