@@ -135,11 +135,10 @@ def _last_date(ending: Ending) -> Any:
 
 def _raise_not_continuable(ending: Ending) -> NoReturn:
     """Raise the error for an index that cannot be continued."""
-    regular = "Make the rows regular before fit (asfreq, or resample, and interpolate)"
-    if ending.kind == "number":
-        regular = "Number the rows from 0 before fit (reset_index)"
     plain = code('model.set_output(predict="default")')
     raise ValueError(
         f"The index cannot be continued: it ends at {ending.shown}, and no frequency could be "
-        f"inferred from it. {regular}, or forecast without an index: {plain}."
+        "inferred from it. If each row is one step, number the rows from 0 before fit "
+        f"(reset_index), or forecast without an index: {plain}. Otherwise interpolate the rows at "
+        "equal steps before fit."
     )

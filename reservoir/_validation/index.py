@@ -283,12 +283,12 @@ def _misfit_message(index: Any, row: int, start: int) -> str:
         return (
             f"rows are missing between {before} and {after}. The network treats row {b} as the "
             f"step after row {a}. This is correct if a cross-validator removed them; otherwise "
-            "fill them (asfreq, then interpolate), or fit the two parts as two sequences."
+            "fit the two parts as two sequences, or fill the gap (asfreq, then interpolate)."
         )
     return (
         f"the step from {before} to {after} is the first that does not fit. The network treats "
-        "every row as one step, however long. Make the rows regular (asfreq or resample, then "
-        "interpolate), or ignore this if they are events."
+        "every row as one step, however long. Ignore this if each row is one step, as are events "
+        "and months of four or five weeks; otherwise interpolate the rows at equal steps."
     )
 
 

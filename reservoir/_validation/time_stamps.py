@@ -56,9 +56,8 @@ class Clock:
     def check_can_loop(self) -> NoReturn:
         """Raise an error: in a closed loop the times of the steps are not known."""
         raise ValueError(
-            "A forecast needs steps of equal length, but with time_column their length varies. Put "
-            "the rows on a regular grid (pandas' resample, then interpolate) and fit without "
-            "time_column."
+            "A forecast needs steps of equal length, but with time_column their length varies. "
+            "Interpolate the rows at equal steps, and fit without time_column."
         )
 
     def time_at(self, steps: float) -> float:

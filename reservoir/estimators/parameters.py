@@ -58,6 +58,18 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "W": ("topology=W",),
     "warmup": ("washout=100",),
     "seed": ("random_state=0",),
+    **dict.fromkeys(("leaking_rate", "leakage", "leaky_rate"), ("leak_rate=0.3",)),
+    **dict.fromkeys(
+        ("hidden_size", "hidden_layer_size", "reservoir_size", "n_neurons", "n_hidden"),
+        ("n_units=300",),
+    ),
+    "rho": ("spectral_radius=0.9",),
+    **dict.fromkeys(("sparsity", "density", "connectivity"), ("in_degree=10",)),
+    **dict.fromkeys(("regularization", "reg"), ("alpha=1e-6",)),
+    **dict.fromkeys(("n_periods", "periods", "prediction_length"), ("n_steps=12",)),
+    **dict.fromkeys(("X", "exogenous", "future_covariates", "xreg"), ("exog=X",)),
+    **dict.fromkeys(("quantiles", "confidence"), ("coverage=0.9",)),
+    **dict.fromkeys(("sp", "period"), ("season=12",)),
 }
 
 

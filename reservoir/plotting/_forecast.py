@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number, index_of
 from reservoir.plotting._picture import Picture
-from reservoir.plotting._plot_arguments import columns, names_of, stamps_of
+from reservoir.plotting._plot_arguments import as_numbers, columns, names_of, stamps_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -269,7 +269,7 @@ def read_guess(y_pred: Any, coverage: float | Sequence[float] | None) -> Guess:
             check_number("coverage", level, low=0.0, high=1.0, low_open=True, high_open=True)
             for level in np.atleast_1d(np.asarray(coverage, dtype=object))
         ]
-        values = np.asarray(y_pred, dtype=float)
+        values = as_numbers("y_pred", y_pred)
         if values.ndim == 2:
             values = values[:, None]
         n_parts = 1 + 2 * len(levels)
@@ -302,9 +302,10 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
     if part != wanted or names != part * n_outputs:
         raise ValueError(
             f"y_pred has the columns {names}; for each output they must be 'forecast', and then "
-            "'lower 90%' and 'upper 90%' for each coverage."
+            "'lower 90%' and 'upper 90%' for each coverage. Give the forecast of one series, "
+            "without ids."
         )
-    values = np.asarray(y_pred, dtype=float).reshape(len(y_pred), n_outputs, len(part))
+    values = as_numbers("y_pred", y_pred).reshape(len(y_pred), n_outputs, len(part))
     return values, [float(b[2]) / 100 for b in bounds[::2] if b]
 
 

@@ -13,13 +13,36 @@ from reservoir._validation import check_count, index_of
 
 def columns(name: str, values: ArrayLike) -> Array:
     """Return a series of one or more columns as floats of shape (n_samples, n_columns)."""
-    table = np.asarray(values, dtype=float)
+    table = as_numbers(name, values)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
             f"{name} has shape {table.shape}; it must be a non-empty array of shape (n_samples,) "
             "or (n_samples, n_columns)."
         )
     return table.reshape(len(table), -1)
+
+
+def as_numbers(name: str, values: Any) -> Array:
+    """Return the rows of one series as floats; raise if they contain ids or several series."""
+    remedy = "Give the rows of one series, without its ids and other columns that are not numbers."
+    if hasattr(values, "iloc") and values.index.nlevels > 1:
+        n_series = values.index.droplevel(-1).nunique()
+        if n_series > 1:
+            raise ValueError(f"{name} has the rows of {n_series} series. {remedy}")
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        where = (each for each in getattr(values, "columns", ()) if not _is_numeric(values[each]))
+        column = next((f"column {each!r} of " for each in where), "")
+        raise ValueError(f"{column}{name} must contain numbers: {error}. {remedy}") from error
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def finite(name: str, values: Any, *axes: str) -> Array:

@@ -23,6 +23,15 @@ CALLS = {
     "lags: n_lags=12": lambda: ESNRegressor(lags=12),
     "rc_connectivity: in_degree=10": lambda: ESNRegressor(rc_connectivity=0.1),
     "ridge: alpha=1e-6": lambda: ESNRegressor(ridge=1e-6),
+    "leaking_rate: leak_rate=0.3, hidden_size: n_units=300": lambda: ESNRegressor(
+        leaking_rate=0.5, hidden_size=50
+    ),
+    "n_hidden: n_units=300": lambda: RNNRegressor(n_hidden=50),
+    "sp: season=12": lambda: ESNForecaster(sp=12),
+    "X: exog=X": lambda: ESNForecaster().fit([1.0], X=[2.0]),
+    "xreg: exog=X": lambda: ESNForecaster().forecast(12, xreg=[2.0]),
+    "exogenous: exog=X": lambda: ESNForecaster().update([1.0], exogenous=[2.0]),
+    "n_periods: n_steps=12": lambda: ESNForecaster().simulate(n_periods=12),
 }
 
 

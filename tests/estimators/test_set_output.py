@@ -268,7 +268,7 @@ def test_what_cannot_be_continued_raises_with_a_remedy():
         model = asked(NUMBERS[1])
         with pytest.warns(UserWarning, match="No frequency") if index is events else _nothing():
             model.fit(*make_forecast_pairs(part))
-        with pytest.raises(ValueError, match=r"no frequency.*asfreq, or resample.*default"):
+        with pytest.raises(ValueError, match=r"no frequency.*number the rows.*default"):
             model.forecast(3)
         assert len(model.set_output(predict="default").forecast(3)) == 3
     late = whole[:N].set_axis(pd.date_range(end="2262-04-10", periods=N, unit="ns"))

@@ -193,6 +193,21 @@ def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
     ax.figure.canvas.draw()
 
 
+def test_a_table_of_several_series_is_named():
+    pd = pytest.importorskip("pandas")
+    long = pd.DataFrame({"id": np.repeat(["s01", "s02"], 50), "y": SINE[:100]})
+    bands = long[:20].assign(forecast=0.0)[["id", "forecast"]]
+    for given, told in (
+        ((long, SINE[:20]), r"column 'id' of y_true .*'s01'.* rows of one series"),
+        ((SINE, long[:20]), r"column 'id' of y_pred .*'s01'.* rows of one series"),
+        ((SINE, bands), "y_pred has the columns .* one series, without ids"),
+        ((long.set_index(["id", long.index])["y"], SINE[:20]), "y_true has the rows of 2 series"),
+        ((["s01", "s02"], SINE[:20]), "y_true must contain numbers"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            plotting.forecast(*given)
+
+
 def test_one_coverage_needs_no_list():
     guess = np.c_[SINE, SINE - 1, SINE + 1]
     assert "90 % interval" in labels(plotting.forecast(SINE, guess, coverage=0.9))

@@ -16,7 +16,7 @@ from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
 from reservoir.estimators.series.tables import MIN_VALUES, SeriesName, changed_index
-from reservoir.series_models.outliers import LastRows, OddValues
+from reservoir.series_models.outliers import OddValues
 
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
@@ -237,21 +237,21 @@ def warn_of_numbers(panel: Panel) -> None:
             return
 
 
-def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[int]) -> None:
+def warn_of_odd(fits: Sequence[Fit], panel: Panel, first_rows: Sequence[int]) -> None:
     """Warn of odd values at the end of series.
 
     Parameters
     ----------
-    endings : sequence of LastRows
-        The ending of each series.
+    fits : sequence of Fit
+        The fit of each series.
     panel : Panel
         The panel after the last rows.
     first_rows : sequence of int
         The number of the first row of each series that the warning is about.
     """
     found: list[tuple[int, OddValues, int]] = []
-    for i, (ending, first) in enumerate(zip(endings, first_rows, strict=True)):
-        odd = ending.odd
+    for i, (fit, first) in enumerate(zip(fits, first_rows, strict=True)):
+        odd = fit.ending.odd
         if odd is not None:
             found += [(i, odd, k) for k in np.flatnonzero(odd.rows >= first).tolist()]
     if not found:
@@ -260,13 +260,15 @@ def warn_of_odd(endings: Sequence[LastRows], panel: Panel, first_rows: Sequence[
     which = panel.name_of_series(i)
     column = f", column {odd.columns[k]}" if len(odd.shift) > 1 else ""
     others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    bounds = fits[i].bounds  # a forecast of one step may be beyond them, such as below 0 for counts
+    expected = np.clip(odd.expected, bounds.low[odd.columns], bounds.high[odd.columns])[k]
     size = f"the difference is {odd.sizes[k]:.0f} times the typical error of one step"
     if not np.isfinite(odd.sizes[k]):
         size = "all earlier values were as expected"
     ends = ", and intervals contain its level" if odd.shift[odd.columns[k]] else ""
     warnings.warn(
         f"{which} has the value {odd.values[k]:.6g} in row {panel.name_of_row(i, int(odd.rows[k]))}"
-        f"{column}{others}, where {odd.expected[k]:.6g} was expected: {size}. "
+        f"{column}{others}, where {expected:.6g} was expected: {size}. "
         f"It counts as missing{ends}. If "
         'the period is not over or the value is wrong, drop it or set outliers="missing"; if the '
         'value is right, set outliers="keep".',

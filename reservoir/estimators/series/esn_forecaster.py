@@ -306,6 +306,7 @@ class ESNForecaster(Described, BaseEstimator):
     )
     random_state: Any = parameter(None, "int, Generator, RandomState or None")
 
+    @with_other_names
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
         """Choose models of the series and fit them.
 
@@ -399,7 +400,7 @@ class ESNForecaster(Described, BaseEstimator):
     def _warn_of_odd(self, first_rows: Sequence[int]) -> None:
         """Warn of odd values from the given row of each series on, if `outliers` is "warn"."""
         if self.outliers == "warn":
-            warn_of_odd([fit.ending for fit in self._fits], self._panel, first_rows)
+            warn_of_odd(self._fits, self._panel, first_rows)
 
     def _memory_advice(self) -> str:
         """Return the advice for a failed memory check: which parameters to lower."""
@@ -471,6 +472,7 @@ class ESNForecaster(Described, BaseEstimator):
             report.finish()
         return panel.wrap_bands(points, bands, coverages)
 
+    @with_other_names
     def simulate(
         self, n_steps: int, n_paths: int = 100, exog: Any = None, random_state: Any = None
     ) -> Any:
@@ -519,6 +521,7 @@ class ESNForecaster(Described, BaseEstimator):
             report.finish()
         return panel.wrap_paths(paths)
 
+    @with_other_names
     def update(self, y: Any, exog: Any = None) -> ESNForecaster:
         """Append later rows, so that forecasts start after them, without learning from them.
 

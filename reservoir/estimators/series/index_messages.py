@@ -6,33 +6,47 @@ The entries of an index are called stamps: dates, periods or numbers.
 from __future__ import annotations
 
 from typing import Any, NoReturn
+from zoneinfo import available_timezones
 
 import numpy as np
 
+from reservoir._typing import Array
 from reservoir._validation import code
-from reservoir._validation.frequencies import commonest, count_steps, first_misfit
+from reservoir._validation.frequencies import (
+    commonest,
+    count_steps,
+    dates_after,
+    first_misfit,
+    frequency_text,
+)
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.text_dates import dates_in_labels
 from reservoir._validation.wording import put
 from reservoir.estimators.series.tables import (
+    MIN_VALUES,
     changed,
     changed_index,
     numbered,
     without_index,
 )
 
-_MOST_MISSING = 100_000  # number of rows; a longer gap counts as an irregular step
-# least step in seconds, the period, and the arguments with which `resample` dates each period by
-# its start
+_MOST_FILLED = 4  # largest ratio of rows after gaps are filled to rows before
+_EVEN = 1.5  # steps that differ by a smaller factor are those of rows that are periods themselves
+# the period, and the arguments with which `resample` dates each period by its start
 _PERIODS = (
-    (31e6, "Y", '"YS"'),
-    (7.7e6, "Q", '"QS"'),
-    (2.4e6, "M", '"MS"'),
-    (6e5, "W", '"W-MON", closed="left", label="left"'),
-    (86400, "D", '"D"'),
-    (3600, "h", '"h"'),
-    (60, "min", '"min"'),
-    (0, "s", '"s"'),
+    ("Y", '"YS"'),
+    ("Q", '"QS"'),
+    ("M", '"MS"'),
+    ("W", '"W-MON", closed="left", label="left"'),
+    ("D", '"D"'),
+    ("h", '"h"'),
+    ("min", '"min"'),
+    ("s", '"s"'),
+)
+# tried before all others, which include less known names of the same times
+_ZONES = (
+    *("Europe/Paris", "Europe/London", "Europe/Athens", "America/New_York", "America/Chicago"),
+    *("America/Denver", "America/Los_Angeles", "Australia/Sydney"),
 )
 
 
@@ -78,7 +92,10 @@ def raise_not_continuable(name: str, index: Any) -> NoReturn:
 
 def _numbering_advice(name: str) -> str:
     """Return the advice to number rows instead of dating them."""
-    return f"If the rows are at equal time steps, number them, {code(numbered(name))}"
+    return (
+        f"If each row is one time step, number the rows, {code(numbered(name))}, and set the "
+        "season, such as season=12 for months"
+    )
 
 
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
@@ -145,27 +162,28 @@ def raise_unknown_step(name: str, index: Any) -> NoReturn:
 
 def _numbers_message(name: str, index: Any) -> str:
     """Return the message for periods or numbers at unequal steps."""
-    steps = np.diff(numbers_of(index))
+    numbers = numbers_of(index)
+    steps = np.diff(numbers)
     usual = commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
-    number = _numbering_advice(name)
-    if is_time(kind_of(index) or ""):
-        what = f"rows are missing between {index[row - 1]} (row {row - 1}) and {index[row]}"
-        fill = f'pd.period_range(rows.index[0], rows.index[-1], freq="{index.freqstr}")'
-    else:
-        what = (
-            f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
-            f"but the most frequent step is {usual:g}"
+    n_filled = (numbers[-1] - numbers[0]) // usual
+    # rows between those that are filled in would be lost
+    kept = not (steps % usual).any() and n_filled < _MOST_FILLED * len(index)
+    if not kept or index.dtype.kind == "f":
+        return (
+            f"The index of {name} is irregular: the step from {index[row - 1]} to {index[row]} "
+            f"(row {row}) is {steps[row - 1]:g}, but the most frequent step is {usual:g}. "
+            f"{_numbering_advice(name)}; otherwise interpolate the rows at equal steps."
         )
-        if index.dtype.kind == "f":
-            return (
-                f"The index of {name} is irregular: {what}. Interpolate the rows at equal steps. "
-                f"{number}."
-            )
-        fill = f"range(rows.index[0], rows.index[-1] + 1, {usual})"
+    fill = f"range(rows.index[0], rows.index[-1] + 1, {usual})"
+    if is_time(kind_of(index) or ""):
+        every = usual // index.freq.n  # ordinals count the base period
+        fill = f'pd.period_range(rows.index[0], rows.index[-1], freq="{index.freqstr}")'
+        fill += f"[::{every}]" if every > 1 else ""
     return (
-        f"The index of {name} has a gap: {what}. Insert the missing rows with NaN, "
-        f"{code(changed(name, f'rows.reindex({fill})'))}. {number}."
+        f"The index of {name} has a gap: rows are missing between {index[row - 1]} (row "
+        f"{row - 1}) and {index[row]}. Insert the missing rows with NaN, "
+        f"{code(changed(name, f'rows.reindex({fill})'))}. {_numbering_advice(name)}."
     )
 
 
@@ -173,28 +191,35 @@ def _dates_message(name: str, index: Any) -> str:
     """Return the message for dates without a frequency, with the first gap or irregular step."""
     row, text = first_misfit(index)
     before, after = show(index[row - 1]), show(index[row])
-    number = _numbering_advice(name)
     missing = 0
-    if text is not None:
+    if text is not None and _fills(index, text):
         missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
-    if text is not None and 0 < missing <= _MOST_MISSING:
+    if missing > 0:
         are = "rows are" if missing > 1 else "row is"
         return (
             f"The index of {name} has a gap: between {before} (row {row - 1}) and {after}, "
             f"{missing} {are} missing, given the frequency {_offset(text)} of the other rows. "
             "Insert the missing rows with NaN, "
-            f"{code(changed(name, f'rows.asfreq({_offset(text)})'))}. {number}."
+            f"{code(changed(name, f'rows.asfreq({_offset(text)})'))}. {_numbering_advice(name)}."
         )
     steps = np.diff(numbers_of(index))
     return (
-        f"The index of {name} is irregular: no frequency fits both the step from {before} (row "
-        f"{row - 1}) to {after}, {index[row] - index[row - 1]}, and the steps "
+        f"The index of {name} is irregular: the step from {before} (row {row - 1}) to {after}, "
+        f"{index[row] - index[row - 1]}, does not fit the steps "
         f"{'before' if row > 1 else 'after'} it; there are {len(np.unique(steps))} different steps "
-        f"in total. {_regular_advice(name, index)} {number}."
+        f"in total. {_regular_advice(name, index)}"
     )
 
 
-def _offset(text: str) -> str:
+def _fills(index: Any, text: str) -> bool:
+    """Whether dates at a frequency include all dates of an index, and not too many others."""
+    n_steps = count_steps(index[:1], index[-1:], text)
+    if not 0 < n_steps < _MOST_FILLED * len(index):
+        return False
+    return bool(index[1:].isin(dates_after(index[:1], n_steps, text)).all())
+
+
+def _offset(text: Any) -> str:
     """Return the Python expression for a frequency that `frequency_text` returned."""
     if text.startswith("months="):
         return f"pd.DateOffset({text})"
@@ -211,31 +236,87 @@ def _two_dates_advice(name: str, index: Any) -> str:
 
 
 def _regular_advice(name: str, index: Any) -> str:
-    """Return the advice for dates at irregular steps.
+    """Return the advice for dates at irregular steps, of which the first keeps all rows.
 
-    If each period contains one date, convert them to periods; else average over periods.
+    Rows are averaged only where each period contains one, so that no row without a value is made.
     """
-    made = _as_periods(name, index)
-    if made is not None:
-        return f"Each period contains one date: convert them to periods, {made}."
-    made = code(changed(name, f"rows.resample({_usual(index)[1]}).mean()"))
-    return f"Replace the rows in each period by their mean, dated by the period's start, {made}."
+    number = _numbering_advice(name)
+    zone = _zone_of(index)
+    if zone is not None:
+        aware = "index" if index.tz is not None else 'index.tz_localize("UTC")'
+        return (
+            "The time of day changes as clocks do: convert the dates to their time zone, for "
+            f"""instance {code(changed_index(name, f'{aware}.tz_convert("{zone}")'))}. {number}."""
+        )
+    made_periods = _as_periods(name, index)
+    if made_periods is not None:
+        return f"Each period contains one date: convert them to periods, {made_periods}. {number}."
+    bins = _filled_bins(index)
+    if bins is None:
+        return f"{number}."
+    made = code(changed(name, f"rows.resample({bins}).mean()"))
+    return (
+        f"{number}. Otherwise replace the rows in each period by their mean, dated by the period's "
+        f"start, {made}."
+    )
+
+
+def _zone_of(index: Any) -> str | None:
+    """Return a time zone in which all dates are midnights, or have the same time of day, or None.
+
+    Its days, weeks and months begin at two times of day in another zone, since clocks change.
+    """
+    different, rows = np.unique(_times_of_day(index), return_index=True)
+    if not 1 < len(different) < 4:
+        return None
+    dates = index.tz_localize("UTC") if index.tz is None else index
+    found = None
+    for zone in (*_ZONES, *sorted(available_timezones())):
+        times = _times_of_day(dates[rows].tz_convert(zone))
+        if (times != times[0]).any():
+            continue
+        local = dates.tz_convert(zone)
+        # clocks may skip midnight, after which the frequency has a later time
+        if (_times_of_day(local) != times[0]).any() and frequency_text(local) is None:
+            continue
+        if times[0] == 0:
+            return zone
+        found = found or zone
+    return found
+
+
+def _times_of_day(index: Any) -> Array:
+    """Return the local time of day of each date, in seconds."""
+    wall = index.tz_localize(None)
+    return np.asarray((wall - wall.normalize()).total_seconds())
 
 
 def _as_periods(name: str, index: Any) -> str | None:
     """Return the code that converts dates to consecutive periods; None if there are none."""
     wall = "index" if index.tz is None else "index.tz_localize(None)"
-    for _, period, _ in _PERIODS:
-        if (np.diff(index.tz_localize(None).to_period(period).asi8) == 1).all():
+    for period, _ in _PERIODS:
+        if (_period_steps(index, period) == 1).all():
             return code(changed_index(name, f'{wall}.to_period("{period}")'))
     return None
 
 
-def _usual(index: Any) -> tuple[str, str]:
-    """Return the longest period that does not exceed the median step of an index.
+def _filled_bins(index: Any) -> str | None:
+    """Return the arguments of `resample` for the shortest periods that all contain a date.
 
-    The arguments of `resample` for this period are returned as well.
+    None if there are none, or if rows at nearly equal steps are periods themselves, such as months
+    of four and five weeks.
     """
-    unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
-    step = np.median(np.diff(numbers_of(index))) / unit
-    return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
+    steps = np.diff(numbers_of(index))
+    if steps.max() < _EVEN * steps.min():
+        return None
+    for period, bins in _PERIODS[::-1]:
+        found = _period_steps(index, period)
+        if (found < 2).all():
+            return bins if found.sum() >= MIN_VALUES else None
+    return None
+
+
+def _period_steps(index: Any, period: str) -> Array:
+    """Return how many periods lie between one date and the next."""
+    steps: Array = np.diff(index.tz_localize(None).to_period(period).asi8)
+    return steps

@@ -211,11 +211,11 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
             f"{code(f'{name} = list({name}.values())')}, or to a table with its keys as ids, "
             f"{code(f'{name} = pd.concat({name})')}."
         )
-    levels = n_levels(y)
-    if (levels > 1 or sequence_column is not None) and not len(y):
-        raise ValueError(f"{name} has no rows (n_samples=0). Give at least one.")
+    several, levels = is_collection(y), n_levels(y)
+    if not several:
+        _check_shape(name, y)
     if sequence_column is not None:
-        if levels > 1 or is_collection(y) or n_dimensions(y) != 2:
+        if levels > 1 or several or n_dimensions(y) != 2:
             raise ValueError(
                 f"sequence_column={sequence_column!r} is a column of ids in one table, but {name} "
                 "is not one table, or has its ids in a MultiIndex. Set sequence_column=None."
@@ -223,7 +223,7 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
         return _by_column(name, y, sequence_column)
     if levels > 1:
         return _by_levels(name, y)
-    if is_collection(y):
+    if several:
         kind = "list"
         if isinstance(y, np.ndarray):
             kind = "objects" if y.dtype == object else "stack"
@@ -362,9 +362,8 @@ def some(names: Sequence[Any]) -> str:
 def is_collection(values: Any) -> bool:
     """Whether `values` contains several tables; a list of lists of numbers is one table."""
     if isinstance(values, np.ndarray):
-        return values.ndim == 3 or (
-            values.dtype == object and values.ndim == 1 and len(values) > 0 and _has_rows(values[0])
-        )
+        one = values.dtype == object and values.ndim == 1 and len(values) > 0
+        return (values.ndim == 3 and len(values) > 0) or (one and _has_rows(values[0]))
     if not isinstance(values, (list, tuple)) or not len(values):
         return False
     first = values[0]
@@ -500,7 +499,8 @@ def _check_shape(name: str, table: Any) -> None:
     if n_axes not in (1, 2) or isinstance(table, (str, bytes, dict)):
         raise ValueError(
             f"{name} must be a series, of shape (n_samples,) or (n_samples, n_columns); got "
-            f"{type(table).__name__}{f' of shape {shape}' if shape else ''}."
+            f"{type(table).__name__}{f' of shape {shape}' if shape else ''}. Give its rows as a "
+            "list, an array, a Series or a DataFrame."
         )
     if 0 in shape:
         what = "rows (n_samples=0)" if shape[0] == 0 else "columns"

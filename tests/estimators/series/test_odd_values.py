@@ -295,6 +295,14 @@ def test_zeros_after_hundreds_have_bands():
     assert (rows[:, 6] > 1).all()
 
 
+def test_what_was_expected_of_counts_is_not_negative():
+    counts = np.maximum(np.round(np.linspace(8, -1, 60) + 0.1 * np.sin(np.arange(60))), 0)
+    counts[-1] = 60
+    with pytest.warns(UserWarning, match=r"value 60 in row 59, where 0 was"):
+        one = model(season=1).fit(counts)
+    assert (one._fits[0].ending.odd.expected < 0).all()  # as the models have it
+
+
 def test_rows_are_counted_from_the_first_of_each_series():
     days = pd.date_range("2024-01-01", periods=90)
     table = pd.DataFrame({"a": quiet(90), "b": quiet(90, 1)}, days)

@@ -605,6 +605,35 @@ def test_bad_series_raise_and_change_nothing(y, message, search, fitted):
     assert repr(fitted.search_results_) == found
 
 
+@pytest.mark.parametrize("given", [5.0, np.float64(5), True, None, "5", {5.0}, iter([5.0])])
+def test_a_scalar_is_no_series(given, fitted):
+    long = {"panel": "each", "sequence_column": 0}
+    for call in (
+        fitted.update,
+        lambda y: quick().fit(y),
+        lambda y: quick(panel="each").fit(y),
+        lambda y: quick(**long).fit(y),
+    ):
+        with pytest.raises(
+            ValueError, match=r"y must be a series.*got \w+\. Give its rows as a list"
+        ):
+            call(given)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 1), (0, 3, 1), (1, 0)])
+def test_nothing_is_no_series(shape, fitted):
+    for call in (
+        fitted.update,
+        lambda y: quick().fit(y),
+        lambda y: quick(panel="each").fit(y),
+        lambda y: quick().fit(PAST, exog=y),
+    ):
+        with pytest.raises(
+            (ValueError, TypeError), match=r"(y|exog) (has no|must be|is a ndarray)"
+        ):
+            call(np.zeros(shape))
+
+
 @pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_rows", [5, 6, 7, 8, 9, 11, 13, 16])
 def test_few_rows_are_enough(n_rows):
