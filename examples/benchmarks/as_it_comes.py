@@ -2,12 +2,13 @@
 
 Usage:
 
-    python examples/benchmarks/as_it_comes.py [table] [choose] [rules] [--seeds 20] [--jobs N]
-        [--keep FILE] [--models WORD ...] [--tasks WORD ...]
+    python examples/benchmarks/as_it_comes.py [table] [choose] [rules] [real] [--seeds 20]
+        [--jobs N] [--keep FILE] [--models WORD ...] [--tasks WORD ...]
 
 - table (the default): the library's defaults, those of version 0.1, and the rivals.
 - choose: leaks and numbers of units, and the rivals, on the tasks to choose by alone.
 - rules: rules that select the penalty under the library's other defaults, and fixed penalties.
+- real: as the table, of the series that ship with the package, at four horizons.
 
 `_open_tasks.py` says what the tasks are, and which of them are there to choose defaults by, which
 to report. Data and network are drawn from each seed. `--keep FILE` writes each figure to a line of
@@ -36,7 +37,7 @@ from typing import Any
 
 import numpy as np
 from _open_models import MEAN, RIDGE, RIVALS, Score, score_model
-from _open_tasks import TASKS
+from _open_tasks import REAL, TASKS
 from _timing import machine
 from joblib import Parallel, delayed
 
@@ -265,21 +266,24 @@ def print_refused(scores: Scores) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", default=["table"], metavar="table | choose | rules")
+    parser.add_argument(
+        "parts", nargs="*", default=["table"], metavar="table | choose | rules | real"
+    )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--models", nargs="+", metavar="WORD")
     parser.add_argument("--tasks", nargs="+", metavar="WORD", default=[""])
     options = parser.parse_args()
-    if unknown := set(options.parts) - {"table", "choose", "rules"}:
-        parser.error(f"{sorted(unknown)} must be among table, choose and rules")
+    if unknown := set(options.parts) - {"table", "choose", "rules", "real"}:
+        parser.error(f"{sorted(unknown)} must be among table, choose, rules and real")
     wanted = [name for name in TASKS if any(word in name for word in options.tasks)]
     print(machine())
     kept = Kept(options.keep)
     for part in options.parts:
         models = models_of(part)
-        tasks = [name for name in wanted if part != "choose" or not TASKS[name].reported]
+        tasks = [name for name in wanted if (TASKS[name].kind in REAL) == (part == "real")]
+        tasks = [name for name in tasks if part != "choose" or not TASKS[name].reported]
         if options.models is not None:  # the mean and the ridge are what others are compared with
             words = (*options.models, MEAN, RIDGE)
             models = {k: v for k, v in models.items() if any(word in k for word in words)}

@@ -38,38 +38,24 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 #: Maps names in other libraries to the names here, each with an example. A callable without the
 #: first of several names has the second one.
 OTHER_NAMES: dict[str, tuple[str, ...]] = {
-    "fh": ("n_steps=12",),
-    "h": ("n_steps=12",),
-    "steps": ("n_steps=12",),
-    "horizon": ("n_steps=12",),
-    "level": ("coverage=0.9",),
-    "season_length": ("season=12",),
-    "lags": ("n_lags=12", 'search="auto"'),
-    "units": ("n_units=300",),
-    "sr": ("spectral_radius=0.9",),
-    "lr": ("learning_rate_init=0.01", "leak_rate=0.3"),
-    "rc_connectivity": ("in_degree=10",),
-    "ridge": ("alpha=1e-6",),
-    "n": ("n_steps=12",),
-    "X_df": ("exog=future",),
-    "interval": ("coverage=0.9",),
-    "seasonal_periods": ("season=12",),
-    "n_reservoir": ("n_units=300",),
-    "W": ("topology=W",),
-    "warmup": ("washout=100",),
-    "seed": ("random_state=0",),
-    **dict.fromkeys(("leaking_rate", "leakage", "leaky_rate"), ("leak_rate=0.3",)),
-    **dict.fromkeys(
-        ("hidden_size", "hidden_layer_size", "reservoir_size", "n_neurons", "n_hidden"),
-        ("n_units=300",),
-    ),
-    "rho": ("spectral_radius=0.9",),
-    **dict.fromkeys(("sparsity", "density", "connectivity"), ("in_degree=10",)),
-    **dict.fromkeys(("regularization", "reg"), ("alpha=1e-6",)),
-    **dict.fromkeys(("n_periods", "periods", "prediction_length"), ("n_steps=12",)),
-    **dict.fromkeys(("X", "exogenous", "future_covariates", "xreg"), ("exog=X",)),
-    **dict.fromkeys(("quantiles", "confidence"), ("coverage=0.9",)),
-    **dict.fromkeys(("sp", "period"), ("season=12",)),
+    name: tuple(examples)
+    for names, *examples in (
+        ("fh h n steps horizon n_periods periods prediction_length", "n_steps=12"),
+        ("level interval quantiles confidence", "coverage=0.9"),
+        ("season_length seasonal_periods sp period", "season=12"),
+        ("X X_df exogenous future_covariates xreg", "exog=X"),
+        ("lags", "n_lags=12", 'search="auto"'),
+        ("units n_reservoir reservoir_size hidden_size n_hidden n_neurons", "n_units=300"),
+        ("sr rho", "spectral_radius=0.9"),
+        ("lr", "learning_rate_init=0.01", "leak_rate=0.3"),
+        ("leaking_rate leakage leaky_rate", "leak_rate=0.3"),
+        ("rc_connectivity sparsity density connectivity", "in_degree=10"),
+        ("ridge regularization reg", "alpha=1e-6"),
+        ("W", "topology=W"),
+        ("warmup", "washout=100"),
+        ("seed", "random_state=0"),
+    )
+    for name in names.split()
 }
 
 
