@@ -2,7 +2,7 @@
 
 Pages write plain `ESNRegressor`, `plotting.forecast` or `np.logspace(...)`, and stay readable where
 nothing is built. A span that looks like one of our names and has no target is a warning, hence an
-error of the build, unless EXCEPTIONS says why it leads nowhere.
+error of the build.
 """
 
 import re
@@ -38,16 +38,6 @@ HOMES = {
     "partial_fit": "ESNRegressor.partial_fit",
 }
 MEMBERS = {"method", "attribute", "property", "classmethod", "staticmethod"}
-# Spans that look like names of ours and are something else.
-TYPE_TO_TRUST = "a type by the name that skops asks for, or a package that holds some"
-EXCEPTIONS = {
-    "reservoir.estimators": TYPE_TO_TRUST,
-    "reservoir.estimators.series": TYPE_TO_TRUST,
-    "reservoir.estimators.stream.Stream": TYPE_TO_TRUST,
-    "reservoir.loops": TYPE_TO_TRUST,
-    "reservoir.model_selection._closed_loop_search.ClosedLoopSearchCV": TYPE_TO_TRUST,
-    "reservoir.series_models": TYPE_TO_TRUST,
-}
 
 
 class Names:
@@ -154,7 +144,7 @@ class LinkNames(SphinxPostTransform):
             text = literal.astext()
             if target := names.resolve(text, scope):
                 literal.replace_self(self._reference(names, target, literal.deepcopy()))
-            elif names.looks_public(text) and text not in EXCEPTIONS:
+            elif names.looks_public(text):
                 logging.getLogger(__name__).warning(
                     "%r looks like a public name and leads nowhere", text, location=literal
                 )

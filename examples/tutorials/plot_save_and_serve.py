@@ -198,16 +198,16 @@ plt.show()
 
 # %%
 # *skops* (``pip install skops``) saves the same objects in a file that is safe to read: the loader
-# rejects types that you did not name. Read the list before you trust it (:doc:`/saving`).
+# rejects types that you did not name, and `skops_types` names those of this package
+# (:doc:`/saving`).
 #
 # .. code-block:: python
 #
 #     import skops.io
+#     from reservoir.interop import skops_types
 #
 #     skops.io.dump(pipe, "pipe.skops")
-#     needed = skops.io.get_untrusted_types(file="pipe.skops")
-#     print(needed)  # read it: nothing but classes of reservoir
-#     pipe = skops.io.load("pipe.skops", trusted=needed)
+#     pipe = skops.io.load("pipe.skops", trusted=skops_types())
 #
 # Which one?
 #

@@ -435,6 +435,10 @@ class Stream:
         """Return the state to be saved and pickled: all attributes except the callback."""
         return {**vars(self), "callback": None}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # copied, because joblib may map the arrays of a file read-only, and `learn` writes to them
+        vars(self).update(state, _learner=copy.deepcopy(state["_learner"]))
+
     def __copy__(self) -> Stream:
         """Return a deep copy: a shallow one would learn together with this session."""
         return copy.deepcopy(self)

@@ -1,8 +1,9 @@
-"""Adapters: sequence estimators for aeon and sktime, forecasters for sktime.
+"""Other libraries: adapters to aeon and sktime, and the types that skops must trust.
 
-Neither library is imported before one of these functions is called.
+aeon and sktime are not imported before their function is called, and skops is never imported.
 """
 
 from reservoir.interop._adapting import as_aeon, as_sktime
+from reservoir.interop._skops import skops_types
 
-__all__ = ["as_aeon", "as_sktime"]
+__all__ = ["as_aeon", "as_sktime", "skops_types"]

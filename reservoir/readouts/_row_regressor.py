@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import numbers
 from abc import abstractmethod
 from typing import Any, TypeVar
@@ -82,6 +83,10 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # copied, because joblib may map the arrays of a file read-only, and learning writes to them
+        super().__setstate__(copy.deepcopy(state))
 
     def _learn_rows(
         self: _Self, X: Any, y: Any, sample_weight: Any, *, reset: bool, some: bool = False

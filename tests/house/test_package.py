@@ -9,27 +9,13 @@ import pkgutil
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import reservoir
 import reservoir.training
 from helpers import ROOT
-from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
-from reservoir.training.cells import (
-    DeepTransitionCell,
-    FeedforwardCell,
-    bidirectional,
-    stacked,
-)
-from reservoir.training.curricula import EasyFirst, GrowingLength
-from reservoir.training.gradient_control import GradientControl
-from reservoir.training.hessian_free import HessianFree
-from reservoir.training.omega import Omega
-from reservoir.training.temporal_gradients import SimplexDirection
 
 # The modules of `training` are public one by one; other packages export what is theirs. A module
 # without __all__ and without an underscore is for other packages of the house, not for users.
@@ -161,63 +147,3 @@ def test_every_export_is_in_the_api_pages():
             listed.add(f"{module}.{match.group(1)}")
     missing = [names[0] for names in EXPORTS.values() if listed.isdisjoint(names)]
     assert missing == [], "add them to a page in docs/api/"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (ROOT / "docs" / "saving.md").exists(), reason="needs the checkout")
-@pytest.mark.one_engine
-def test_the_documented_types_are_those_that_skops_asks_for():
-    sio = pytest.importorskip("skops.io")
-    page = (ROOT / "docs" / "saving.md").read_text(encoding="utf-8")
-    listed = re.findall(r'^ +"([\w.]+)",$', page, re.MULTILINE)
-    X, y = reservoir.datasets.narma(60, random_state=0)
-    asked = set()
-    dated = np.column_stack([np.arange(60), X])
-    forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
-    odd = np.append(np.random.default_rng(0).poisson(0.3, 60), 90.0)
-    spikes = np.zeros(110)
-    spikes[[2, 19, 31, 36, 53, 60, 82, 91, 107]] = y[:9]
-    of_cells = stacked(bidirectional("gru"), FeedforwardCell(2), DeepTransitionCell(5, (2,)))
-    trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
-    for model in (
-        reservoir.ESNRegressor(10).fit(X, y),
-        reservoir.ESNRegressor(10, solver="qr").fit(X, y),
-        reservoir.ESNRegressor(10, n_lags=2, alpha_selection="reml_ar1").fit(X, y),
-        reservoir.ESNRegressor(10, bidirectional=True, initial_state="zeros").fit(X, y),
-        trained.fit(X, y).partial_fit(X, y),
-        reservoir.ESNClassifier(10, transition="auto").fit(X, y > y.mean()),
-        reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
-        *(
-            reservoir.RNNRegressor(5, max_iter=2, **{name: value}).fit(X, y)
-            for name, value in (
-                ("gradient_control", Omega(0.1)),
-                ("gradient_control", SimplexDirection()),
-                ("solver", HessianFree()),
-                ("curriculum", EasyFirst(1, first=1.0)),
-                ("curriculum", GrowingLength(1, first=60)),
-            )
-        ),
-        reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
-        reservoir.RNNRegressor(5, cell="leaky", time_column=0, max_iter=1).fit(dated, y),
-        reservoir.RNNRegressor(5, cell="scrn", max_iter=1).fit(X, y),
-        reservoir.RNNRegressor(5, cell="gated_feedback", max_iter=1).fit(X, y),
-        reservoir.RNNRegressor(5, cell=of_cells, max_iter=1).fit([X, X], [y, y]),
-        reservoir.ESNClassifier(10).fit(X, y > y.mean()),
-        reservoir.ReservoirTransformer(10).fit(X),
-        reservoir.ReservoirTransformer(10, leak_rate=0.3, time_column=0).fit(dated),
-        reservoir.NVARRegressor().fit(X, y),
-        reservoir.ESNRegressor(10, readout=RecursiveLeastSquares()).fit(X, y),
-        LMS().fit(X, y),
-        SlidingWindow(20).fit(X, y),
-        reservoir.ReservoirFeatures(10).fit([X, X]),
-        reservoir.LiquidStateMachine(10).fit([X, X]),
-        reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
-        reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
-        reservoir.force_train(reservoir.ESNRegressor(10, feedback=True), y, n_test=0),
-        forecaster(search="dynamics").fit(reservoir.datasets.mackey_glass(80, random_state=0)),
-        forecaster(search="dynamics").fit(np.tile(spikes, 4)),
-        forecaster(search="series", season=4).fit(y[:40]),
-        forecaster(search="series", outliers="missing").fit(odd),
-    ):
-        asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
-    assert set(listed) == asked

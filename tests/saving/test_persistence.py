@@ -25,10 +25,11 @@ from reservoir import (
     load,
     save,
 )
-from reservoir._saving import SAVED
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import engines
+from reservoir.interop import skops_types
 from reservoir.model_selection import stack_sequences
+from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
 from reservoir.training.cells import LSTMCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.omega import Omega
@@ -137,21 +138,23 @@ def by_joblib(model, tmp_path):
     return joblib.load(tmp_path / "model.joblib")
 
 
+def by_mapping(model, tmp_path):
+    """Return the same model with arrays that are read from the file, and read-only."""
+    joblib.dump(model, tmp_path / "model.joblib")
+    return joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+
+
 def by_pickle(model, tmp_path):
     return pickle.loads(pickle.dumps(model))
 
 
 def by_skops(model, tmp_path):
     sio = pytest.importorskip("skops.io")
-    data = sio.dumps(model)
-    documented = {f"{cls.__module__}.{cls.__qualname__}" for cls in SAVED.values()}
-    documented.add("scipy.sparse._csr.csr_array")
-    assert set(sio.get_untrusted_types(data=data)) <= documented
-    return sio.loads(data, trusted=sorted(documented))
+    return sio.loads(sio.dumps(model), trusted=skops_types())
 
 
-@pytest.mark.fast_cases(16)
-@pytest.mark.parametrize("trip", [by_npz, by_joblib, by_pickle, by_skops])
+@pytest.mark.fast_cases(18)
+@pytest.mark.parametrize("trip", [by_npz, by_joblib, by_mapping, by_pickle, by_skops])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_round_trip_changes_nothing(name, trip, tmp_path):
     if trip is by_skops and name in ("activation", "numpy dtype"):
@@ -306,3 +309,42 @@ def test_a_network_that_has_learned_from_chunks_alone_is_saved(tmp_path):
     for each in (model, again):
         each.partial_fit(X[100:200], Y[100:200])
     np.testing.assert_array_equal(again.predict(X[200:]), model.predict(X[200:]))
+
+
+def begun(model):
+    """Return a session that has learned from some rows, and predicted others."""
+    session = model.stream().learn(X[:30], Y[:30])
+    session.predict(X[30:40])
+    return session
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: begun(regressor()),
+        lambda: begun(regressor(readout=SlidingWindow(40))),
+        lambda: begun(trained(online="least_squares")),
+    ],
+    ids=["ridge", "window", "network"],
+)
+def test_a_session_mapped_from_a_file_learns(make, tmp_path):
+    said = []
+    for session in (make(), by_mapping(make(), tmp_path)):
+        session.learn(X[30:40], Y[30:40])
+        again = session.to_estimator().partial_fit(X[60:90], Y[60:90])
+        said.append((session.predict(X[40:50]), again.predict(X)))
+    np.testing.assert_array_equal(said[1][0], said[0][0])
+    np.testing.assert_array_equal(said[1][1], said[0][1])
+
+
+def test_what_a_session_forgets_is_not_written_to_a_mapped_file(tmp_path):
+    sessions = begun(regressor()), by_mapping(begun(regressor()), tmp_path)
+    said = [each.forget(0.5).learn(X[40:50], Y[40:50]).predict(X) for each in sessions]
+    np.testing.assert_array_equal(*said)
+
+
+@pytest.mark.parametrize("model", [RecursiveLeastSquares(), LMS(), SlidingWindow(40)])
+def test_regressors_of_rows_mapped_from_a_file_learn(model, tmp_path):
+    expected = clone(model).fit(X, Y).partial_fit(X[:9], Y[:9])
+    again = by_mapping(model.fit(X, Y), tmp_path).partial_fit(X[:9], Y[:9])
+    np.testing.assert_array_equal(again.coef_, expected.coef_)
