@@ -57,8 +57,13 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
 
 
 def check_without_labels(X: Any, y: Any, sequence_column: Any = None) -> None:
-    """Raise if a column of text in X, a table or a list of tables, contains the labels y."""
+    """Raise if a column of text in X, a table or a list of tables, contains the labels y.
+
+    Also raise if the rows are not in memory, so that X has no columns to look at.
+    """
     tables = X if isinstance(X, (list, tuple)) else [X]
+    if len(tables):
+        check_loaded("Sequence 0 of X" if tables is X else "X", tables[0])
     if not _may_be_text(y) or not all(hasattr(table, "columns") for table in tables):
         return
     columns: dict[Any, set[Any]] = {}
@@ -104,6 +109,25 @@ def check_loaded(name: str, table: Any) -> None:
             f"not in memory. Load them, {code(replaced(name, f'rows.{to_memory}()'))}, or load one "
             "part after the other and pass each to partial_fit, where the estimator has it."
         )
+
+
+def na_as_nan(table: Any) -> Any:
+    """Return a table with NaN in place of pandas' NA among Python objects, as numbers need it."""
+    if hasattr(table, "iloc") and table.ndim == 2:
+        places = [i for i, dtype in enumerate(table.dtypes) if dtype == object]
+        table = table.copy(deep=False) if places else table
+        for i in places:
+            table.isetitem(i, table.iloc[:, i].to_numpy(object, na_value=np.nan))
+    elif isinstance(table, np.ndarray) and table.dtype == object:
+        kinds = [type(each).__name__ for each in table.flat]
+        if "NAType" in kinds:
+            table = np.where(np.reshape(np.equal(kinds, "NAType"), table.shape), np.nan, table)
+    return table
+
+
+def is_polars(table: Any) -> bool:
+    """Whether a table is a Series or DataFrame of polars."""
+    return type(table).__module__.partition(".")[0] == "polars"
 
 
 def check_dense(name: str, table: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation.kinds import is_polars
 from reservoir._validation.wording import code
 
 _ADVICE = (
@@ -31,6 +32,8 @@ def padding_advice(given: Any, table: Array, each: str = "X") -> str | None:
     if not there.any() or (there[0] and there[-1]):
         return None
     known = "~np.isnan(rows)" if np.ndim(given) == 1 else "~np.isnan(rows).all(axis=1)"
+    if is_polars(given):
+        known = known.replace("(rows)", "(rows.to_numpy())")
     if hasattr(given, "iloc"):
         known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
     rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
@@ -70,6 +73,8 @@ def table_padding_advice(
         cut = code(_with_targets(X, y, column))
     elif column is None:
         cut = code('X = X.dropna(how="all")')
+    elif is_polars(X):
+        cut = code(f"X = X.filter({_known_in_polars(X, column)})")
     elif hasattr(X, "dropna"):
         cut = code(f'X = X.dropna(how="all", subset=X.columns.drop({X.columns[column]!r}))')
     else:
@@ -84,5 +89,12 @@ def _with_targets(X: Any, y: Any, column: int | None) -> str:
     if hasattr(X, "dropna"):
         channels = "X" if column is None else f"X.drop(columns={X.columns[column]!r})"
         known = f"{channels}.notna().any(axis=1).to_numpy()"
-    targets = "y" if hasattr(y, "shape") else "np.asarray(y)"
+    if is_polars(X) and column is not None:
+        return f"rows = {_known_in_polars(X, column)}; X, y = X.filter(rows), np.asarray(y)[rows]"
+    targets = "y" if hasattr(y, "shape") and not is_polars(y) else "np.asarray(y)"
     return f"rows = {known}; X, y = X[rows], {targets}[rows]"
+
+
+def _known_in_polars(X: Any, column: int) -> str:
+    """Return the expression of the rows of a table of polars that are not padding."""
+    return f"~np.isnan(X.drop({X.columns[column]!r}).to_numpy().astype(float)).all(axis=1)"

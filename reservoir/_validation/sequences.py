@@ -18,6 +18,8 @@ from reservoir._validation.kinds import (
     check_loaded,
     check_numeric,
     check_without_labels,
+    is_polars,
+    na_as_nan,
 )
 from reservoir._validation.levels import check_levels
 from reservoir._validation.padding import padding_advice, table_padding_advice
@@ -273,8 +275,8 @@ def container_of(X: Any) -> str:
 
 def _is_table(item: Any) -> bool:
     """Whether an item of X is itself a table, so that X is a collection of sequences."""
-    if hasattr(item, "ndim"):
-        return item.ndim == 2
+    if hasattr(item, "shape"):  # frames of polars have no ndim
+        return len(item.shape) == 2
     return isinstance(item, (list, tuple)) and len(item) > 0 and isinstance(item[0], (list, tuple))
 
 
@@ -284,7 +286,7 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Array:
     without_inputs = not reset and getattr(estimator, "n_features_in_", None) == 0
     return validate_data(
         estimator,
-        X,
+        na_as_nan(X),
         reset=reset,
         dtype=list(_FLOATS),
         ensure_all_finite=False,
@@ -477,14 +479,20 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     column : int
         Number of the id column.
     """
-    if np.ndim(X) != 2 or not np.shape(X)[1]:
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    if len(shape) != 2 or not shape[1]:
         return check_array(X), np.array([]), 0  # raises: X is not a table
-    column = column_number("sequence_column", sequence_column, names, np.shape(X)[1])
+    column = column_number("sequence_column", sequence_column, names, shape[1])
     if hasattr(X, "iloc"):
         ids = X.iloc[:, column].to_numpy()
         missing = X.iloc[:, column].isna().to_numpy()
         X = X.copy()
         X.isetitem(column, np.zeros(len(X)))
+    elif is_polars(X):
+        given = X.get_column(names[column])
+        ids, absent = given.to_numpy(), given.is_null()
+        missing = absent.to_numpy() | (ids != ids)
+        X = X.with_columns(absent.cast(int))
     else:
         X = np.array(X)
         ids = X[:, column].copy()

@@ -12,7 +12,13 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array
 from reservoir._validation.dates import check_no_dates
-from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text, one_hot_labels
+from reservoir._validation.kinds import (
+    check_dense,
+    check_has_rows,
+    check_no_text,
+    na_as_nan,
+    one_hot_labels,
+)
 from reservoir._validation.sequences import Sequences, as_finite
 from reservoir._validation.wording import code
 
@@ -48,7 +54,7 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     check_has_rows(name, values, _shape_of_rows(sequences))
     # X is one table: `values` must have as many rows
     if sequences.container == "table":
-        rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
+        rows = _read(values)
         if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
@@ -64,9 +70,7 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
             f"{name} has one value for a sequence of X, but needs one for each row. "
             'With target="last", RNNRegressor and RNNClassifier accept one value per sequence.'
         )
-    items = [
-        check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
-    ]
+    items = [_read(item) for item in values]
     for i, (item, n_samples) in enumerate(zip(items, sequences.lengths, strict=True)):
         if len(item) != n_samples or item.ndim > 2:
             raise ValueError(
@@ -74,6 +78,12 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"{item.shape}."
             )
     return items
+
+
+def _read(values: Any) -> Array:
+    """Return y or sample_weight, or one item of them, as an array of any dtype."""
+    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    return na_as_nan(rows)
 
 
 def _shape_of_rows(sequences: Sequences) -> str:
@@ -136,7 +146,9 @@ def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
     if labels:
         rows, known = known_labels(y)
     else:
-        rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
+        rows = check_array(
+            _read(y), dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan"
+        )
         known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
     if not known.any():
         raise ValueError(
@@ -298,7 +310,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     """
     check_dense(name, values)
     check_has_rows(name, values, f"(n_sequences={len(sequences)},)")
-    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    rows = _read(values)
     if rows.ndim <= 2 and is_per_row(rows, sequences):
         return _constant_rows(name, rows, sequences)
     if rows.ndim > 2 or len(rows) != len(sequences):

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
-from reservoir._validation.kinds import check_numeric, check_without_labels
+from reservoir._validation.kinds import check_numeric, check_without_labels, na_as_nan
 from reservoir._validation.padding import padding_advice, table_padding_advice
 from reservoir._validation.sequences import (
     Sequences,
@@ -154,7 +154,7 @@ def _kind(X: Any) -> str:
         if not len(X):
             raise ValueError("X contains no sequences (n_sequences=0); at least 1 is required.")
         first = X[0]
-        if getattr(first, "ndim", 0):
+        if getattr(first, "shape", ()):  # frames of polars have no ndim
             return "list"
         if isinstance(first, (list, tuple)) and len(first):
             deeper = isinstance(first[0], (list, tuple)) or getattr(first[0], "ndim", 0) > 0
@@ -167,7 +167,7 @@ def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] 
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
     check_numeric("X", X)
-    options = {"dtype": list(_FLOATS), "ensure_all_finite": False, "order": "C"}
+    X, options = na_as_nan(X), {"dtype": list(_FLOATS), "ensure_all_finite": False, "order": "C"}
     if fitted is None or fitted[0] == _ROWS:
         table = validate_data(estimator, X, reset=fitted is None, **options)
     else:
@@ -246,7 +246,7 @@ def _as_table(i: int, item: Any) -> Array:
         check_numeric(f"Sequence {i} of X", item, has_ids=True)
         try:
             item = check_array(
-                item,
+                na_as_nan(item),
                 dtype=list(_FLOATS),
                 ensure_2d=False,
                 ensure_all_finite=False,

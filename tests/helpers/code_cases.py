@@ -558,6 +558,33 @@ CASES = [
         "esn(ESNSequenceClassifier, sequence_column='id').fit(X, y)",
         "len(X) == len(y) == 35 and y.equals(X['id'] > 1)",
     ),
+    Case(
+        PADDING,
+        "f'X = [{rows}[{kept}] for rows in {each}]'",
+        "pl = pytest.importorskip('polars')\n"
+        "X = [pl.DataFrame(np.where(np.arange(12)[:, None] < n, rows, np.nan))\n"
+        "     for n, rows in zip([12, 12, 12, 8, 12, 12, 12, 12], CASES_OF_TWO)]",
+        "esn(ESNSequenceClassifier).fit(X, KINDS)",
+        "[len(rows) for rows in X] == [12, 12, 12, 8, 12, 12, 12, 12]",
+    ),
+    Case(
+        PADDING,
+        "f'X = X.filter({_known_in_polars(X, column)})'",
+        "pl = pytest.importorskip('polars')\n"
+        "X = np.column_stack([np.repeat([1, 2], 20), ROWS]); X[15:20, 1:] = np.nan\n"
+        "X = pl.DataFrame(X, ['id', 'u', 'v'])",
+        "esn(ESNSequenceClassifier, sequence_column='id').fit(X, [0, 1])",
+        "X['id'].to_list() == [1] * 15 + [2] * 20",
+    ),
+    Case(
+        PADDING,
+        "_with_targets(X, y, column)",
+        "pl = pytest.importorskip('polars')\n"
+        "X = np.column_stack([np.repeat([1, 2], 20), ROWS]); X[15:20, 1:] = np.nan\n"
+        "X = pl.DataFrame(X, ['id', 'u', 'v']); y = X['id'] > 1",
+        "esn(ESNSequenceClassifier, sequence_column='id').fit(X, y)",
+        "len(X) == len(y) == 35 and y.sum() == 20",
+    ),
     # --- time ------------------------------------------------------------------------------------
     Case(
         f"{READ}/continued.py",
@@ -901,11 +928,22 @@ CASES = [
     ),
     Case(
         "estimators/series/containers.py",
-        "changed(name, f'rows[{list(self.names)!r}]')",
+        "change(name, f'rows[{[*ids, *self.names]!r}]')",
         "exog = pd.DataFrame({'a': np.arange(30) % 5, 'b': np.arange(30) % 2})\n"
         "model = series().fit(SALES, exog=exog[:24]); exog = exog[['b', 'a']][:6]",
         "model.forecast(6, exog=exog)",
         "list(exog) == ['a', 'b']",
+    ),
+    Case(
+        "estimators/series/containers.py",
+        "change(name, f'rows[{[*ids, *self.names]!r}]')",
+        "pl = pytest.importorskip('polars')\n"
+        "y = pl.DataFrame({'id': [1] * 24, 'a': SALES.to_numpy()})\n"
+        "exog = pl.DataFrame({'id': [1] * 30, 'b': np.arange(30) % 5, 'c': np.arange(30) % 2})\n"
+        "model = series(panel='each', sequence_column='id').fit(y, exog=exog[:24])\n"
+        "exog = exog[['id', 'c', 'b']][:6]",
+        "model.forecast(6, exog=exog)",
+        "exog.columns == ['id', 'b', 'c']",
     ),
     Case(
         "estimators/series/tables.py",
@@ -1018,7 +1056,7 @@ CASES = [
     ),
     Case(
         VALUES,
-        "changed(name, f'rows.drop({column.name!r})')",
+        "of_polars(name, f'rows.drop({column.name!r})')",
         "pl = pytest.importorskip('polars')\n"
         "y = pl.DataFrame({'a': SALES.to_numpy(), 'b': ['x'] * 24})",
         "reading().fit(y)",
@@ -1026,7 +1064,15 @@ CASES = [
     ),
     Case(
         VALUES,
-        "changed(name, f'rows.to_pandas().set_index({column.name!r})')",
+        "of_polars(name, f'rows.drop({column.name!r})')",
+        "pl = pytest.importorskip('polars')\n"
+        "y = pl.DataFrame({'id': [1] * 24, 'a': SALES.to_numpy(), 'b': DAYS[:24].to_numpy()})",
+        "reading(panel='each', sequence_column='id').fit(y)",
+        "y.columns == ['id', 'a']",
+    ),
+    Case(
+        VALUES,
+        "of_polars(name, f'rows.to_pandas().set_index({column.name!r})')",
         "pl = pytest.importorskip('polars'); pytest.importorskip('pyarrow')\n"
         "y = pl.DataFrame({'a': SALES.to_numpy(), 'b': MONTHS.to_numpy()})",
         "reading().fit(y)",

@@ -18,6 +18,7 @@ from reservoir.estimators.series.tables import (
     is_pandas,
     is_polars,
     n_dimensions,
+    of_polars,
     plain_name,
 )
 
@@ -88,7 +89,10 @@ class SeriesContainer:
         named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
         if named and other.names != self.names:
             column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
-            order = f", {code(changed(name, f'rows[{list(self.names)!r}]'))}"
+            ids, change = [], of_polars if is_polars(table) else changed
+            if change is of_polars and getattr(name, "kind", "") == "long":
+                ids = [name.id_name]  # type: ignore[attr-defined]
+            order = f", {code(change(name, f'rows[{[*ids, *self.names]!r}]'))}"
             raise ValueError(
                 f"Column {column} of {name} is {other.names[column]!r}, but in fit it was "
                 f"{self.names[column]!r}. Give the same columns, in the same order"

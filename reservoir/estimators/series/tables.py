@@ -13,7 +13,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
-from reservoir._validation.kinds import check_dense, check_loaded
+from reservoir._validation.kinds import check_dense, check_loaded, is_polars, na_as_nan
 from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.text_dates import dates_in_column
@@ -373,7 +373,8 @@ def is_collection(values: Any) -> bool:
 
 
 def _has_rows(item: Any) -> bool:
-    return getattr(item, "ndim", 0) > 0 or hasattr(item, "to_frame") or hasattr(item, "columns")
+    kind = type(item)  # a LazyFrame of polars warns if it is asked for its columns
+    return getattr(item, "ndim", 0) > 0 or hasattr(kind, "to_frame") or hasattr(kind, "columns")
 
 
 def dtype_of(table: Any) -> str:
@@ -454,7 +455,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     _check_shape(name, table)
     check_real_numbers(name, table)
     if is_pandas(table):
-        rows = table.to_numpy(dtype=np.float64, na_value=np.nan)
+        rows = na_as_nan(table).to_numpy(dtype=np.float64, na_value=np.nan)
     elif is_polars(table):
         rows = np.asarray(table.to_numpy(), dtype=np.float64)
     else:
@@ -469,11 +470,6 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
 def is_pandas(table: Any) -> bool:
     """Whether a table is a pandas Series or DataFrame."""
     return hasattr(table, "iloc")
-
-
-def is_polars(table: Any) -> bool:
-    """Whether a table is a polars Series or DataFrame."""
-    return type(table).__module__.partition(".")[0] == "polars"
 
 
 def n_dimensions(table: Any) -> int | None:
@@ -540,12 +536,21 @@ def _complex_message(which: str) -> str:
     return f"{which} contains complex numbers. Give real and imaginary parts as separate columns."
 
 
+def of_polars(name: str, made: str) -> str:
+    """Return the statement that changes columns of a series of polars; arguments as in `changed`.
+
+    It changes the columns of all series at once if they are in one table.
+    """
+    in_one = isinstance(name, SeriesName) and name.kind == "long"
+    return replaced(name, made) if in_one else changed(name, made)
+
+
 def _check_polars_kinds(name: str, table: Any) -> None:
     one = len(table.shape) == 1
     for column in [table] if one else table.get_columns():
-        drop = "pass numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))
+        drop = "pass numbers" if one else code(of_polars(name, f"rows.drop({column.name!r})"))
         if column.dtype.is_temporal():
-            indexed = code(changed(name, f"rows.to_pandas().set_index({column.name!r})"))
+            indexed = code(of_polars(name, f"rows.to_pandas().set_index({column.name!r})"))
             raise TypeError(
                 f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
                 f"which are not numbers. Remedy: {drop}"

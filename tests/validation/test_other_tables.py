@@ -1,0 +1,146 @@
+"""Tables of polars, and pandas' NA among Python objects: read like arrays with NaN."""
+
+import numpy as np
+import pytest
+
+from reservoir import (
+    ESNClassifier,
+    ESNForecaster,
+    ESNRegressor,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    LiquidStateMachine,
+    NVARRegressor,
+    ReservoirFeatures,
+    ReservoirTransformer,
+    RNNRegressor,
+)
+
+pytestmark = pytest.mark.one_engine
+
+RNG = np.random.default_rng(0)
+XS = [RNG.normal(size=(20, 2)) for _ in range(4)]
+YS = [rows[:, 0] for rows in XS]
+KINDS = ["x", "y", "x", "y"]
+
+
+def small(cls, **params):
+    more = {"init": "esn", "max_iter": 1} if cls is RNNRegressor else {}
+    return cls(8, random_state=0, **more, **params)
+
+
+@pytest.mark.parametrize(
+    "cls, y",
+    [
+        (ESNRegressor, YS),
+        (RNNRegressor, YS),
+        (ESNSequenceClassifier, KINDS),
+        (ESNSequenceRegressor, [0.0, 1.0, 2.0, 3.0]),
+    ],
+)
+def test_a_list_of_frames_of_polars_is_read_as_its_arrays(cls, y, polars):
+    frames = [polars.DataFrame(rows, ["u", "v"]) for rows in XS]
+    model, expected = small(cls).fit(frames, y), small(cls).fit(XS, y)
+    assert list(model.feature_names_in_) == ["u", "v"]
+    for got, each in zip(model.predict(frames), expected.predict(XS), strict=True):
+        np.testing.assert_array_equal(got, each)
+
+
+@pytest.mark.parametrize("cls", [ReservoirFeatures, LiquidStateMachine])
+def test_features_of_frames_of_polars_are_those_of_their_arrays(cls, polars):
+    frames = [polars.DataFrame(rows, ["u", "v"]) for rows in XS]
+    model = small(cls).fit(frames)
+    np.testing.assert_array_equal(model.transform(frames), small(cls).fit(XS).transform(XS))
+
+
+@pytest.mark.parametrize("cls", [ESNRegressor, ESNSequenceClassifier, RNNRegressor])
+def test_lazy_frames_are_to_be_collected(cls, polars):
+    frame = polars.DataFrame(np.column_stack([np.repeat([0, 1], 10), XS[0]]), ["id", "u", "v"])
+    y = KINDS[:2] if cls is ESNSequenceClassifier else YS[0]
+    with pytest.raises(TypeError, match=r"X is a LazyFrame of polars.*`X = X\.collect\(\)`"):
+        small(cls, sequence_column="id").fit(frame.lazy(), y)
+    with pytest.raises(TypeError, match=r"Sequence 0 of X is a LazyFrame .*rows\.collect\(\)"):
+        small(cls).fit([frame.lazy()] * 2, y)
+
+
+def test_lazy_series_are_to_be_collected(polars):
+    lazy = polars.DataFrame(XS[0], ["u", "v"]).lazy()
+    with pytest.raises(TypeError, match="series 0 of y is a LazyFrame of polars"):
+        ESNForecaster(panel="each").fit([lazy, lazy])
+
+
+def test_ids_of_polars_leave_the_other_columns_as_they_are(polars):
+    table = polars.DataFrame(np.concatenate(XS[:2]), ["u", "v"]).with_columns(
+        id=polars.Series(["p"] * 20 + ["q"] * 20)
+    )
+    model = small(ESNRegressor, sequence_column="id").fit(table, np.concatenate(YS[:2]))
+    assert list(model.feature_names_in_) == ["u", "v", "id"]
+    expected = small(ESNRegressor).fit(XS[:2], YS[:2])
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    dated = table.with_columns(when=polars.Series(np.arange(40).astype("datetime64[D]")))
+    with pytest.raises(TypeError, match=r"`X = X.drop\('when'\)`"):
+        small(ESNRegressor, sequence_column="id").fit(dated, np.concatenate(YS[:2]))
+    absent = table.with_columns(id=polars.Series(["p"] * 20 + [None] + ["q"] * 19))
+    with pytest.raises(ValueError, match="NaN in the id column 2, first in row 20"):
+        small(ESNRegressor, sequence_column="id").fit(absent, np.concatenate(YS[:2]))
+
+
+def with_na(values, place):
+    """Return a table of Python objects with NA in one place, and the same table with NaN."""
+    pd = pytest.importorskip("pandas")
+    known = pd.DataFrame(values, columns=["u", "v"][: values.shape[1]])
+    known.iloc[place] = np.nan
+    objects = known.astype(object)
+    objects.iloc[place] = pd.NA
+    return objects, known
+
+
+@pytest.mark.parametrize(
+    "cls", [ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, RNNRegressor]
+)
+def test_na_in_a_column_of_objects_is_a_missing_value(cls):
+    objects, _ = with_na(XS[0], (3, 1))
+    model = NVARRegressor() if cls is NVARRegressor else small(cls)
+    y = YS[0] > 0 if cls is ESNClassifier else YS[0]
+    for X in (objects, objects.to_numpy()):
+        with pytest.raises(ValueError, match=r"X contains NaN in column 1.*first in row 3"):
+            model.fit(X, y)
+
+
+def test_na_in_whole_sequences_is_filled():
+    objects, known = with_na(XS[0], (3, 1))
+    model = small(ReservoirFeatures, missing_values="hold")
+    got = model.fit_transform([objects, objects])
+    np.testing.assert_array_equal(got, model.fit_transform([known, known]))
+    with pytest.raises(ValueError, match="sequence 0 of X contains NaN in column 1"):
+        small(ReservoirFeatures).fit([objects])
+
+
+@pytest.mark.parametrize("cls", [ESNRegressor, RNNRegressor])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_na_among_targets_of_objects_is_a_missing_target(cls, columns):
+    objects, known = with_na(XS[0][:, :columns].copy(), (5, 0))
+    if columns == 1:
+        objects, known = objects["u"], known["u"]
+    skipping = small(cls, missing_targets="skip")
+    expected = skipping.fit(XS[0], known).predict(XS[0])
+    for y in (objects, objects.to_numpy()):
+        np.testing.assert_array_equal(skipping.fit(XS[0], y).predict(XS[0]), expected)
+        with pytest.raises(ValueError, match=r'y contains NaN .*missing_targets="skip"'):
+            small(cls).fit(XS[0], y)
+
+
+def test_na_in_objects_is_a_gap_of_series_and_known_inputs():
+    objects, known = with_na(np.column_stack([np.arange(24.0), np.sin(np.arange(24))]), (3, 1))
+    quick = ESNForecaster(search="series", n_networks=1, missing_values="hold", random_state=0)
+    forecast = quick.fit(objects).forecast(3)
+    np.testing.assert_array_equal(forecast, quick.fit(known).forecast(3))
+    quick.fit(known["u"], exog=objects[["v"]])
+
+
+def test_na_among_weights_and_single_targets_is_named():
+    objects, _ = with_na(XS[0][:, :1].copy(), (5, 0))
+    with pytest.raises(ValueError, match="sample_weight contains NaN"):
+        small(ESNRegressor).fit(XS[0], YS[0], sample_weight=objects["u"])
+    with pytest.raises(ValueError, match="y contains NaN"):
+        small(ESNSequenceRegressor).fit(XS, objects["u"][4:8])
