@@ -114,7 +114,7 @@ def check_loaded(name: str, table: Any) -> None:
 def na_as_nan(table: Any) -> Any:
     """Return a table with NaN in place of pandas' NA among Python objects, as numbers need it."""
     if hasattr(table, "iloc") and table.ndim == 2:
-        places = [i for i, dtype in enumerate(table.dtypes) if dtype == object]
+        places = [i for i, dtype in enumerate(table.dtypes) if str(dtype) == "object"]
         table = table.copy(deep=False) if places else table
         for i in places:
             table.isetitem(i, table.iloc[:, i].to_numpy(object, na_value=np.nan))

@@ -80,9 +80,9 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     return items
 
 
-def _read(values: Any) -> Array:
+def _read(values: Any, **options: Any) -> Array:
     """Return y or sample_weight, or one item of them, as an array of any dtype."""
-    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, **options)
     return na_as_nan(rows)
 
 
@@ -310,7 +310,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     """
     check_dense(name, values)
     check_has_rows(name, values, f"(n_sequences={len(sequences)},)")
-    rows = _read(values)
+    rows = _read(values, allow_nd=True)
     if rows.ndim <= 2 and is_per_row(rows, sequences):
         return _constant_rows(name, rows, sequences)
     if rows.ndim > 2 or len(rows) != len(sequences):
