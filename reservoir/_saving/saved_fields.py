@@ -133,6 +133,7 @@ FIELDS = {
         _reader: DataReader; _source: FeatureSource; reservoir_: same(_source.reservoir)
         _source.n_features: n_of_reader; state_: of(_source.state_dtype, _source.state_size)
             | of(_source.dtype, _source.state_size); _n_trained: natural; _progress: Progress
+        _activity?: record_of_units
         certificate_?: Certificate; certificate_.reservoir: None | same(reservoir_)
         _n_features_out: equal(reservoir_.n_units)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
@@ -257,14 +258,19 @@ FIELDS = {
     "TargetCoding": "per_sequence: bool; one_dimensional?: bool",
     "Numbers": "one_dimensional: bool",
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
-    "Stream": """
-        _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
+    "Session": """
+        _estimator: BaseEstimator; _initial_state: str | numbers; _id: label
         state: None | of(_estimator.state_.dtype, len(_estimator.state_))
             | of(_estimator.dtype, len(_estimator.state_))
-        n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
+        _ended: tuple[None | Ending, None | Ending]
+    """,
+    "StateStream": "_estimator: ReservoirTransformer",
+    "Stream": """
+        callback: None; n_learned_: natural
+        last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
-        _n_run, _first, _steps_before: natural; _learned_to: int; _anew: bool; _id: label
-        _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: PendingRows
+        _n_run, _first, _steps_before: natural; _learned_to: int; _anew: bool
+        _ended_before: tuple[None | Ending, None | Ending]; _waiting: PendingRows
         _waiting.end: None | equal(_n_run)
         _waiting.chunks: deque[Chunk(
             rows=real(_, _estimator.n_features_in_ - 1

@@ -4,8 +4,9 @@ The packages: `esn` and `rnn` (the two families of networks), `forecasting` (clo
 (forecasters that choose their networks automatically), `sequences` (one output per sequence).
 Shared modules: `reading` (input data and containers of results), `targets` (numbers or labels),
 `progress` (how much data an estimator has learned from), `parameters` (each written once),
-`time_series_estimator` (base of estimators whose rows are time steps), `stream` (sessions),
-`describe` (HTML of fitted estimators), `reporting` (progress bars, restoring after errors).
+`time_series_estimator` (base of estimators whose rows are time steps), `session` (the position of
+a session, sessions of transformers), `stream` (sessions that learn), `describe` (HTML of fitted
+estimators), `reporting` (progress bars, restoring after errors).
 
 To follow a fit, begin with `fit` in `esn.source_estimator`, or for trained networks in
 `rnn.network_estimator`: they name each step.
@@ -29,6 +30,7 @@ from reservoir.estimators.sequences import (
     ReservoirFeatures,
 )
 from reservoir.estimators.series import ESNForecaster
+from reservoir.estimators.session import StateStream
 from reservoir.estimators.stream import Stream
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "RNNRegressor",
     "ReservoirFeatures",
     "ReservoirTransformer",
+    "StateStream",
     "Stream",
     "fill_gap",
     "fill_gaps",

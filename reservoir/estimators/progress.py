@@ -22,6 +22,12 @@ _FAR = 10.0  # widths of the training range beyond it, where no useful forecast 
 _ROUNDING = 1e-9  # a range narrower than this share of its largest number counts as constant
 _NOTHING = np.array([[np.inf], [-np.inf]])  # the range without any targets
 _OF_CONSTANT = 0.1  # of a constant's size: used as the width of its range
+AFTER_GAP = (
+    "To cross-validate, warm up each test block with the rows before it: "
+    'initial_state="zeros" with ContextSplit and washout_scorer. To continue in spite of the gap, '
+    "give initial_state=model.state_ to predict; for a new start without this warning, "
+    'initial_state="steady" or "zeros".'
+)
 
 
 class SeenIds:
@@ -227,6 +233,7 @@ class Progress:
         last: Array | None,
         steady: Callable[..., Array],
         fresh: Callable[[Array], Array] | None = None,
+        after_gap: str = AFTER_GAP,
     ) -> list[Array]:
         """Return the state before each sequence.
 
@@ -244,6 +251,8 @@ class Progress:
         fresh : callable, optional
             ``fresh(row)`` returns the state before the first row of a new sequence. By default this
             state is zero.
+        after_gap : str
+            Advice that ends the warning of rows that do not follow training.
         """
         if not isinstance(spec, str):
             return _given_states(spec, len(sequences), shape)
@@ -254,7 +263,7 @@ class Progress:
             if gap is None or not shape.width:  # a gap does not matter to an empty state
                 return [last]
             states[0][: shape.n_units] = steady(sequences.arrays[0][0], quiet=True)
-            _warn_of_restart(gap, from_zeros=not states[0].any())
+            _warn_of_restart(gap, after_gap, from_zeros=not states[0].any())
         elif spec == "steady" or (spec == "last" and fresh is not None):
             before = steady if spec == "steady" else fresh
             for state, X in zip(states, sequences.arrays, strict=True):
@@ -307,16 +316,13 @@ def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
     return None
 
 
-def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
+def _warn_of_restart(gap: Gap, advice: str, *, from_zeros: bool) -> None:
     """Warn that a run does not continue from the state at the end of training."""
     start = "zeros" if from_zeros else "the steady state of its first row"
     warnings.warn(
         f'initial_state="last" continues from the end of training, but {gap.name} begins at '
         f"{gap.begin} and does not follow it: training ended at {gap.end}. This run starts from "
-        f"{start} instead. To cross-validate, warm up each test block with the rows before it: "
-        'initial_state="zeros" with ContextSplit and washout_scorer. To continue in spite of the '
-        "gap, give initial_state=model.state_ to predict; for a new start without this warning, "
-        'initial_state="steady" or "zeros".',
+        f"{start} instead. {advice}",
         UserWarning,
         stacklevel=caller_level(),
     )

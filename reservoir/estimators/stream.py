@@ -22,14 +22,12 @@ from reservoir._validation import (
     Sequences,
     advising,
     caller_level,
-    check_choice,
     check_number,
     check_switch,
-    code,
     read_weights,
 )
-from reservoir.estimators.progress import warn_of_session_gap
 from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.session import Session
 
 
 class SessionLearner(ABC):
@@ -307,7 +305,7 @@ def _has_probabilities(session: Stream) -> bool:
 
 
 @saved
-class Stream:
+class Stream(Session):
     """Session that predicts chunk by chunk and learns online; made by ``estimator.stream()``.
 
     A session starts from the fitted estimator, and its method `learn` then trains it independently:
@@ -406,16 +404,12 @@ class Stream:
         callback: Callable[[Stream], Any] | None = None,
     ) -> None:
         fading = check_number("score_forgetting", score_forgetting, low=0, high=1, low_open=True)
-        if isinstance(initial_state, str):
-            check_choice("initial_state", initial_state, ("last", "steady", "zeros"))
         if callback is not None and not callable(callback):
             raise TypeError(
                 f"callback must be a function of the session, or None; got {callback!r}."
             )
-        self._estimator = estimator
-        self._initial_state = initial_state
+        super().__init__(estimator, initial_state, estimator._model.progress.ended)
         self.callback = callback
-        self.state: Array | None = None
         self.n_learned_ = 0
         self.last_errors_: Array = np.zeros(0)
         self._score = estimator._reader.targets.running_score(fading)
@@ -426,8 +420,6 @@ class Stream:
         # first row and of the row after the last one learned from, and its steps before that row
         self._n_run = self._first = self._learned_to = self._steps_before = 0
         self._anew = False  # whether `reset` was called, and no row has been run over since
-        self._id: Any = None
-        self._ended = estimator._model.progress.ended
         self._ended_before = self._ended
         self._waiting = PendingRows(_MOST_WAITING)
 
@@ -503,31 +495,11 @@ class Stream:
         """The estimator, with the weights that the session has learned."""
         return self._estimator if self._own is None else self._own
 
-    def _read(self, X: Any, y: Any = None) -> Sequences:
-        """Return the one sequence of a chunk."""
-        estimator = self._current
-        sequences: Sequences = estimator._reader.inputs(estimator, X, y)
-        if sequences.container != "table" or len(sequences) != 1:
-            raise ValueError(
-                "A session follows one sequence, so a chunk must be a table of its next rows; this "
-                f"chunk contains {len(sequences)} sequence(s). Pass one sequence at a time, and "
-                "call reset between sequences, or predict them with the estimator."
-            )
-        if self._id is not None and sequences.ids != self._id:
-            raise ValueError(
-                "A session follows one sequence, but the chunk belongs to another sequence than "
-                f"the rows before it: to {sequences.name(0)}. Begin a new sequence by "
-                f"{code('session.reset()')}."
-            )
-        return sequences
-
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which then wait for their targets, and return their outputs."""
         estimator = self._current
-        continues = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
-        if continues:
-            warn_of_session_gap(self._ended, sequences)
+        self._warn_of_gap(sequences)
         if self._learner is not None:
             self._learner.settle(estimator)
         predictor, outputs_of = estimator._predictor(), estimator._predicts_by()[1]
@@ -535,11 +507,8 @@ class Stream:
         rows = sequences.arrays[0]
         self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
         self._n_run += len(rows)
-        self.state, self._id, self._anew = states[0], sequences.ids, False
-        x, y = sequences.times.ended(self._ended)
-        if continues and x and x.plain:  # numbered from 0 in each chunk: gives no position
-            x = None
-        self._ended_before, self._ended = self._ended, (x, y)
+        self._anew, self._ended_before = False, self._ended
+        self._move(sequences, states[0])
         return outputs[0]
 
     def _begin_sequence(self, sequences: Sequences) -> Array:
@@ -558,7 +527,8 @@ class Stream:
 
         The learned weights are kept. Rows that wait for their targets are dropped.
         """
-        self.state, self._id, self._anew = None, None, True
+        super().reset()
+        self._anew = True
         self._waiting.clear()
 
     # ------------------------------------------------------------------ learning

@@ -16,11 +16,13 @@ from reservoir._validation import check_count
 class ContextSplit(BaseCrossValidator):
     """Cross-validator that prepends the rows before each test block to the test indices.
 
-    It is meant for estimators that start each prediction from zeros (``initial_state="zeros"``):
-    the rows before the block warm up the reservoir. Score with `washout_scorer`, with a washout
-    equal to `context`, so that these rows are excluded from the score. The training indices of `cv`
-    are unchanged. Do not use it with ``initial_state="last"``, which continues from the end of
-    training and would run the context rows a second time.
+    It is meant for estimators that start each prediction from zeros (``initial_state="zeros"``, in
+    a pipeline in all its steps): the rows before the block warm up the reservoir. Score with
+    `washout_scorer`, with a washout equal to `context`, so that these rows are excluded from the
+    score. The training indices of `cv` are unchanged. Do not use it with
+    ``initial_state="last"``, the default of estimators and of `ReservoirTransformer`, which
+    continues from the end of training and would run the context rows a second time; the scorer
+    warns if only some of the steps start from zeros.
 
     Parameters
     ----------

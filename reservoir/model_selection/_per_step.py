@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import check_instance, container_of
+from reservoir.model_selection._scoring import continues_in
 
 
 def _inner_has(name: str) -> Any:
@@ -87,15 +88,41 @@ class PerStep(  # type: ignore[call-arg]
         Raises
         ------
         ValueError
-            If there is no sequence, or the numbers of columns differ.
+            If there is no sequence, the numbers of columns differ, or a reservoir in the
+            transformer has ``initial_state="last"`` and X is a collection.
         """
         check_instance("transformer", self.transformer)
         items = _items(X)
+        if items is not None and continues_in(self.transformer):
+            raise ValueError(
+                'PerStep transforms each sequence alone, and initial_state="last" in '
+                f"{self.transformer!r} would begin each at the end of the rows of all. Use "
+                'initial_state="zeros" there, or a ReservoirTransformer without PerStep, which '
+                "accepts sequences itself."
+            )
         transformer = clone(self.transformer)
         self.transformer_ = (
             transformer.fit(X, y) if items is None else transformer.fit(_concatenate(items))
         )
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit the transformer, and transform each sequence.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        X_new : as from `transform`; for a table as from the transformer's own `fit_transform`
+        """
+        if _items(X) is not None or not hasattr(self.transformer, "fit_transform"):
+            return self.fit(X, y).transform(X)
+        check_instance("transformer", self.transformer)
+        self.transformer_ = clone(self.transformer)
+        return self.transformer_.fit_transform(X, y)
 
     def transform(self, X: Any) -> Any:
         """Transform each sequence.

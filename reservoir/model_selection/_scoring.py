@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, container_of, with_targets
+from reservoir._validation import caller_level, check_count, container_of, with_targets
 
 
 def washout_scorer(
@@ -91,6 +92,9 @@ class _WashoutScorer:
         column = self.sequence_column
         if column is None:
             column = sequence_column_of(estimator, "washout_scorer")
+        lengths, is_table = sequence_lengths(X, column)
+        if column is None and is_table and len(lengths) == 1:
+            _warn_of_context_run_twice(estimator)
         trimmed = _Trimmed(estimator, self.washout, column)
         scorer = check_scoring(trimmed, scoring=scoring)
         targets = None if y is None else trimmed.trim(X, y, "y")
@@ -98,7 +102,7 @@ class _WashoutScorer:
         if sample_weight is not None:
             weight = trimmed.trim(X, sample_weight, "sample_weight")
         # rows without a target
-        if targets is not None and "skip" in _values_of(estimator, "missing_targets"):
+        if targets is not None and "skip" in parameters_of(estimator, "missing_targets").values():
             targets, known = with_targets(targets, labels=is_classifier(estimator))
             targets, weight = targets[known], None if weight is None else weight[known]
             trimmed.only(known)
@@ -109,7 +113,7 @@ class _WashoutScorer:
 
 def sequence_column_of(estimator: Any, caller: str | None = None) -> int | str | None:
     """Return the id column of X, the `sequence_column` of an estimator or of one inside it."""
-    found = _values_of(estimator, "sequence_column")
+    found = set(parameters_of(estimator, "sequence_column").values())
     if len(found) > 1:
         raise ValueError(
             f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
@@ -119,15 +123,34 @@ def sequence_column_of(estimator: Any, caller: str | None = None) -> int | str |
     return found.pop() if found else None
 
 
-def _values_of(estimator: Any, parameter: str) -> set[Any]:
+def parameters_of(estimator: Any, parameter: str) -> dict[str, Any]:
     """Return the values, except None, of a parameter in an estimator and the estimators inside."""
     if not hasattr(estimator, "get_params"):
-        return set()
+        return {}
     return {
-        value
+        name: value
         for name, value in estimator.get_params(deep=True).items()
         if name.rpartition("__")[2] == parameter and value is not None
     }
+
+
+def continues_in(estimator: Any) -> list[str]:
+    """Return the names of the parameters ``initial_state`` that are "last"."""
+    found = parameters_of(estimator, "initial_state")
+    return [name for name, value in found.items() if isinstance(value, str) and value == "last"]
+
+
+def _warn_of_context_run_twice(estimator: Any) -> None:
+    """Warn if some steps of a model start from zeros, and others where training ended."""
+    last, found = continues_in(estimator), parameters_of(estimator, "initial_state")
+    if last and any(isinstance(value, str) and value == "zeros" for value in found.values()):
+        warnings.warn(
+            f'{last[0]}="last", but another step starts from zeros. A step that continues from the '
+            "end of training would run over the rows that ContextSplit puts before a test block a "
+            'second time. Use "zeros" in all steps with ContextSplit, and "last" in all without.',
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
 
 class _Trimmed:

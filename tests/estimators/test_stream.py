@@ -17,7 +17,6 @@ from reservoir import (
     ESNClassifier,
     ESNRegressor,
     NVARRegressor,
-    ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
     load,
@@ -402,7 +401,6 @@ def test_what_cannot_learn_row_by_row_raises():
     )
     with pytest.raises(ValueError, match=r"session\.learn learns from a target at every step"):
         last.stream().learn(X[:5], ["a"])
-    assert not hasattr(ReservoirTransformer(5).fit(X), "stream")
 
 
 BAD = {

@@ -1252,7 +1252,7 @@ CASES = [
         "result.shape == (10,)",
     ),
     Case(
-        "estimators/stream.py",
+        "estimators/session.py",
         "'session.reset()'",
         "X = TABLE.assign(id=np.repeat([1, 2], 20))\n"
         "session = esn(sequence_column='id').fit(X, TARGET).stream(); session.predict(X[:20])",

@@ -47,7 +47,7 @@ CASES = {
     "network": (RNNRegressor(5, max_iter=2, random_state=0), SERIES[:-1], SERIES[1:]),
     "network's labels": (RNNClassifier(5, max_iter=2, random_state=0), X, np.median(Y) < Y),
     "window": (RNNRegressor(4, online="least_squares", max_iter=2, random_state=0), X, Y),
-    "states": (ReservoirTransformer(15, random_state=0, initial_state="last"), X, Y),
+    "states": (ReservoirTransformer(15, random_state=0), X, Y),
     "timed states": (ReservoirTransformer(**MADE, **TIMED), np.c_[X, TIMES], Y),
 }
 

@@ -286,13 +286,13 @@ def test_every_estimator(model):
 
 def test_transformer():
     X, y = table(REGULAR["days"])
-    pipe = make_pipeline(ReservoirTransformer(20, initial_state="last", random_state=0), Ridge())
+    pipe = make_pipeline(ReservoirTransformer(20, random_state=0), Ridge())
     pipe.fit(X[:N], y[:N])
     assert pipe.score(X[N:], y[N:]) == r2_score(y[N:], pipe.predict(X[N:]))
     states = restarted(lambda: pipe[0].transform(X[:50]))
     steady = ReservoirTransformer(20, initial_state="steady", random_state=0).fit(X[:N])
     assert np.array_equal(states, steady.transform(X[:50]))
-    ReservoirTransformer(20).fit(X[:N]).transform(X[:50])  # from zeros: nothing to say
+    ReservoirTransformer(20, initial_state="zeros").fit(X[:N]).transform(X[:50])  # silent
 
 
 def test_explicit_starts_do_not_warn():

@@ -12,6 +12,7 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
+from reservoir.estimators.esn.readout_model import warn_of_range
 from reservoir.estimators.esn.readout_training import naming_columns
 from reservoir.estimators.reading import Columns
 from reservoir.estimators.reporting import restored_on_error
@@ -56,7 +57,7 @@ class FeatureLearner(SessionLearner):
         """Run over rows, and learn from those that enter."""
         learned = copy.copy(estimator._model)  # a model is replaced at the end, never changed
         source, reader = learned.source, estimator._reader
-        learned.warn_of_range(Sequences((rows,), "table"))
+        warn_of_range(learned.source, learned.certificate, Sequences((rows,), "table"))
         size, enter = source.state_size, rows_that_enter(targets, weights, skip)
         state, last = start[:size], start[size:]
         teacher = one_step_late(last, targets) if source.n_fed_back else None

@@ -38,7 +38,7 @@ from reservoir.estimators.esn.readout_training import (
     tails_of,
 )
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor
-from reservoir.estimators.progress import Progress, StateShape, warn_of_leaving
+from reservoir.estimators.progress import AFTER_GAP, Progress, StateShape, warn_of_leaving
 from reservoir.estimators.reading import TrainingData, timed_starts
 from reservoir.estimators.reporting import ProgressReport
 from reservoir.loops.loop_by_loop import run_one_by_one
@@ -288,27 +288,6 @@ class ReadoutModel:
             warnings.warn(doubt, UserWarning, stacklevel=caller_level())
         return self.of_targets(made)
 
-    def warn_of_range(self, sequences: Sequences) -> None:
-        """Warn if a chunk leaves the range that was certified for the first one."""
-        if self.certificate is None or all(self._covers(X) for X in sequences.arrays):
-            return
-        warnings.warn(
-            'bias="stable" was certified for the range of the first chunk, and this chunk leaves '
-            "that range: certificate_ does not cover all of its rows. Begin with a chunk that "
-            "spans the whole range, or use fit.",
-            UserWarning,
-            stacklevel=caller_level(),
-        )
-
-    def _covers(self, rows: Array) -> bool:
-        """Whether rows are within the certified range."""
-        assert self.certificate is not None
-        clock = getattr(self.source, "clock", None)
-        if clock is None:
-            return self.certificate.covers_inputs(rows)
-        within = self.certificate.covers_inputs(clock.channels(rows))
-        return within and self.certificate.covers_steps(np.diff(rows[:, clock.place]))
-
     # ------------------------------------------------------------------ increments
 
     def readout_targets(self, X: Array, Y: Array) -> Array:
@@ -353,7 +332,12 @@ class ReadoutModel:
 
 
 def initial_states(
-    source: FeatureSource, progress: Progress, spec: Any, sequences: Sequences, last: Array | None
+    source: FeatureSource,
+    progress: Progress,
+    spec: Any,
+    sequences: Sequences,
+    last: Array | None,
+    after_gap: str = AFTER_GAP,
 ) -> list[Array]:
     """Return the state of a source before each sequence.
 
@@ -366,6 +350,8 @@ def initial_states(
     sequences : Sequences
     last : array of shape (state_size + n_fed_back,) or None
         The state that "last" means, if there is one.
+    after_gap : str
+        As in `Progress.starts`.
     """
     clock = getattr(source, "clock", None)
     if clock is not None:
@@ -377,7 +363,33 @@ def initial_states(
         spec = _of_both_directions(source, progress, spec, sequences)
     shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
     steady, fresh = source.steady_state, source.initial_state_of
-    return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
+    return progress.starts(
+        spec, sequences, shape, last=last, steady=steady, fresh=fresh, after_gap=after_gap
+    )
+
+
+def warn_of_range(
+    source: FeatureSource, certificate: Certificate | None, sequences: Sequences
+) -> None:
+    """Warn if a chunk leaves the range that was certified for the first one."""
+    if certificate is None or all(_covers(certificate, source, X) for X in sequences.arrays):
+        return
+    warnings.warn(
+        'bias="stable" was certified for the range of the first chunk, and this chunk leaves that '
+        "range: certificate_ does not cover all of its rows. Begin with a chunk that spans the "
+        "whole range, or use fit.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def _covers(certificate: Certificate, source: FeatureSource, rows: Array) -> bool:
+    """Whether rows are within the certified range."""
+    clock = getattr(source, "clock", None)
+    if clock is None:
+        return certificate.covers_inputs(rows)
+    within = certificate.covers_inputs(clock.channels(rows))
+    return within and certificate.covers_steps(np.diff(rows[:, clock.place]))
 
 
 def _with_equal_past(source: PastInputs, spec: Any, sequences: Sequences) -> Any:

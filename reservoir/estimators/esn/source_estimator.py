@@ -28,6 +28,7 @@ from reservoir.estimators.esn.readout_model import (
     ReadoutPredictor,
     RunOptions,
     raise_looks_ahead,
+    warn_of_range,
 )
 from reservoir.estimators.esn.readout_training import (
     equal_share,
@@ -351,7 +352,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 "with."
             )
         readout.go_on_from(earlier)
-        self._model.warn_of_range(data.sequences)
+        warn_of_range(self._model.source, self._model.certificate, data.sequences)
         self._check_same_outputs(data.targets)
 
     def _chooses_by_loops(self) -> bool:

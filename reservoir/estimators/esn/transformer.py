@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -12,16 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout
+from reservoir.dynamics.open_loop import room_for_states
 from reservoir.dynamics.saturation import held_by_bias
 from reservoir.estimators.describe import Described, description_of_reservoir
-from reservoir.estimators.esn.readout_model import initial_states
+from reservoir.estimators.esn.readout_model import initial_states, warn_of_range
 from reservoir.estimators.esn.sources import reservoir_source
 from reservoir.estimators.parameters import documented, shared
 from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, DataReader
 from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.session import StateStream
 
 __all__ = ["ReservoirTransformer"]
+
+_AFTER_GAP = (
+    "Steps behind this one see the gap only with an index, which "
+    'set_output(transform="pandas") on the pipeline keeps. To cross-validate, warm up each test '
+    'block with the rows before it: initial_state="zeros" in all steps, with ContextSplit and '
+    'washout_scorer. For a new start without this warning, use initial_state="steady" or '
+    '"zeros".'
+)
 
 
 @saved
@@ -89,10 +100,13 @@ class ReservoirTransformer(
     random_state: Any = shared.random_state
     initial_state: Any = shared.but(
         "initial_state",
-        default="zeros",
-        text="""State before the first row. "last": `transform`
-        continues from the end of the series of fit, unless an index shows that X does not follow it
-        (see `ESNRegressor`); `fit_transform` starts from zeros.""",
+        text="""State before the first row. "last": `fit_transform` starts from zeros, and
+        `transform` from the state at the end of `fit`, if fit received one sequence and X is one,
+        as the `predict` of a network behind it does. It does so for the rows of fit as well, which
+        an array does not show: an index of dates, periods or numbers does, and the run then starts
+        from "steady" with a warning. "zeros": all runs start from zeros. "steady" and arrays: as in
+        `ESNRegressor`. Cross-validation with `reservoir.model_selection.ContextSplit` needs "zeros"
+        in all steps of a pipeline.""",
     )
     sequence_column: Any = shared.sequence_column
     dtype: Any = shared.dtype
@@ -102,7 +116,7 @@ class ReservoirTransformer(
         return description_of_reservoir(self, self.reservoir_, certificate)
 
     def fit(self, X: Any, y: Any = None) -> ReservoirTransformer:
-        """Build the reservoir for the columns of X.
+        """Build the reservoir for the columns of X, and run over X to its end.
 
         Parameters
         ----------
@@ -113,10 +127,7 @@ class ReservoirTransformer(
         -------
         self
         """
-        with restored_on_error(self):
-            sequences = self._build(X)
-            if isinstance(self.initial_state, str) and self.initial_state == "last":
-                self._first_states(sequences)
+        self._fit(X, keep=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -129,11 +140,45 @@ class ReservoirTransformer(
 
         Returns
         -------
-        States, as from `transform`.
+        States, as from `transform`, but starting from zeros where `transform` would continue from
+        the end of fit.
+        """
+        return self._fit(X, keep=True)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, new_sequence: bool = False
+    ) -> ReservoirTransformer:
+        """Run over the next chunk of rows, so that `transform` continues from its end.
+
+        The first call is a `fit`; the weights do not change after it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+            A table continues where the last call ended; each item of a list is a separate sequence.
+        y : ignored
+        new_sequence : bool, default=False
+            Whether the chunk starts a new sequence. With `sequence_column`, a new id starts a new
+            sequence automatically.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        UserWarning
+            If the index shows that a chunk does not begin where the last one ended, and
+            `new_sequence` is False.
         """
         with restored_on_error(self):
-            sequences = self._build(X)
-            return sequences.restore(self._first_states(sequences))
+            if "_source" in vars(self):
+                sequences = self._reader.inputs(self, X)
+                warn_of_range(self._source, getattr(self, "certificate_", None), sequences)
+            else:
+                sequences = self._build(X)
+            self._follow(sequences, new_sequence=new_sequence)
+        return self
 
     def transform(self, X: Any) -> Any:
         """Return the states of the reservoir when driven by X.
@@ -145,11 +190,40 @@ class ReservoirTransformer(
         Returns
         -------
         array of shape (n_samples, n_units), or sequences in the container of X
+
+        Warns
+        -----
+        UserWarning
+            If ``initial_state="last"`` and the index shows that X does not begin right after the
+            rows of fit; the run then starts from "steady".
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
-        last = self.state_ if self._progress.continues else None
-        return sequences.restore(self._run(sequences, self._initial_states(sequences, last)))
+        return sequences.restore(self._run(sequences, self._starts(sequences))[0])
+
+    def stream(self, initial_state: Any = "last") -> StateStream:
+        """Return a session that keeps its state from chunk to chunk.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+            The state before the first row.
+
+        Returns
+        -------
+        StateStream
+            A session with `transform`, `state` and `reset`. The transformer is not changed.
+        """
+        check_is_fitted(self)
+        return StateStream(self, initial_state)
+
+    def _fit(self, X: Any, *, keep: bool) -> Any:
+        """Build the reservoir and run over X; return the states if they are to be kept."""
+        with restored_on_error(self):
+            sequences = self._build(X)
+            parts = self._follow(sequences, keep=keep)
+            self._progress.continues = len(sequences) == 1
+            return sequences.restore(parts) if keep else None
 
     def _build(self, X: Any) -> Sequences:
         """Build the reservoir for the columns of X, and return X as sequences."""
@@ -161,50 +235,65 @@ class ReservoirTransformer(
         source, certificate = reservoir_source(
             self, reader.clock, sequences.arrays, None, generator
         )
-        progress = Progress(0)
-        progress.end(sequences)
         for name in ("certificate_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if certificate is not None:
             self.certificate_ = certificate
         self.__dict__.update(columns.fitted)
-        self._reader, self._source, self._progress = reader, source, progress
+        washout = min(resolve_washout("auto", sequences.lengths))
+        self._reader, self._source = reader, source
+        self._progress = Progress(0, washout=washout)
         self.time_step_ = None if reader.clock is None else reader.clock.step
         self.reservoir_, self._n_features_out = source.reservoir, source.reservoir.n_units
-        self._n_trained = sum(sequences.lengths)
-        self.state_ = np.zeros(source.state_size, source.state_dtype)
+        self._n_trained = 0
+        # a bias chosen for its certificate saturates units by design
+        by_design = certificate is not None and held_by_bias(source.reservoir)
+        self._activity = None if by_design else source.activity()
         return sequences
 
-    def _first_states(self, sequences: Sequences) -> list[Array]:
-        """Run over the series of fit, from zeros for "last", and store the final state."""
-        starts = self._initial_states(sequences, None)
-        parts, clock = self._run(sequences, starts), self._reader.clock
-        self.state_ = parts[-1][-1].copy()
-        if clock is not None:
-            self.state_ = np.append(self.state_, sequences.arrays[-1][-1, clock.place])
-        self._progress.continues = len(sequences) == 1
-        # a bias chosen for its certificate saturates units by design
-        if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
-            self._watch(sequences, parts, starts)
+    def _follow(
+        self, sequences: Sequences, *, new_sequence: bool = False, keep: bool = False
+    ) -> list[Array]:
+        """Run over the rows of a fit, or of a chunk, to their end; return the states to `keep`."""
+        self._progress = progress = self._progress.draft()
+        continues = progress.enter(sequences, new_sequence)
+        starts = self._starts(sequences, anew=True)
+        if continues:
+            starts[0] = self.state_
+        self._n_trained += sum(sequences.lengths)
+        activity = copy.copy(vars(self).get("_activity"))  # missing in files of earlier versions
+        skips = progress.skips(sequences, continues)
+        parts, ends = self._run(sequences, starts, keep=keep, activity=activity, skips=skips)
+        self.state_ = ends[-1]
+        progress.count(sequences, continues=continues)
+        progress.continues = True
+        names = self._reader.names_of_columns(Columns.of(self), sequences)
+        warned = activity is not None and activity.warn(self.reservoir_, names)
+        self._activity = None if warned else activity
         return parts
 
-    def _watch(self, sequences: Sequences, parts: list[Array], starts: list[Array]) -> None:
-        """Warn if the units are saturated, or grow, after the washout."""
-        activity = self._source.activity()
-        if activity is None:
-            return
-        skips = resolve_washout("auto", sequences.lengths)
-        for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
-            self._source.watch_run(activity, skip, rows, part, start)
-        names = self._reader.names_of_columns(Columns.of(self), sequences)
-        activity.warn(self.reservoir_, names)
+    def _starts(self, sequences: Sequences, spec: Any = None, *, anew: bool = False) -> list[Array]:
+        """Return the state before each sequence; by default as the parameter specifies."""
+        spec = self.initial_state if spec is None else spec
+        last = self.state_ if self._progress.continues and not anew else None
+        return initial_states(self._source, self._progress, spec, sequences, last, _AFTER_GAP)
 
-    def _initial_states(self, sequences: Sequences, last: Array | None) -> list[Array]:
-        return initial_states(self._source, self._progress, self.initial_state, sequences, last)
-
-    def _run(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
+    def _run(
+        self, sequences: Sequences, starts: list[Array], *, keep: bool = True, **watched: Any
+    ) -> tuple[list[Array], list[Array]]:
+        """Return the states in each row, if they are to be kept, and at each sequence's end."""
+        n_units, dtype = self.reservoir_.n_units, self.reservoir_.dtype
+        lengths, ends = sequences.lengths if keep else [], list(starts)
+        with room_for_states(1, sum(lengths), n_units, dtype):
+            parts = [np.empty((n, n_units), dtype) for n in lengths]
         engine = self._source.engine_for(self._n_trained)
-        return self._source.states(sequences.arrays, starts, engine=engine)
+        for i, first, rows, end in self._source.iter_many_features(
+            sequences.arrays, starts, engine=engine, **watched
+        ):
+            ends[i] = end
+            if keep:
+                parts[i][first : first + len(rows)] = rows
+        return parts, ends
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,12 +20,12 @@ from reservoir.estimators.persistence.parts import (
     encode_estimator,
     is_saved,
 )
-from reservoir.estimators.stream import Stream
+from reservoir.estimators.session import Session
 
 __all__ = ["load", "save"]
 
 _VERSION = 2  # in version 1 estimators had the attributes of the reader and the model themselves
-_WHOLE = (BaseEstimator, Stream)  # the objects that a file may contain
+_WHOLE = (BaseEstimator, Session)  # the objects that a file may contain
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:
@@ -39,6 +39,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
         ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, one of the
         regressors in `reservoir.readouts`, ESNForecaster, LiquidStateMachine, or a `Stream`
+        or `StateStream`
         A session is saved without its callback: set it again after `load`.
     file : path
         Used as given; the usual extension is ``.npz``. An existing file is replaced only when the
@@ -100,7 +101,7 @@ def load(file: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator or Stream
+    estimator, Stream or StateStream
         Its predictions equal those of the saved one exactly, and `partial_fit` or `learn` continues
         where the saved one stopped.
 

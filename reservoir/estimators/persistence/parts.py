@@ -28,7 +28,7 @@ from reservoir.estimators.reading import DataReader
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.series.containers import SeriesContainer
-from reservoir.estimators.stream import Stream
+from reservoir.estimators.session import Session
 from reservoir.training.optimizers import OPTIMIZERS, Optimizer, is_built_in
 
 # field -> its earlier name in the estimator, and its default if a file does not have it
@@ -77,6 +77,9 @@ def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dic
     params, fitted : dict
         Its parameters and its fitted attributes in a file, by name.
     """
+    progress = fitted.get("_progress") if issubclass(cls, ReservoirTransformer) else None
+    if progress is not None and progress.continues and not progress.n_steps:
+        progress.n_steps = fitted["_n_trained"]  # transformers did not count their rows
     if "_known" in fitted:
         others = {name: part for name, part in fitted.items() if name != "_known"}
         return others | {"_panel": replace(fitted["_panel"], exog=fitted["_known"].container)}
@@ -159,7 +162,7 @@ def is_saved(value: Any) -> bool:
 
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return parameters and fitted attributes of an estimator; for a session, {} and its state."""
-    if isinstance(model, Stream):
+    if isinstance(model, Session):
         return {}, model.__getstate__()
     params = model.get_params(deep=False)
     state = model.__getstate__()  # as in pickles: with attributes that are solved for when read
@@ -177,11 +180,13 @@ def _make_estimator(parts: list[Any]) -> Any:
     """Return the estimator or session with this class name, parameters and fitted attributes."""
     name, params, fitted = parts
     cls = _class_named(name)
-    if not issubclass(cls, (BaseEstimator, Stream)):
+    if not issubclass(cls, (BaseEstimator, Session)):
         raise ValueError(f"{name} is not an estimator")
+    if issubclass(cls, ReservoirTransformer):
+        params = {"initial_state": "zeros", **params}  # the default of earlier versions
     fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
-    if cls is Stream:
+    if issubclass(cls, Session):
         model = cls.__new__(cls)
     else:
         model = cls(**params)
@@ -345,7 +350,7 @@ def _make_csr(parts: list[Any]) -> Any:
 
 def _fields_of(value: Any) -> dict[str, Any]:
     """Return the fields from which an object can be rebuilt."""
-    if isinstance(value, (BaseEstimator, Stream)):
+    if isinstance(value, (BaseEstimator, Session)):
         params, fitted = _halves(value)
         return params | fitted
     if hasattr(value, "__setstate__"):
@@ -357,7 +362,7 @@ def _fields_of(value: Any) -> dict[str, Any]:
 
 def _make_part(parts: list[Any]) -> Any:
     cls = _class_named(parts[0])
-    if issubclass(cls, (BaseEstimator, Stream)):
+    if issubclass(cls, (BaseEstimator, Session)):
         raise ValueError(f"{parts[0]} is not a part of an estimator")
     fields = dict(zip(parts[1::2], parts[2::2], strict=True))
     check_fields(cls, fields)

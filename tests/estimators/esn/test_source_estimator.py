@@ -344,42 +344,6 @@ class TestReadout:
             ESNRegressor(30, readout=Ridge(), alpha=[1.0, 2.0]).fit(X, y)
 
 
-class TestTransformer:
-    def test_states_of_the_regressor(self):
-        X, y = series()
-        esn = ESNRegressor(30, leak_rate=0.7, random_state=0).fit(X, y)
-        states = ReservoirTransformer(30, leak_rate=0.7, random_state=0).fit_transform(X)
-        np.testing.assert_array_equal(states, esn.states(X, initial_state="zeros"))
-
-    def test_in_a_pipeline_it_is_an_esn(self):
-        X, y = series()
-        pipe = make_pipeline(ReservoirTransformer(30, random_state=0), Ridge(1e-3)).fit(X, y)
-        esn = ESNRegressor(
-            30, leak_rate=1.0, alpha=1e-3, include_input=False, washout=0, initial_state="zeros",
-            random_state=0,
-        ).fit(X, y)  # fmt: skip
-        np.testing.assert_allclose(pipe.predict(X), esn.predict(X), atol=1e-8)
-
-    def test_last_continues_from_fit(self):
-        X, _ = series()
-        whole = ReservoirTransformer(30, random_state=0).fit_transform(X)
-        last = ReservoirTransformer(30, initial_state="last", random_state=0)
-        np.testing.assert_allclose(last.fit_transform(X[:300]), whole[:300], atol=1e-14)
-        np.testing.assert_allclose(last.transform(X[300:]), whole[300:], atol=1e-14)
-        np.testing.assert_allclose(last.fit(X[:300]).transform(X[300:]), whole[300:], atol=1e-14)
-
-    def test_names_and_pandas(self):
-        pd = pytest.importorskip("pandas")
-        X, _ = series()
-        frame = pd.DataFrame(X, columns=["a", "b"])
-        transformer = ReservoirTransformer(3, random_state=0).set_output(transform="pandas")
-        out = transformer.fit_transform(frame)
-        names = ["reservoirtransformer0", "reservoirtransformer1", "reservoirtransformer2"]
-        assert list(out.columns) == list(transformer.get_feature_names_out()) == names
-        with pytest.raises(ValueError, match="feature names"):
-            transformer.transform(frame[["b", "a"]])
-
-
 class TestInitialState:
     def test_last_scores_what_time_series_split_means(self):
         X, y = series()
@@ -644,14 +608,3 @@ def test_readouts_get_one_column_as_a_vector_and_must_fit_the_task():
     assert own.fit(X, y[:, None]).predict(X).shape == (len(X), 1)  # and no warning
     with pytest.raises(TypeError, match="not a classifier"):
         ESNClassifier(10, readout=Ridge()).fit(X, y > 0)
-
-
-@pytest.mark.parametrize("method", ["fit", "fit_transform"])
-def test_a_transformer_whose_fit_fails_is_unchanged(method):
-    X = np.random.default_rng(0).normal(size=(50, 1))
-    model = ReservoirTransformer(20, random_state=0).fit(X)
-    model.set_params(initial_state="last", activation="identity", spectral_radius=1e6)
-    before = dict(vars(model))
-    with pytest.raises(ValueError, match="states are not finite"):
-        getattr(model, method)(np.tile(X, (8, 2)) * 1e300)
-    assert vars(model) == before

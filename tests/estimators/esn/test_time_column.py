@@ -141,7 +141,7 @@ def test_where_a_run_starts():
     with pytest.warns(UserWarning, match="X begins at time 1000.* training ended at 1006"):
         again = esn.predict(X[:50])
     np.testing.assert_array_equal(again, esn.predict(X[:50], initial_state="steady"))
-    transformer = ReservoirTransformer(30, time_column=1, initial_state="last", **MADE).fit(X[:200])
+    transformer = ReservoirTransformer(30, time_column=1, **MADE).fit(X[:200])
     np.testing.assert_allclose(
         transformer.transform(X[200:]), esn.states(X[200:]), rtol=0, atol=1e-10
     )
@@ -195,7 +195,8 @@ def test_saved_and_loaded(tmp_path):
     times, u, y = timed()
     X = table(times, u)
     esn = ESNRegressor(20, time_column=1, **MADE).fit(X[:200], y[:200])
-    for model in (esn, esn.stream(), ReservoirTransformer(20, time_column=1, **MADE).fit(X)):
+    transformer = ReservoirTransformer(20, time_column=1, **MADE).fit(X[:200])
+    for model in (esn, esn.stream(), transformer, transformer.stream()):
         save(model, tmp_path / "model.npz")
         again = load(tmp_path / "model.npz")
         ask = "transform" if hasattr(model, "transform") else "predict"
