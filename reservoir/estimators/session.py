@@ -33,6 +33,10 @@ class Session:
         self._id: Any = None
         self._ended = ended
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to be saved and pickled."""
+        return dict(vars(self))
+
     @property
     def _current(self) -> Any:
         """The estimator that reads and runs."""

@@ -44,11 +44,18 @@ class ReservoirTransformer(
     """Transform a series into the states of a reservoir that it drives.
 
     The result has one row of states per row of X. `fit` builds the reservoir, and learns nothing
-    from the values of X. Several sequences are passed as for `ESNRegressor`.
+    from the values of X; `transform` continues from its end. Several sequences are passed as for
+    `ESNRegressor`.
 
     The defaults differ from those of `ESNRegressor` (300 units with leak rates 0.5 and 0.3, chosen
     on many tasks): 100 units without a leak are few features for the next step, and remember the
     last rows only. ``ReservoirTransformer(300, leak_rate=(0.5, 0.3))`` has the same reservoir.
+
+    The states contain no ids: a network behind them would read several sequences as one. Lists and
+    3-D arrays stay what they are, and a MultiIndex stays with ``set_output(transform="pandas")``. A
+    column of ids, or of times, passes beside the states, as column 0 in
+    ``make_column_transformer(("passthrough", [0]), (ReservoirTransformer(sequence_column=0),
+    [0, 1]))``. A ridge needs no ids.
 
     Parameters
     ----------
@@ -59,7 +66,7 @@ class ReservoirTransformer(
     reservoir_ : reservoir.dynamics.Reservoir
         The reservoir with its fixed weights.
     state_ : array of shape (n_units,)
-        With ``initial_state="last"``: the state at the end of the (last) series of fit. With a
+        The state at the end of the (last) series of fit, or of the last chunk. With a
         `time_column` the shape is (n_units + 1,), and the last entry is the time of the last row,
         in steps since the first row.
     time_step_ : float or None
@@ -264,7 +271,7 @@ class ReservoirTransformer(
         activity = copy.copy(vars(self).get("_activity"))  # missing in files of earlier versions
         skips = progress.skips(sequences, continues)
         parts, ends = self._run(sequences, starts, keep=keep, activity=activity, skips=skips)
-        self.state_ = ends[-1]
+        self.state_: Array = ends[-1]
         progress.count(sequences, continues=continues)
         progress.continues = True
         names = self._reader.names_of_columns(Columns.of(self), sequences)

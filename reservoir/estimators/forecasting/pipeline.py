@@ -319,6 +319,13 @@ class Layout:
     def check_trained_for_loop(self) -> None:
         """Check that the network was trained to predict its own next input."""
         self.network.check_can_loop()
+        for step in self.chain.inputs:
+            if _keeps_a_state(step):
+                raise ValueError(
+                    f"{type(step).__name__} before the network keeps a state from row to row, and "
+                    "forecast feeds rows back one by one. Put its units into the network: several "
+                    "leak rates, leak_rate=(0.5, 0.3), make groups of units in one ESNRegressor."
+                )
         if self.n_exog < 0:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "
@@ -541,6 +548,12 @@ class Layout:
                 f"A step before the network ({names}) transforms a single row differently from the "
                 "same row among its neighbours, so rows cannot be fed back one by one."
             )
+
+
+def _keeps_a_state(step: Any) -> bool:
+    """Whether a step, or one inside it, transforms a row by the rows before it."""
+    inside = step.get_params().values() if hasattr(step, "get_params") else ()
+    return any(hasattr(one, "transform") and hasattr(one, "stream") for one in (step, *inside))
 
 
 def _agree(rows: Array, followed: Array) -> Array:

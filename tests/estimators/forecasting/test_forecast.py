@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -362,6 +362,12 @@ class TestRefusals:
         states = make_pipeline(ReservoirTransformer(20), Ridge()).fit(waves[:699], waves[1:700])
         with pytest.raises(TypeError, match="Ridge"):
             forecast(states, 3)
+        exog = np.hstack([waves, waves])
+        for made in (ReservoirTransformer(9), make_union("passthrough", ReservoirTransformer(9))):
+            pipe = make_pipeline(made, network()).fit(exog[:699], waves[1:700])
+            for context in (None, exog[:50]):
+                with pytest.raises(ValueError, match="keeps a state from row to row"):
+                    forecast(pipe, 3, exog=exog[:3, 1:], context=context)
 
 
 class TestDivergence:
