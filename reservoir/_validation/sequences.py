@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ from reservoir._validation.kinds import (
 )
 from reservoir._validation.levels import check_levels
 from reservoir._validation.padding import padding_advice, table_padding_advice
+from reservoir._validation.scalars import caller_level
 from reservoir._validation.times import NO_TIMES, Times, read_times
 from reservoir._validation.wording import code, replaced
 
@@ -432,6 +434,15 @@ def read_table(
     if ids is None:
         return Sequences((table,), "table")
     starts, firsts = _runs(ids)
+    if reset and column is not None and len(starts) == len(ids) > 1:
+        warnings.warn(
+            f"Each of the {len(ids)} rows of X has an id of its own in sequence_column="
+            f"{sequence_column!r}, so that no row has a past. If that column contains no ids, as "
+            "after a step that returns states or other features only, let the ids pass beside "
+            'them: make_column_transformer(("passthrough", [0]), ...).',
+            UserWarning,
+            stacklevel=caller_level(),
+        )
     parts = tuple(np.split(table, starts[1:]))
     return Sequences(parts, "table", tuple(firsts), ids_in=_ids_in(names, sequence_column))
 

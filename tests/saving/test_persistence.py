@@ -114,7 +114,9 @@ def use(model):
 
 def continues(model):
     """What partial_fit makes of it."""
-    if isinstance(model, ReservoirTransformer) or model.sequence_column == 0:
+    if isinstance(model, ReservoirTransformer):
+        return model.partial_fit(X).state_
+    if model.sequence_column == 0:
         return np.zeros(1)
     if getattr(model, "bidirectional", False):  # it learns from whole recordings only
         return np.zeros(1)

@@ -79,7 +79,8 @@ def calls_with(value, cls):
     methods = [m for m in ("predict", "predict_proba", "transform", "states") if hasattr(cls, m)]
     yield from (lambda m=m: getattr(fitted, m)(value) for m in methods)
     if hasattr(cls, "stream"):
-        yield lambda: fitted.stream().predict(value)
+        use = "transform" if target is None else "predict"
+        yield lambda: getattr(fitted.stream(), use)(value)
     if target is None:
         return
     yield lambda: small(cls).fit(given, value)

@@ -311,6 +311,8 @@ def test_what_takes_ids_past_a_transformer():
     with_ids = make_column_transformer(("passthrough", [0]), (states(sequence_column=0), [0, 1, 2]))
     pipe = make_pipeline(with_ids, network(sequence_column=0)).fit(table, target)
     np.testing.assert_array_equal(pipe.predict(table), expected)
+    with pytest.warns(UserWarning, match=r"Each of the 500 rows .* let the ids pass beside"):
+        make_pipeline(with_ids.transformers[1][1], network(sequence_column=0)).fit(table, target)
     steps = np.concatenate([np.arange(len(part)) for part in Xs])
     index = pd.MultiIndex.from_arrays([table[:, 0].astype(int), steps])
     frame = pd.DataFrame(table[:, 1:], index)
