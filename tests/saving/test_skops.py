@@ -85,6 +85,7 @@ OTHERS = {
     "both directions": lambda: esn(bidirectional=True, initial_state="zeros").fit(X, Y),
     "filter": lambda: labels(transition="auto").fit(X, LABELS),
     "states": lambda: reservoir.ReservoirTransformer(10).fit(X),
+    "session of states": lambda: reservoir.ReservoirTransformer(10).fit(X).stream(),
     "timed": lambda: esn(leak_rate=0.3, time_column=0).fit(TIMED, Y),
     "polynomials": lambda: reservoir.NVARRegressor().fit(X, Y),
     "session of squares": lambda: session(esn(readout=RecursiveLeastSquares())),
