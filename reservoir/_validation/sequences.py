@@ -435,16 +435,21 @@ def read_table(
         return Sequences((table,), "table")
     starts, firsts = _runs(ids)
     if reset and column is not None and len(starts) == len(ids) > 1:
-        warnings.warn(
-            f"Each of the {len(ids)} rows of X has an id of its own in sequence_column="
-            f"{sequence_column!r}, so that no row has a past. If that column contains no ids, as "
-            "after a step that returns states or other features only, let the ids pass beside "
-            'them: make_column_transformer(("passthrough", [0]), ...).',
-            UserWarning,
-            stacklevel=caller_level(),
-        )
+        _warn_of_single_rows(len(ids), sequence_column)
     parts = tuple(np.split(table, starts[1:]))
     return Sequences(parts, "table", tuple(firsts), ids_in=_ids_in(names, sequence_column))
+
+
+def _warn_of_single_rows(n_rows: int, sequence_column: Any) -> None:
+    """Warn that each row of a table is a sequence."""
+    warnings.warn(
+        f"Each of the {n_rows} rows of X has an id of its own in sequence_column="
+        f"{sequence_column!r}, so that no row has a past. If that column contains no ids, as "
+        "after a step that returns states or other features only, let the ids pass beside them: "
+        'make_column_transformer(("passthrough", [0]), ...).',
+        UserWarning,
+        stacklevel=caller_level(),
+    )
 
 
 def _ids_in(names: Any, sequence_column: Any) -> str:
