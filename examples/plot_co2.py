@@ -2,6 +2,9 @@
 Carbon dioxide: a year ahead, with dates and a band
 ===================================================
 
+Forecast a year of weekly CO2 on Mauna Loa, with a band that is to hold nine weeks of ten, from a
+series with dates and no settings.
+
 The picture shows what was measured on Mauna Loa, week by week, and a forecast of the last year from
 the weeks before it. The band is to hold nine weeks of ten. Nothing was set: that weeks have a
 season of 52.18 rows is read from the dates.

@@ -2,6 +2,9 @@
 NARMA10: learning a nonlinear system from its input
 ===================================================
 
+A network learns the output of a nonlinear system from its input alone, and beats a linear filter
+from about fifty units on.
+
 The series above is the output of a system that multiplies inputs nine steps apart; the network is
 given the inputs only. Below, the error falls with the number of units; about fifty reach the line
 of a linear filter that sees the last thirty inputs, and what lies under it takes nonlinearity.

@@ -2,6 +2,9 @@
 Sunspots: two solar cycles from the network alone
 =================================================
 
+A network forecasts the last 22 years of the sunspot numbers, two solar cycles, from the years
+before them.
+
 The picture shows the yearly sunspot number, and a forecast of its last 22 years by an echo state
 network that saw the years before only: from the dotted line on it lives on its own outputs. The
 cycle goes on for two turns, a little late; how high it rises is the harder part, as the width of

@@ -2,6 +2,8 @@
 Bouncing balls: the next frame of a video
 =========================================
 
+A network predicts the next frame of a video from its pixels, trained from a least-squares start.
+
 Two balls bounce off the walls and off each other, and a network sees nothing but the pixels (Bay
 2017, section 7.1). A frame does not say where the balls are going, so one must remember; and
 where they touch, no sum of the frames before says how they go on. The networks start from a

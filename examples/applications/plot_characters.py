@@ -2,6 +2,9 @@
 Characters: a network writes like the handbook
 ==============================================
 
+A network reads Python's own handbook letter by letter, predicts the next letter, and writes a text
+of its own.
+
 A network reads a text letter by letter and says which comes next; drawn from what it says, letters
 become a text of its own (Bay 2017, section 6.1, with plays of Shakespeare). Here it reads Python's
 own handbook, which every Python has with it. How well does it know the text? In bits per character,

@@ -2,6 +2,8 @@
 Crowds: the map of the next hour
 ================================
 
+Forecast where the people of a town will be in an hour, with a network that learns on each day.
+
 Where will the people of a town be in an hour? Bay (2017, section 7.2) forecasts maps of
 mobile telephones, so that buses and the police are where the crowd will be. Those maps
 are private; these are generated: people commute, go out, gather at events, and move to

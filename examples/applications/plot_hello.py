@@ -2,6 +2,8 @@
 Hello: three units learn to write a word
 ========================================
 
+Three trained units learn to write a word in which a letter alone does not tell the next one.
+
 After an h comes an e, but what comes after an l? Once another l, then an o: the letter alone does
 not say. A recurrent network remembers what it has read, and three units are enough for this word
 (Bay 2017, section 6.1). What it takes is a learning rate that is large enough for forty epochs.

@@ -2,6 +2,8 @@
 Gaps in a spectrogram
 =====================
 
+A network fills in the lost frequencies of a song from the few that are known.
+
 For ten seconds of a song all but the lowest few frequencies are lost. What was there? A
 network reads the lost frequencies off the known ones; it has learned how on the rest of
 the song, where nothing is missing (Bay 2017, chapter 8). Look at the last picture: two

@@ -2,6 +2,8 @@
 Street walks: where does somebody go next?
 ==========================================
 
+Predict the next crossing of people who walk by habit, from the crossings before.
+
 A telephone is at one crossing, then at the next (Bay 2017, section 6.2: 531 crossings of Turin).
 Who walks by habit can be foretold, if one remembers where they came from. The town and its sixty
 habits are generated (``datasets.street_walks``); one walk in ten makes a detour.

@@ -2,6 +2,8 @@
 Visits: whether damage follows, from irregular rows
 ===================================================
 
+Predict from visits at irregular times which patients will have damage.
+
 A patient comes after a week, then after a year; each time some values are measured. Will there be
 damage? There are 140 patients, 40 of them with damage, as in a study of lupus that found an area
 under the curve of .74 with a trained network (Galvan 2016). Those patients are private; the

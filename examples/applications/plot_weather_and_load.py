@@ -2,6 +2,9 @@
 Weather and load: the next week of a region
 ===========================================
 
+Forecast the load of a region for a week from the temperature and the calendar, and the temperature
+from its past.
+
 When it is cold a region heats, when it is hot it cools, and it sleeps in on holidays. The weather
 and the load are generated, day by day (``datasets.weather_and_load``, after the outlook of Bay
 2017). The load of the next week is forecast by the temperature, which a weather service would say,

@@ -2,6 +2,8 @@
 Speakers: one label per utterance
 =================================
 
+A network tells which of nine men spoke, from utterances of 7 to 29 steps.
+
 Nine men say "ae", and the network says who it was. An utterance is a series of 7 to 29 steps, with
 twelve numbers for the sound at each (Kudo et al. 1999). The data are aeon's
 ``load_japanese_vowels``; without aeon the same code speaks of generated gestures. Look at the two

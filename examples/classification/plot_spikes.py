@@ -2,6 +2,8 @@
 Spikes: a liquid state machine
 ==============================
 
+A network of spiking units recognises templates of spikes by their timing alone.
+
 Eight templates, each a train of eight spikes, come in with every spike a little early or
 late, and the question is which template it was. All have as many spikes, so counting says
 nothing: the timing alone tells. Look at the curves: a network of spiking units can tell

@@ -2,6 +2,9 @@
 Waveforms: one label per time step
 ==================================
 
+A network tells sine from square waves at each step of a noisy row, which a classifier of single
+steps cannot do.
+
 A noisy row of sine and square waves comes in, and at each step the network says which of the two it
 hears. Look at the bars: a classifier that sees one step alone fails where the sine is near its
 crest, as the square is always; a network that remembers the steps before hardly does.

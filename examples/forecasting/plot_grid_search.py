@@ -1,75 +1,100 @@
 """
-Grid search: the sea's temperature, three years ahead
-=====================================================
+Grid search: settings for the memory that a target needs
+========================================================
 
-Above, a monthly sea-surface temperature and a closed-loop forecast by what a grid search found: the
-seasons go on for three years, the warm and cold years among them do not. Below, how the penalty was
-chosen, which the search leaves to the network: each half of the months is predicted by a fit to the
-other, under each power of ten, and the valley between too little and too much is broad.
+A grid search over radius, leak rate and input scaling lowers the error of a network on NARMA10 by
+two fifths.
+
+The target depends on each of the last ten inputs, and the default leak rates, which suit most
+series, mix these inputs. Left, with a leak rate of 1 a larger radius helps, and small inputs are
+better than large ones; with the default rates nothing does. Right, what that means for new rows:
+the network from the search is nearer to the target. Below, the penalty, which needs no search: each
+half of the rows is predicted by a fit to the other, under each power of ten. These rows have no
+noise, so the smallest will do.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNRegressor, forecast, plotting
-from reservoir.datasets import load_el_nino
+from reservoir import ESNRegressor, plotting
+from reservoir.datasets import narma
 from reservoir.metrics import nrmse
-from reservoir.model_selection import make_forecast_pairs
 
-temperature = load_el_nino()  # (732, 1), degrees Celsius, 1950 to 2010
-n_steps = 36
-train, test = temperature[:-n_steps], temperature[-n_steps:]
-X, y = make_forecast_pairs(train)
+X, y = narma(3000, random_state=0)
+past, new = slice(2000), slice(2000, None)
 
 # %%
-# Each split scores forecasts of one month on the block after its training rows. They go on from the
-# state at the end of those, so that no test block pays for a cold start.
-pipe = make_pipeline(StandardScaler(), ESNRegressor(100, random_state=0))
+# Each split scores predictions of the block after its training rows. They go on from the state at
+# the end of those, so that no test block pays for a cold start.
 grid = {
-    "esnregressor__spectral_radius": [0.5, 0.9],
-    "esnregressor__leak_rate": [0.3, 1.0],
-    "esnregressor__input_scaling": [0.1, 0.3, 1.0],
+    "spectral_radius": [0.5, 0.8, 0.95],
+    "leak_rate": [(0.5, 0.3), 1.0],
+    "input_scaling": [0.1, 0.3, 1.0],
 }
 search = GridSearchCV(
-    pipe, grid, cv=TimeSeriesSplit(4), scoring="neg_root_mean_squared_error"
+    ESNRegressor(100, random_state=0),
+    grid,
+    cv=TimeSeriesSplit(4),
+    scoring="neg_root_mean_squared_error",
 )
-search.fit(X, y)
-print(
-    "chosen:",
-    {name.split("__")[1]: value for name, value in search.best_params_.items()},
-)
-print(f"error a month ahead in cross-validation: {-search.best_score_:.2f} degrees")
+search.fit(X[past], y[past])
+print("chosen:", search.best_params_)
 
 # %%
-# `reservoir.forecast` walks the search and the pipeline: degrees in, degrees out. The search drew
-# one network; four more with its parameters say what is luck. Three years ahead the mean of each
-# month is as good: what the network knows beyond the season lasts for about three months.
+# The search drew one network. Five networks of each kind, on rows that no split has seen, say that
+# the gain is no luck of the draw.
+predicted, errors = {}, {}
+for name, settings in {"default": {}, "grid search": search.best_params_}.items():
+    networks = [
+        ESNRegressor(100, random_state=seed, **settings).fit(X[past], y[past])
+        for seed in range(5)
+    ]
+    rows = [network.predict(X[new]) for network in networks]
+    predicted[name] = rows[0]
+    errors[name] = [nrmse(y[new], each) for each in rows]
+    print(
+        f"{name:12s} NRMSE of new rows {np.median(errors[name]):.2f} "
+        f"({min(errors[name]):.2f} to {max(errors[name]):.2f})"
+    )
+
+# %%
+fig, axes = plt.subplot_mosaic(
+    [["search", "rows"], ["search", "penalty"]], figsize=(9, 5), layout="constrained"
+)
+found = search.cv_results_
+shape = [
+    len(values)
+    for values in (grid["input_scaling"], grid["leak_rate"], grid["spectral_radius"])
+]
+cv_errors = -found["mean_test_score"].reshape(shape) / y[past].std()
+for j, leak in enumerate(("0.5 and 0.3", "1")):
+    for i, scaling in enumerate(grid["input_scaling"]):
+        axes["search"].plot(
+            grid["spectral_radius"],
+            cv_errors[i, j],
+            color=f"C{j}",
+            linestyle=("-", "--", ":")[i],
+            marker="o",
+            label=f"leak rate {leak}, inputs times {scaling:g}",
+        )
+axes["search"].set(
+    xlabel="spectral radius",
+    ylabel="error in cross-validation",
+    xticks=grid["spectral_radius"],
+)
+fig.legend(
+    *axes["search"].get_legend_handles_labels(), loc="outside upper left", ncols=2
+)
+
+axes["rows"].plot(y[new][100:160], color="0.75", linewidth=4, label="target")
+for (name, rows), line in zip(predicted.items(), ("--", "-"), strict=True):
+    axes["rows"].plot(rows[100:160], line, label=name)
+axes["rows"].set(xlabel="time step", ylabel="target")
+fig.legend(*axes["rows"].get_legend_handles_labels(), loc="outside upper right")
 best = search.best_estimator_
-forecasts = [forecast(search, n_steps)]
-for seed in range(1, 5):
-    other = clone(best).set_params(esnregressor__random_state=seed).fit(X, y)
-    forecasts.append(forecast(other, n_steps))
-scores = [nrmse(test, rows) for rows in forecasts]
-months = np.array([train[month::12].mean() for month in range(12)])[:, None]
-print(f"NRMSE (by std) of the last {n_steps} months, closed loop, seeds 0 to 4:")
-print(
-    f"  echo state network     {np.median(scores):.2f}  ({min(scores):.2f} to "
-    f"{max(scores):.2f})"
-)
-print(f"  mean of each month     {nrmse(test, np.tile(months, (3, 1))):.2f}")
-print(f"  last year three times  {nrmse(test, np.tile(train[-12:], (3, 1))):.2f}")
-
-# %%
-fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5.5), layout="constrained")
-years = 2011 - np.arange(132, 0, -1) / 12
-plotting.forecast(temperature[-132:], forecasts[0], index=years, ax=above)
-above.set(xlabel="year", ylabel="degrees Celsius")
 plotting.penalty_path(
-    best[-1].alphas_, best[-1].alpha_scores_, selected=best[-1].alpha_, ax=below
+    best.alphas_, best.alpha_scores_, selected=best.alpha_, ax=axes["penalty"]
 )
-below.set_ylabel("squared error of\nthe other half")
+axes["penalty"].set_ylabel("squared error of\nthe other half")
 plt.show()

@@ -2,6 +2,8 @@
 Mackey-Glass: how long a forecast of chaos holds
 ================================================
 
+Forecast a chaotic series in closed loop, and see the error grow about e-fold in each Lyapunov time.
+
 Look for where the broken line leaves the grey one: an echo state network goes on alone with a
 chaotic series, and below, the error of five such forecasts grows about e-fold per Lyapunov time,
 the dotted slope. That is the system's doing: what a better network gains is a lower start.

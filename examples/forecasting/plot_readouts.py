@@ -2,6 +2,8 @@
 Other readouts: kernels and a perceptron
 ========================================
 
+Use a kernel ridge or a perceptron as readout, and compare them with linear readouts of more units.
+
 A readout need not be linear: any regressor of scikit-learn fits as ``readout=``, in closed
 loops too. Look left: on 50 units a kernel ridge or a multilayer perceptron errs less than
 the linear readout, but the linear one on 400 units is better still, and learns in a

@@ -2,6 +2,9 @@
 Train a loop while it runs
 ==========================
 
+A network learns in closed loop from its first step on (FORCE learning), instead of by teacher
+forcing.
+
 A network that feeds its outputs back to itself can be taught in two ways. `ESNRegressor.fit` feeds
 back the *targets* (teacher forcing), and nobody knows whether the loop stays near them afterwards.
 FORCE learning [1]_ lets the network hear its *own outputs* from the first step on, and corrects the

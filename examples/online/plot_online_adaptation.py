@@ -2,6 +2,8 @@
 Trained networks that go on learning
 ====================================
 
+A system changes little by little: four ways to keep learning, beside a network that learns no more.
+
 A network learns the outputs of a system, and then the system changes: its weights move, little by
 little, until nothing of the old ones is left. A network that no longer learns is soon worse than
 none. Four ways to follow, all of which see each row once, 50 rows at a time, after they have

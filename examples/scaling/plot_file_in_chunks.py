@@ -2,6 +2,8 @@
 A file that does not fit in memory
 ==================================
 
+Fit half a year of minutes a week at a time, with the weights of one fit to all rows.
+
 A sensor has been read every minute for half a year, and the file is read a week at a time: each
 week goes through ``partial_fit`` and is dropped. What the network keeps does not grow with the
 file, and the weights that it ends with are those of one ``fit`` to all the rows. The picture shows

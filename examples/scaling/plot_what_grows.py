@@ -2,6 +2,9 @@
 What grows with the series, and what with the network
 =====================================================
 
+See how time and memory of a fit grow with the rows, the series and the units, measured while this
+page was built.
+
 Before a long run one wants to know how long it takes. A fit takes time in proportion to the rows,
 and memory that does not depend on them; many series together cost what their rows cost; the number
 of units is what to be careful with. The picture shows all three, measured while this page was

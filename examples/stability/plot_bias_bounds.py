@@ -2,6 +2,9 @@
 Bias bounds: a theorem for one unit, a heuristic for two
 ========================================================
 
+A theorem gives the biases with which one unit forgets its start; two units show that the same rule
+fails for networks.
+
 On the left, the biases that let one unit forget its start, as a function of its gain: a theorem. On
 the right, the argument behind it: the map of the unit, which meets the diagonal only once. For
 networks the same was concluded from the norm of each row of weights, taken as the gain. It is not

@@ -2,6 +2,9 @@
 Bifurcations: from chaos to one response, by the bias
 =====================================================
 
+As the bias of a network grows, its attractors shrink from chaos to one cycle, which is proved to be
+the only response.
+
 A network of spectral radius 1.5 under a periodic drive, and every state that one of its units takes
 on the attractors that were found. From left to right the bias grows: what is a cloud ends
 as five points, the states of one cycle. Where it is hatched, that is proved.

@@ -2,6 +2,9 @@
 Certificates: a box for all that can last
 =========================================
 
+A proved box for every state that a network can have in the end: narrow with a certified bias, wide
+with a small one.
+
 The bars hold, unit by unit, every state that the network can have in the end, whatever the input
 does within its range. Above, with a certified bias, they are narrow, and inside them the network
 contracts. Below, with a small bias, they say next to nothing, and nothing is certified: that is not

@@ -2,6 +2,9 @@
 A proof that costs no memory
 ============================
 
+Orthogonal weights prove that a network forgets its start, and remember more than twice as long as
+the usual random ones.
+
 That a network forgets its start can be proved at two prices. A designed bias makes units flat: it
 proves networks of any spectral radius, and takes half of the memory. Orthogonal weights need no
 such bias: at radius 0.99 the proof holds for every input and every bias, and the network remembers

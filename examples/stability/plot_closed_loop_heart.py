@@ -2,6 +2,9 @@
 A heart that heals: a network in closed loop
 ============================================
 
+A network that draws a heart in closed loop comes back to it after a push, as the multipliers of the
+loop show.
+
 Two hundred units have learned to draw a heart. Nothing drives them: they hear their own outputs and
 nothing else. Pushed off the heart, they come back to it. On the right are the multipliers of the
 loop: what a small push is multiplied by while the heart is drawn once. All are inside the unit

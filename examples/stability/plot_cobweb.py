@@ -2,6 +2,9 @@
 Cobwebs: one unit, and when it forgets its past
 ===============================================
 
+Cobwebs show when one unit forgets its past: always if its map is flat, and for some biases if it is
+steep.
+
 The map of one unit is an S, and the staircase between it and the diagonal is the unit's life. A
 flat S meets the diagonal once. A steep one meets it three times or once, and the bias decides
 which: the last two panels show a steep unit that forgets its start all the same.

@@ -2,6 +2,9 @@
 How far the conditions on the weights reach
 ===========================================
 
+See up to which spectral radius four conditions on the weights prove that a reservoir forgets its
+start.
+
 A reservoir without bias forgets its start, under every input, if one of four numbers of its weights
 is below 1. Each is proportional to the spectral radius, so each has a largest radius up to which it
 proves this; here is how it depends on the number of connections. Above, where no condition can

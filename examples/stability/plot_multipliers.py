@@ -2,6 +2,9 @@
 Multipliers: outside the circle, and inside it
 ==============================================
 
+A network of spectral radius 1.2 has one response, which is proved: the multipliers tell what its
+eigenvalues do not.
+
 Left, the eigenvalues of the recurrent weights: the spectral radius is 1.2, and some lie outside the
 unit circle. By the usual rule of thumb this network would not do. Right, the multipliers of the
 cycle that it settles on: what a small distance from it is multiplied by in each period. All are

@@ -2,6 +2,9 @@
 Phase portraits: a certified cycle, and where there are two
 ===========================================================
 
+Two hundred units reach one cycle from any start, which is proved; two units have two cycles until a
+bias leaves them one.
+
 Two hundred units under a periodic input. Wherever they start, they come to one closed curve, and it
 is proved that they must. Beside it stand the multipliers of the cycle: what a small distance from
 it is multiplied by in each period. Further down are two units with two cycles, where the start

@@ -2,6 +2,9 @@
 Stability map: what the bias does to a large spectral radius
 ============================================================
 
+Map attractors and Lyapunov exponents over spectral radius and bias, with the region in which one
+response is proved.
+
 One network over its spectral radius and the size of its bias, under a periodic drive. Left, how
 many attractors were found; right, the largest conditional Lyapunov exponent. In the hatched region
 a certificate proves that there is one attractor; beyond radius 1 a bias is what buys it.

@@ -2,6 +2,9 @@
 A certified bias: what it costs, and what it buys
 =================================================
 
+Compare what certified biases cost in memory, beside orthogonal weights that are certified without
+one.
+
 A bias saturates units, and saturated units remember less. Look at the hatched bars: of two biases
 that are certified, the smallest is the worse one. The one that keeps the units steep remembers
 about as much at every spectral radius, and at 1.5 more than the network without bias. The dashed

@@ -2,6 +2,9 @@
 Transients: how long a network remembers its start
 ==================================================
 
+Five measures of how long a network remembers its start, over the spectral radius and for two
+biases.
+
 Five measures of the same networks over the spectral radius, with a small bias and with a larger
 one. The start is forgotten the more slowly the larger the radius, until it is not forgotten at all:
 the distance between responses leaves zero where the exponent crosses it. By then the memory of the

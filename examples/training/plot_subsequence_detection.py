@@ -2,6 +2,9 @@
 Subsequence detection: an alarm behind a pattern in noise
 =========================================================
 
+Find a pattern that is hidden in noise: a plain network, an LSTM, and a plain network under gradient
+control.
+
 A pattern of ten numbers is hidden in noise of the same law, again and again. For ten steps behind
 each occurrence the output is to be 1: a network must recognise the pattern while it passes, and
 then count to ten. The picture shows the alarms of a plain recurrent network, of an LSTM and of a

@@ -2,6 +2,9 @@
 Teacher and student: what least squares reaches before any gradient
 ===================================================================
 
+Eight iterations of least squares bring a network of 128 units to its teacher's outputs, before any
+gradient step.
+
 A network of 128 units learns to answer as another one does. Left, one of the 64 outputs on data
 that no student has seen: eight iterations of least squares lie on the teacher; ten epochs of
 gradient steps from the same random weights, or seven iterations of the recipe as it was printed, do

@@ -2,6 +2,9 @@
 Vanishing gradients: how far back a network can learn
 =====================================================
 
+See how far back a network can learn: two students of a teacher with a long memory, one under
+gradient control.
+
 The gradient of a loss over k steps holds a product of k Jacobians, one for each step. The *teacher*
 has Jacobians with all singular values near 1, and remembers for a thousand steps. Two *students*
 learn its outputs from the same start and the same data, one of them under gradient control.

@@ -2,8 +2,9 @@
 Forecast a chaotic system
 =========================
 
-The rows come from a system that follows a rule of its own: a simulation, a laser, a pendulum. A
-forecaster learns the rule from 1400 rows, and continues them:
+Learn the rule of a chaotic system from 1400 rows, and continue them.
+
+The rows may come from a simulation, a laser or a pendulum, and need no settings:
 """
 
 from reservoir import ESNForecaster, plotting

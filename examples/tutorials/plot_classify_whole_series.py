@@ -2,8 +2,9 @@
 Classify whole series
 =====================
 
-A wristband measures accelerations while a hand draws a figure in the air. Which figure was it? Each
-series is an array of time steps and channels, of any length, and has one label:
+Tell which figure a hand draws in the air, from the accelerations that a wristband measures.
+
+Each series is an array of time steps and channels, of any length, and has one label:
 """
 
 import matplotlib.pyplot as plt

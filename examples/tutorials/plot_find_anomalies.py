@@ -2,8 +2,9 @@
 Find anomalies in a series
 ==========================
 
-A machine's load follows a pattern that no season describes. A network learns to forecast the next
-row. Rows that it did not expect are anomalies:
+Find the rows of a machine's load that a network, which forecasts each next row, did not expect.
+
+No season describes the pattern that the load follows:
 """
 
 import numpy as np

@@ -2,8 +2,10 @@
 A first forecast
 ================
 
-How many sunspots will the next eleven years bring? Satellites sink faster when the sun is active.
-This page is for people who have never used the package:
+Forecast the sunspots of the next eleven years, on a page for people who have never used the
+package.
+
+How many will there be? Satellites sink faster when the sun is active:
 """
 
 from reservoir import ESNForecaster, plotting

@@ -2,8 +2,9 @@
 Inputs known in advance
 =======================
 
-The load of a power grid follows the temperature, for which there is a weather forecast. `exog` has
-a row for each row of the series in `fit`, and the rows that follow in `forecast`:
+Forecast the load of a power grid from the temperature, for which there is a weather forecast.
+
+`exog` has a row for each row of the series in `fit`, and the rows that follow in `forecast`:
 """
 
 import numpy as np

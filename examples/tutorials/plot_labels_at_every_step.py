@@ -2,8 +2,8 @@
 Labels at every step
 ====================
 
-A machine is off, idles or runs, and a noisy recording has a label for each row. A network learns to
-label the rows of new recordings:
+Tell at each row of a noisy recording whether a machine is off, idles or runs; a network learns it
+from a recording with labels.
 """
 
 import matplotlib.pyplot as plt

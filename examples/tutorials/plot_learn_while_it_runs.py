@@ -2,8 +2,8 @@
 Learn while it runs
 ===================
 
-A model is fitted to a plant, and then the plant changes: its gain falls. Each minute the model
-predicts the new row, and learns it when its target is known:
+Follow a plant whose gain falls: each minute a model predicts the new row, and learns it when its
+target is known.
 """
 
 import numpy as np

@@ -2,8 +2,9 @@
 Many series, and long ones
 ==========================
 
-Three shops report their sales by month. One call finds models for each shop, and forecasts them
-all:
+Forecast many series with one call, and fit data that are too long to be fitted at once.
+
+Three shops report their sales by month; models are found for each shop:
 """
 
 import numpy as np

@@ -2,8 +2,9 @@
 Missing values and irregular time
 =================================
 
-A series has no values for half a year. `fill_gaps` fills each gap, a run of missing values, from
-both of its sides:
+Fill gaps in a series from both of their sides, and use rows at irregular times.
+
+This series has no values for half a year; `fill_gaps` fills each gap, a run of missing values:
 """
 
 from reservoir import RNNRegressor, fill_gaps

@@ -2,8 +2,9 @@
 Forecast a monthly series, with dates and bands
 ===============================================
 
-From a table with dates to the next two years, with bands that state how certain they are. The
-series is carbon dioxide on Mauna Loa, by month:
+From a table with dates to a forecast of two years, with bands that state how certain it is.
+
+The series is carbon dioxide on Mauna Loa, by month:
 """
 
 from reservoir import ESNForecaster, plotting

@@ -2,8 +2,9 @@
 Save a model, and serve it
 ==========================
 
-A fitted model goes into one file. Another program, tomorrow or on another machine, loads it and
-answers row by row as they arrive:
+Save a fitted model in one file, load it in another program, and answer row by row.
+
+The other program runs tomorrow or on another machine:
 """
 
 import tempfile

@@ -2,8 +2,9 @@
 Stability for people who do not read proofs
 ===========================================
 
-If a network is started again, will its outputs be the same? For the network below it is proved that
-it forgets its initial state, and a periodic input leads it to one limit cycle:
+See a network forget its initial state, with a proof, and settle on one limit cycle.
+
+If a network is started again, will its outputs be the same? For the network below they will:
 """
 
 import numpy as np

@@ -2,8 +2,9 @@
 Train a network from a least-squares start
 ==========================================
 
-An echo state network fits its readout alone. `RNNRegressor` trains all weights. It first fits them
-by least squares, and then trains from there:
+Train all weights of a recurrent network, from a start that least squares fits.
+
+An echo state network fits its readout alone; `RNNRegressor` goes on from there:
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Tune a network for a closed loop
 ================================
 
-In a closed loop each output of a network is its next input, for hundreds of steps. The search runs
-each candidate in such loops from several positions in the series, and keeps the one whose loops
-stay accurate longest:
+Search for the network whose forecasts stay accurate longest in closed loop.
+
+Each output is the next input there, for hundreds of steps. The search runs each candidate in such
+loops from several positions in the series:
 """
 
 from reservoir import ESNRegressor, plotting

@@ -1,5 +1,7 @@
 """A release: version and date agree, and the README holds on the package index."""
 
+import ast
+import builtins
 import importlib.util
 import re
 
@@ -64,4 +66,47 @@ def test_the_readme_is_short_and_begins_with_the_checkout():
     readme = text_of("README.md")
     assert len(readme.split()) <= 900
     before = readme.partition("```bash")[0]
-    assert "On PyPI from 0.1.0: `pip install reservoir-esn`" in before
+    assert "not yet on PyPI" in before  # as docs/install.md says
+    assert "not yet on PyPI" in text_of("docs/install.md")
+
+
+def test_each_block_of_the_readme_stands_alone():
+    for text in re.findall(r"```python\n(.*?)```", text_of("README.md"), re.DOTALL):
+        nodes = list(ast.walk(ast.parse(text)))
+        imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+        known = {alias.asname or alias.name for node in imports for alias in node.names}
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        known |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        assert {node.id for node in names} <= known | set(dir(builtins))
+        assert ("plotting." in text) == ("plt.show()" in text)  # a script opens a window
+
+
+def test_what_a_reader_pastes_installs_compiled_kernels():
+    for name in ("README.md", "docs/index.md", "docs/install.md"):
+        shell = "\n".join(re.findall(r"```bash\n(.*?)```", text_of(name), re.DOTALL))
+        commands = re.findall("pip install .*", shell)
+        assert commands
+        assert all("fast" in command for command in commands), name
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ({}, True),
+        ({"python_version": "3.10"}, True),
+        ({"python_version": "3.15"}, True),
+        ({"python_version": "3.16"}, False),  # no wheel of numba so far
+        ({"platform_python_implementation": "PyPy"}, False),
+        ({"sys_platform": "darwin", "platform_machine": "arm64"}, True),
+        ({"sys_platform": "darwin", "platform_machine": "x86_64"}, False),  # no longer
+        ({"sys_platform": "win32", "platform_machine": "AMD64"}, True),
+    ],
+)
+def test_numba_is_installed_where_it_has_a_wheel(where, wanted):
+    requirements = pytest.importorskip("packaging.requirements")
+    linux = {"sys_platform": "linux", "platform_machine": "x86_64", "python_version": "3.12"}
+    linux["platform_python_implementation"] = "CPython"
+    needed = re.findall(r'"(numba>[^"]*)"', text_of("pyproject.toml"))
+    assert len(needed) == 2
+    for each in needed:
+        assert requirements.Requirement(each).marker.evaluate(linux | where) == wanted

@@ -1,6 +1,9 @@
-"""Tutorials open with the whole task, on one screen, and end within 220 lines."""
+"""Tutorials open with the whole task, on one screen, and end within 220 lines; cards say it in one
+sentence, which sphinx-gallery takes from the first paragraph of each page.
+"""
 
 import ast
+import re
 
 import pytest
 
@@ -8,7 +11,9 @@ from helpers import pages
 
 TUTORIALS = sorted((pages.ROOT / "examples" / "tutorials").glob("plot_*.py"))
 pytestmark = pytest.mark.skipif(not TUTORIALS, reason="needs the checkout")
+EXAMPLES = sorted((pages.ROOT / "examples").rglob("plot_*.py"))
 LONGEST, INTRODUCTION, FIRST_BLOCK = 220, 4, 12  # lines
+CARD = 160  # letters
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
@@ -25,3 +30,27 @@ def test_tutorials_are_short_and_begin_with_the_whole_task(path):
     block = [line for line in rest if line.strip()]
     assert not any(line.startswith("#") for line in block)
     assert 1 <= len(block) <= FIRST_BLOCK
+
+
+def card_of(path):
+    """Return what sphinx-gallery shows on the card of a page: the paragraph below its title."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return " ".join(docstring.split("\n\n")[1].split())
+
+
+def test_each_card_has_one_sentence_of_its_own():
+    cards = {path.stem: card_of(path) for path in EXAMPLES}
+    assert len(set(cards.values())) == len(cards)
+    wrong = [
+        name
+        for name, card in cards.items()
+        if len(card) > CARD or not re.fullmatch(r"[A-Z](?:[^.?!]|[.](?=\d))*[.?]", card)
+    ]
+    assert not wrong
+
+
+def test_no_card_is_cut_and_three_stand_in_a_row():
+    style = (pages.ROOT / "docs" / "_static" / "site.css").read_text(encoding="utf-8")
+    assert "line-clamp" not in style
+    least = re.search(r"\.sphx-glr-thumbnails \{\s*[^}]*?(\d+)rem\)", style)
+    assert 3 * int(least[1]) + 2 <= 46  # the width of furo's text, with two gaps
