@@ -228,9 +228,9 @@ def _check_unique(name: str, index: Any, begin: int, handling: Handling) -> None
     hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
     raise ValueError(
         f"The index of {name} has {show(index[rows[0]])} twice, in rows {begin + rows[0]} and "
-        f"{begin + rows[1]}, but each row must be one time step. Keep one of them, "
-        f"{code(handling.without_doubles())}{handling.means()}. If the table contains several "
-        f"series, set sequence_column.{handling.of_clocks() if hourly else ''}"
+        f"{begin + rows[1]}, but each row must be one time step. If the table contains several "
+        f"series, set sequence_column.{handling.of_clocks() if hourly else ''} Otherwise keep one "
+        f"of them, {code(handling.without_doubles())}{handling.means()}."
     )
 
 
