@@ -12,16 +12,19 @@ for other classes no further field is read from a file. A field with a default m
 ``a.b: kind``                         the attribute `b` of field `a`, whose class is in the table
 ``bool, int, str, None, 'text'``      plain values; also ``natural``, ``natural(most)``, ``count``
                                       (1 or more), ``positive``, ``fraction`` (in (0, 1]),
-                                      ``number`` (finite), ``float`` (infinite or NaN, too)
+                                      ``number`` (finite), ``float`` (infinite or NaN, too),
+                                      ``amount`` (0 or more, or infinite)
 ``float64(n, 2)``                     an array of this dtype and shape with finite values; also
                                       ``int64``, ``bool_``, ``real`` (float32 or float64),
-                                      ``indices``, ``numeric`` (of any size), ``labels``
+                                      ``indices``, ``numeric`` (of any size), ``labels``,
+                                      ``amounts`` (float64, 0 or more, or infinite),
+                                      ``counts(most, n)`` (int64, from 0 to `most`)
 ``float64(n, 2, any)``                the same with NaN and infinity
 ``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field;
                                       ``scalar(dtype)``: a number of that dtype
 ``csr(n, m)``                         a sparse array
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
-``set[kind]``, ``dict[a, b]``
+``set[kind]``, ``dict[a, b]``         ``several(kind, n)`` is a tuple of n items
 ``Network``                           an object of that class, or of a derived class
 ``Network(n_outputs=n)``              the same, with conditions on the values of its attributes
 ``same(a.b)``, ``equal(a.b)``         the same object as another field, or an equal value
@@ -122,7 +125,8 @@ FIELDS = {
         _reader.targets: Labels; classes_: equal(_reader.targets.classes)
         n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
         transition: 'auto' | None; _model.label_filter.frequencies: float64(len(classes_))
-        transition_?: equal(_model.label_filter.transition)
+        transition_?: None if temperature_ == None else equal(_model.label_filter.transition)
+        _model.label_filter: None if transition_power_ == None else LabelFilter
         transition_power_?: equal(_model.label_filter.power)
     """,
     "NVARRegressor": """
@@ -134,6 +138,7 @@ FIELDS = {
         _source.n_features: n_of_reader; state_: of(_source.state_dtype, _source.state_size)
             | of(_source.dtype, _source.state_size); _n_trained: natural; _progress: Progress
         _activity?: record_of_units
+        _progress.input_range: float64(2, _source.n_features)
         certificate_?: Certificate; certificate_.reservoir: None | same(reservoir_)
         _n_features_out: equal(reservoir_.n_units)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
@@ -159,7 +164,7 @@ FIELDS = {
         verbose?: switch
     """,
     "ESNSequenceClassifier": """
-        classes_: equal(_targets.classes); temperature_?: positive
+        classes_: equal(_targets.classes); temperature_?intercept_: positive
         coef_?: float64(1 if len(classes_) == 2 else len(classes_), sum(features_._widths))
         intercept_?: float64(1 if len(classes_) == 2 else len(classes_))
     """,
@@ -219,6 +224,7 @@ FIELDS = {
         control: None | Control; clock: None | Clock; engine: str; losses: list[float]
         n_iter: natural; online: None | OnlineLearner(network=network); progress: Progress
         progress.pairing.inputs: float64(_, network.n_columns) | float64(0, 0)
+        progress.input_range: float64(2, network.n_columns)
         state: of(params['coef'].dtype, network.cell.state_size) if clock == None
             else real(network.cell.state_size)
         recent: None | tuple[real(n, network.n_columns), real(n, network.n_outputs, any),
@@ -233,11 +239,13 @@ FIELDS = {
         noise_seed: None | natural; n_noisy, n_trained: natural; noise_generator: None | generator
         progress.last_output: float64(n_outputs, any)
         progress.target_range: float64(2, n_outputs, any)
+        progress.input_range: float64(2, source.n_features)
         progress.pairing.inputs: float64(_, source.n_features) | float64(0, 0)
     """,
     "Progress": """
         washout, n_steps: natural; continues, last_is_target: bool
-        last_output: float64(n, any); target_range: float64(2, n, any); pairing: NextInputCheck
+        last_output: float64(n, any); target_range: float64(2, n, any)
+        input_range?: None | float64(2, _); pairing: NextInputCheck
         ids: set[label]; last_id: label; ended: tuple[None | Ending, None | Ending]
     """,
     "NextInputCheck": """
@@ -250,11 +258,12 @@ FIELDS = {
     """,
     "Clock": "place: int; origin: number; step: positive",
     "Activity": """
-        low?: int64(n_units); high?low: int64(n_units); n_rows?low, n_looked?low: natural
-        inputs?low, received?low: float | float64(_, any)
+        n_rows?low: natural; n_looked?low: natural(n_rows)
+        low?: counts(n_looked, n_units); high?low: counts(n_looked, n_units)
+        inputs?low, received?low: amount | amounts(_)
         total?: float64(n_units, any); n_steps?total: natural
     """,
-    "Growth": "n_rows: natural; first_size, first_drive, size, drive: float",
+    "Growth": "n_rows: natural; first_size, first_drive, size, drive: amount",
     "TargetCoding": "per_sequence: bool; one_dimensional?: bool",
     "Numbers": "one_dimensional: bool",
     "Labels": "low: number; single: bool; classes: labels(n_classes)",

@@ -178,17 +178,27 @@ PARTS = {
     """,
     # ------------------------------------------------------------ forecasters of series
     "Panel": """
-        kind: str; ids, levels: tuple[label, ...]; containers: tuple[SeriesContainer, ...]
-        calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: label; id_place: int
+        kind: 'one' | 'columns' | 'list' | 'objects' | 'stack' | 'levels' | 'long'
+        ids, levels: tuple[label, ...]; containers: several(SeriesContainer, len(ids))
+        calendars: several(Calendar, len(ids)); whole: SeriesContainer
+        id_name: label; id_place: natural
         exog?: None | SeriesContainer; categories?: tuple[None | tuple[label, ...], ...]
     """,
     "Calendar": """
-        kind, dtype: str; n_rows: natural; first, last: number; step: str | number; plain: bool
-        zone: None | str; name: label
+        kind: 'rows' | 'number' | 'datetime' | 'datetime with a zone' | periods
+        n_rows: natural; first, last: number; plain: bool; name: label
+        step: frequency if kind == 'datetime' else frequency if kind == 'datetime with a zone'
+            else number
+        zone: zone if kind == 'datetime with a zone' else None
+        dtype: dates if kind == 'datetime' else dates if kind == 'datetime with a zone'
+            else numbers_of_rows | equal(kind)
     """,
     "SeriesContainer": """
-        kind: 'array' | 'pandas' | 'polars'; flat, spelled: bool; n_outputs: count
-        names, levels: tuple[label, ...]; dtype: 'float32' | 'float64'
+        kind: 'array' | 'pandas' | 'polars'; flat, spelled: bool; dtype: 'float32' | 'float64'
+        n_outputs: equal(1) if flat else count
+        levels: several(label, least(1)) if kind == 'pandas' and flat == False
+            else several(label, 0)
+        names: several(label, 0) if kind == 'array' else several(label, n_outputs)
     """,
     "KnownInputs": "container: None | SeriesContainer",
     "Scale": "mean, spread: float64(n)",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._typing import Array
 from reservoir._validation import code
 from reservoir.dynamics.reservoir import Reservoir
 
@@ -18,6 +19,29 @@ _PARTS: dict[str, Callable[[Any], Any]] = {
     ".regressor_": lambda model: model.regressor_,
     ".best_estimator_": lambda model: model.best_estimator_,
 }
+
+
+class Training(NamedTuple):
+    """Training of an estimator, its attribute `training_`, as functions of its reservoir see it.
+
+    Attributes
+    ----------
+    input_range : array of shape (2, n_features) or None
+        The lowest and the highest input of the reservoir; None in files of earlier versions.
+    output_range : array of shape (2, n_outputs) or None
+        The same of the targets, if they were fed back through feedback weights.
+    predicts_next_input : bool
+        Whether each target was the next input: `forecast` then runs the network in closed loop.
+    """
+
+    input_range: Array | None = None
+    output_range: Array | None = None
+    predicts_next_input: bool = False
+
+
+def training_of(model: Any) -> Training:
+    """Return the training of an estimator; of a reservoir, nothing is known."""
+    return getattr(model, "training_", Training())
 
 
 def as_reservoir(model: Any) -> Reservoir:

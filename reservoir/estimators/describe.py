@@ -184,6 +184,14 @@ def description_of_reservoir(
     }
 
 
+def no_certificate(estimator: Any) -> str:
+    """Return the message of an AttributeError for `certificate_`."""
+    return (
+        f'{type(estimator).__name__} has no certificate_: fit makes one with bias="stable". '
+        "reservoir.stability.certify examines a fitted network as it is."
+    )
+
+
 def _words_for_reservoir(reservoir: Reservoir, topology: Any, radius: float | None) -> str:
     connections = reservoir.W.nnz if sp.issparse(reservoir.W) else reservoir.W.size
     leaks = np.unique(reservoir.leak_rate)

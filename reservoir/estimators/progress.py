@@ -13,6 +13,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers, code
+from reservoir.dynamics.held_reservoir import Training
 
 Ended = tuple[Ending | None, Ending | None]
 NOWHERE: Ended = (None, None)  # without an index the ends of X and y are not known
@@ -107,6 +108,9 @@ class Progress:
     target_range : array of shape (2, n_outputs)
         The smallest and the largest target of each output so far; (inf, -inf) before the first
         target, NaN if unknown.
+    input_range : array of shape (2, n_columns) or None
+        The lowest and the highest value of each column of X so far; None before the first row, and
+        after training that an earlier version began.
     pairing : NextInputCheck
         Comparison of each target with the next input.
     ids : SeenIds
@@ -118,6 +122,7 @@ class Progress:
     """
 
     last_is_target = True
+    input_range: Array | None = None  # missing in files of earlier versions
 
     def __init__(
         self, n_outputs: int, *, washout: int = 0, compares: bool = True, coded: bool = False
@@ -208,10 +213,25 @@ class Progress:
         self.continues = len(sequences) == 1
 
     def count(self, sequences: Sequences, *, continues: bool) -> None:
-        """Record the number of steps and the ids of a chunk."""
+        """Record the number of steps, the range of the inputs and the ids of a chunk."""
+        self.reach(sequences)
         self.n_steps = self.steps_before(sequences, continues)[-1] + sequences.lengths[-1]
         self.last_id = None if sequences.ids is None else sequences.ids[-1]
         self.ids.update(sequences.ids or ())
+
+    def reach(self, sequences: Sequences) -> None:
+        """Record the range of the inputs of a chunk, unless that of earlier chunks is unknown."""
+        if self.n_steps == 0 or self.input_range is not None:
+            self.input_range = range_of_targets(sequences.arrays, self.input_range)
+
+    def training(self, clock: Any) -> Training:
+        """Return what functions of the reservoir need; times are no inputs of it."""
+        reach = self.input_range
+        if reach is not None and clock is not None:
+            reach = np.delete(reach, clock.place, axis=1)
+        fed_back = self.pairing.feedback and np.isfinite(self.target_range).all()
+        outputs = self.target_range if fed_back else None
+        return Training(reach, outputs, self.pairing.holds)
 
     def end(self, sequences: Sequences, *, continues: bool = False) -> None:
         """Record the end of the last sequence, by its index."""
@@ -386,6 +406,14 @@ class NextInputCheck:
         self.targets = np.zeros((0, n_outputs))
         self.inputs = np.zeros((0, 0))
 
+    @property
+    def holds(self) -> bool:
+        """Whether each target was the next input, or differs from it by a scale and an offset."""
+        if self.problem is None:
+            return len(self.targets) > 0
+        targets = self.targets
+        return len(targets) > 2 and _affine(self.inputs[:, : targets.shape[1]], targets) is not None
+
     def add(self, X: Array, Y: Array) -> None:
         """Compare one sequence with its targets."""
         self._compare(Y[:-1], X[1:], 0)
@@ -437,16 +465,20 @@ def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Arr
     targets : sequence of arrays of shape (n_samples, n_outputs)
     """
     x = np.concatenate([X[1:, : targets[0].shape[1]] for X in arrays])
-    y = np.concatenate([Y[:-1] for Y in targets])
+    return _affine(x, np.concatenate([Y[:-1] for Y in targets]))
+
+
+def _affine(x: Array, y: Array) -> tuple[Array, Array] | None:
+    """Return scale and offset with y == scale * x + offset, as `affine_pairs` does."""
     known = ~np.isnan(y).any(axis=1)
-    x, y = x[known].astype(np.float64), y[known]
+    dtype, x, y = x.dtype, x[known].astype(np.float64), y[known]
     if not len(y):
         return None
     dx, dy = x - x.mean(axis=0), y - y.mean(axis=0)
     square = (dx**2).mean(axis=0)
     scale = np.where(square > 0, (dx * dy).mean(axis=0) / np.where(square > 0, square, 1.0), 1.0)
     offset = y.mean(axis=0) - scale * x.mean(axis=0)
-    shown = (scale * x + offset).astype(arrays[0].dtype)
+    shown = (scale * x + offset).astype(dtype)
     fits = scale.all() and _close(y, shown, y.std(axis=0)).all()
     return (scale, offset) if fits else None
 

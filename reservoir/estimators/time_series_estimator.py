@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice
+from reservoir.dynamics.held_reservoir import Training
 from reservoir.estimators.describe import Described
+from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import CONFIG, DataReader, require_pandas
 from reservoir.estimators.stream import Stream
 from reservoir.estimators.targets import TargetCoding
@@ -37,6 +39,15 @@ class TimeSeriesEstimator(BaseEstimator):
     @abstractmethod
     def _predictor(self) -> Any:
         """Return the fitted model, ready to run."""
+
+    @property
+    def training_(self) -> Training:
+        """Range of the inputs in training, and whether `forecast` runs the network in closed loop.
+
+        `stability.certify` and other functions of the reservoir read it.
+        """
+        progress: Progress = self._model.progress
+        return progress.training(self._reader.clock)
 
     def set_output(self: _Self, *, predict: str | None = None) -> _Self:
         """Set the container of the results of `predict` and `forecast`.

@@ -239,6 +239,75 @@ def test_a_reservoir_checks_its_arrays_whoever_makes_it():
     np.testing.assert_array_equal(again.W.toarray(), np.eye(3))
 
 
+def changed_field(value, name, new):
+    """Return JSON of a file in which fields called `name` have the content `new(content)`."""
+    if isinstance(value, list):
+        value = list(value)
+        for i, each in enumerate(value[:-1]):
+            if each == name:
+                value[i + 1] = new(value[i + 1])
+        return [changed_field(each, name, new) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: new(each) if key == name else changed_field(each, name, new)
+        for key, each in value.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "model, field, new, message",
+    [
+        (
+            "series",
+            "kind",
+            lambda kind: "number" if kind == "period[M]" else kind,
+            "Calendar.dtype",
+        ),
+        ("series", "kind", lambda kind: "minutes" if "[" in kind else kind, "Calendar.kind"),
+        ("series", "names", lambda names: {"tuple": []}, "SeriesContainer.names"),
+        ("series", "calendars", lambda each: {"tuple": each["tuple"] * 2}, "Panel.calendars"),
+        ("sequences", "temperature_", None, "only one of temperature_ and intercept_"),
+        ("transition", "temperature_", None, "ESNClassifier.transition_"),
+        ("transition", "transition_power_", None, "ESNClassifier"),
+    ],
+)
+def test_what_forecasts_and_probabilities_need_is_checked(model, field, new, message, tmp_path):
+    if model == "series":
+        pd = pytest.importorskip("pandas")
+        y = pd.Series(
+            np.arange(30.0) % 5, pd.period_range("2020-01", periods=30, freq="M"), name="y"
+        )
+        made = ESNForecaster(search=[{"n_units": 5}], random_state=0).fit(y)
+    elif model == "sequences":
+        made = MODELS["sequences"]()
+    else:
+        made = ESNClassifier(8, transition="auto", random_state=0).fit(X, np.repeat([0, 1], 40))
+    save(made, tmp_path / "model.npz")
+    load(tmp_path / "model.npz")
+    header, arrays = parts_of(tmp_path / "model.npz")
+    if new is None:
+        del header["fitted"][field]
+    else:
+        header = changed_field(header, field, new)
+    write(tmp_path / "model.npz", header, arrays)
+    with pytest.raises(ValueError, match=rf"(?s)model\.npz.*damaged.*{message}"):
+        load(tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [("low", -1), ("high", 81), ("low", 10**12), ("inputs", -1.0), ("inputs", np.nan)],
+)
+def test_counts_of_what_units_did_are_those_of_rows(field, value, model_file):
+    header, arrays = parts_of(model_file)
+    (key,) = [name for name in arrays if name.endswith(f"_model.activity.{field}")]
+    arrays[key][0] = value
+    write(model_file, header, arrays)
+    with pytest.raises(ValueError, match=rf"model\.npz.*damaged.*Activity\.{field}"):
+        load(model_file)
+
+
 # ---------------------------------------------------------------------- what a file may take
 
 

@@ -14,7 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._validation import advising, check_choice
-from reservoir.estimators.describe import description_of_readout, description_of_reservoir
+from reservoir.estimators.describe import (
+    description_of_readout,
+    description_of_reservoir,
+    no_certificate,
+)
 from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.label_filtering import (
     FilteringPredictor,
@@ -389,6 +393,8 @@ class SourceEstimator(TimeSeriesEstimator):
                 made = unsolved.attributes()
                 if name in made:
                     return made[name]
+            if name == "certificate_" and hasattr(self, "bias"):
+                raise AttributeError(no_certificate(self))
             return object.__getattribute__(self, name)  # raises Python's own AttributeError
 
     def __getstate__(self) -> dict[str, Any]:

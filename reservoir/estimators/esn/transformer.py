@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout
+from reservoir.dynamics.held_reservoir import Training
 from reservoir.dynamics.open_loop import room_for_states
 from reservoir.dynamics.saturation import held_by_bias
-from reservoir.estimators.describe import Described, description_of_reservoir
+from reservoir.estimators.describe import Described, description_of_reservoir, no_certificate
 from reservoir.estimators.esn.readout_model import initial_states, warn_of_range
 from reservoir.estimators.esn.sources import reservoir_source
 from reservoir.estimators.parameters import documented, shared
@@ -301,6 +302,18 @@ class ReservoirTransformer(
             if keep:
                 parts[i][first : first + len(rows)] = rows
         return parts, ends
+
+    @property
+    def training_(self) -> Training:
+        """Range of the inputs in fit, which `stability.certify` reads."""
+        return self._progress.training(self._reader.clock)
+
+    if not TYPE_CHECKING:  # with it a type checker would accept any misspelt attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "certificate_":
+                raise AttributeError(no_certificate(self))
+            return object.__getattribute__(self, name)  # raises Python's own AttributeError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

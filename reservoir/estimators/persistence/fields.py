@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from reservoir._saving.saved_fields import FIELDS, KINDS
+from reservoir._validation.frequencies import offset_of
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.training.losses import LOSSES, OUTPUTS
 
@@ -22,6 +23,7 @@ _HEAD = re.compile(r"(?:^|;|\n)\s*(\w[\w.?]*(?:\s*,\s*\w[\w.?]*)*)\s*:")
 _NAME = re.compile(r"([\w.]+?)(\?(\w*))?")
 _LABELS = "biufSUmM"  # kinds of dtypes of labels, in addition to objects
 _WIDEST = 2**63
+_DATES = re.compile(r"M8\[(s|ms|us|ns)\]")
 
 
 class _Line(NamedTuple):
@@ -247,6 +249,32 @@ def _is_dtype(value: Any) -> bool:
     return isinstance(value, (np.dtype, type)) and value in (np.float32, np.float64)
 
 
+def _is_text_for(read: Callable[[str], Any]) -> Callable[[Any], bool]:
+    """Return a check that a value is text which a function can read, if pandas is installed."""
+
+    def is_text(value: Any) -> bool:
+        try:
+            return isinstance(value, str) and read(value) is not None
+        except ImportError:
+            return True
+        except Exception:  # those of pandas, and of several libraries of time zones
+            return False
+
+    return is_text
+
+
+def _zone(text: str) -> Any:
+    import pandas as pd
+
+    return pd.DatetimeTZDtype(tz=text)
+
+
+def _dtype_of_rows(text: str) -> bool | None:
+    """Return whether text is the dtype of an index of numbers; None if it is not."""
+    numeric = text == "range" or np.dtype(text.lower().partition("[")[0]).kind in "iuf"
+    return True if numeric else None
+
+
 _PLAIN: dict[str, Callable[[Any], bool]] = {
     "any": lambda value: True,
     "bool": lambda value: isinstance(value, (bool, np.bool_)),
@@ -256,6 +284,7 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
     "natural": lambda value: _is_int(value) and value >= 0,
     "count": lambda value: _is_int(value) and value >= 1,
     "float": _is_float,
+    "amount": lambda value: _is_float(value) and bool(value >= 0),
     "number": _is_number,
     "positive": lambda value: _is_number(value) and value > 0,
     "fraction": lambda value: _is_number(value) and 0 < value <= 1,
@@ -265,6 +294,11 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
     "loss": lambda value: isinstance(value, str) and value in LOSSES,
     "readout": lambda value: kind_of(value) is not None,
     "generator": lambda value: isinstance(value, np.random.Generator),
+    "frequency": _is_text_for(offset_of),
+    "zone": _is_text_for(_zone),
+    "periods": lambda value: isinstance(value, str) and value.startswith("period["),
+    "dates": lambda value: isinstance(value, str) and _DATES.fullmatch(value) is not None,
+    "numbers_of_rows": _is_text_for(_dtype_of_rows),
 }
 
 # ---------------------------------------------------------------------- arrays
@@ -371,6 +405,18 @@ _CALLED: dict[str, Callable[[list[ast.expr], Any, _Scope], bool]] = {
     "of": _of_other_dtype,
     "scalar": lambda args, value, scope: (
         _is_number(value) and np.asarray(value).dtype == _value(args[0], scope)
+    ),
+    "amounts": lambda args, value, scope: (
+        _CALLED["float64"]([*args, ast.Name("any")], value, scope) and bool((value >= 0).all())
+    ),
+    "counts": lambda args, value, scope: (
+        _CALLED["int64"](args[1:], value, scope)
+        and bool((value >= 0).all() and (value <= _value(args[0], scope)).all())
+    ),
+    "several": lambda args, value, scope: (
+        type(value) is tuple
+        and _is_size(args[1], len(value), scope)
+        and all(_is(args[0], each, scope.copy()) for each in value)
     ),
     "csr": _is_csr,
     "weights": _is_weights,

@@ -125,9 +125,12 @@ class Certificate:
     def __str__(self) -> str:
         """Return what is proved in one sentence of plain words."""
         low, high = float(self.drive_min.min()), float(self.drive_max.max())
-        each = np.ptp(self.drive_min) > 0 or np.ptp(self.drive_max) > 0
+        each = (self.drive_min > low).any() or (self.drive_max < high).any()
         where = f"for drives within [{low:.3g}, {high:.3g}]"
         where += ", each within its own range" if each else ""
+        if self.input_range is not None:
+            low, high = float(self.input_range[0].min()), float(self.input_range[1].max())
+            where += f", as of inputs within [{low:.3g}, {high:.3g}]"
         if not self.holds:
             return (
                 f"Not proved: no method shows that states forget their start, {where}. That is no "

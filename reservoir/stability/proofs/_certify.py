@@ -15,7 +15,8 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_number, code
 from reservoir._workers import threads_for
-from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir, training_of
 from reservoir.stability._arguments import as_pair
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
@@ -93,8 +94,8 @@ PROOFS = {
 
 def certify(
     reservoir: Any,
-    drive_min: ArrayLike,
-    drive_max: ArrayLike,
+    drive_min: ArrayLike | None = None,
+    drive_max: ArrayLike | None = None,
     *,
     method: str = "auto",
     input_range: tuple[ArrayLike, ArrayLike] | None = None,
@@ -112,10 +113,11 @@ def certify(
         Its activation must have an enclosure. No box bounds the states of an unbounded activation
         (relu, leaky_relu, softplus, identity): the proof then uses bounds of its slopes over all
         states, and holds for every drive.
-    drive_min, drive_max : float or array of shape (n_units,)
+    drive_min, drive_max : float or array of shape (n_units,), optional
         Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` computes
         them from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
-        (teacher forcing); the closed loop is another network: see `certify_loop`.
+        (teacher forcing); the closed loop is another network: see `certify_loop`. By default they
+        are those of `input_range` and `output_range`.
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
         "auto" tries a weighted maximum norm, a weighted Euclidean norm, the series of the
         linearisation (up to 3000 units), a quadratic norm that uses the signs of W ("lyapunov", up
@@ -127,7 +129,9 @@ def certify(
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
         back through W_fb, from which the drive's bounds were computed. With them "thorough" uses
         the fact that the units share their inputs. It may then prove more, but only for such
-        inputs: the certificate's ``shared`` is then True.
+        inputs: the certificate's ``shared`` is then True. If no bound is given, they are
+        those of an estimator's inputs in training, and of its targets if these are fed back. A
+        `Reservoir` does not know them, nor does an estimator from a file of an earlier version.
     step_range : (shortest, longest), optional
         Lengths of steps, above 0, in units of the step that the leak rate is given for: the proof
         then covers any sequence of lengths in between, as in ``run(..., dt=)``, and `rate` is for
@@ -194,6 +198,15 @@ def certify(
     >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-0.7, -0.7]), -0.5, 0.5))
     False
 
+    A fitted network, for inputs within the range of those in training:
+
+    >>> from reservoir import ESNRegressor
+    >>> X = np.sin(np.arange(200.0))[:, None]
+    >>> esn = ESNRegressor(20, spectral_radius=0.3, random_state=0).fit(X[:-1], X[1:])
+    >>> proof = certify(esn)
+    >>> proof.holds, proof.covers_inputs(X), proof.covers_inputs(2 * X)
+    (True, True, False)
+
     Steps from a tenth to five times the usual length, in any order:
 
     >>> slow = Reservoir(0.8 * np.eye(2), np.ones((2, 1)), [0.0, 0.0], leak_rate=0.5)
@@ -202,8 +215,12 @@ def certify(
     (True, True, False)
     """
     check_method(method)
-    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
     made, steps = as_reservoir(reservoir), None
+    if drive_min is None and drive_max is None:
+        if input_range is None:
+            input_range, output_range = _ranges_in_training(reservoir, output_range)
+        drive_min, drive_max = _drive_bounds(made, input_range, output_range)
+    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
     if step_range is not None:
         steps = _read_steps(step_range)
         network = network.with_steps(*steps)
@@ -222,6 +239,24 @@ def certify(
     with threads_for(network.n_units):
         floor = resolution(found, network, made, terms)
     return replace(found, resolution=floor, reservoir=made, step_range=steps)
+
+
+def _ranges_in_training(model: Any, output_range: Any) -> tuple[Any, Any]:
+    """Return the ranges of the inputs and, if they are not given, the outputs in training."""
+    inputs, outputs, _ = training_of(model)
+    if inputs is None:
+        raise TypeError(
+            f"{type(model).__name__} has no record of the range of its inputs in training. Give "
+            "input_range, or drive_min and drive_max."
+        )
+    return inputs, outputs if output_range is None else output_range
+
+
+def _drive_bounds(reservoir: Reservoir, input_range: Any, output_range: Any) -> tuple[Array, Array]:
+    """Return the bounds of the drive of inputs and outputs within their ranges."""
+    shared_inputs(reservoir, input_range, output_range)  # checks them
+    low, high = (None, None) if output_range is None else output_range
+    return drive_range(reservoir, *input_range, feedback_low=low, feedback_high=high)
 
 
 def _read_steps(step_range: Any) -> Array:
