@@ -50,8 +50,9 @@ def phase_portrait(
 
     Parameters
     ----------
-    trajectories : array of shape (n_samples, n_units), or a sequence of such arrays
-        One trajectory or several, of one or of different lengths. Row 0 is the initial state.
+    trajectories : array or DataFrame of shape (n_samples, n_units), or a sequence of these
+        One trajectory or several, of one or of different lengths: states of a reservoir, or rows
+        of data and of a forecast. Row 0 is the initial state.
     cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
         One cycle or several, as arrays or as an object with an attribute `states`, such as a
         `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
@@ -63,8 +64,8 @@ def phase_portrait(
         units or components.
     n_transient : int, default=None
         Number of rows at the start of each trajectory to draw as transient. By default it is half
-        of the rows; if `cycle` is given, it is the number of rows before the trajectory stays near
-        the cycles, within 1 % of the range of all states.
+        of the rows, or 0 if `labels` name the trajectories; if `cycle` is given, it is the number
+        of rows before the trajectory stays near the cycles, within 1 % of the range of all states.
     field : Reservoir, default=None
         A network of two units. Grey arrows of equal length show the direction of its next step from
         each point of a grid. Output feedback, if the network has any, is set to 0.
@@ -79,8 +80,9 @@ def phase_portrait(
         is drawn as a soft band around the curve, with the same scale on both axes. No projection
         increases a distance, so states within `band` of the cycle are drawn inside. A dict draws
         several bands, with its keys in the legend. `band` requires `cycle`.
-    labels : list of n_cycles str, default=None
-        Names of the cycles. By default they are named by their periods.
+    labels : list of str, default=None
+        Names of the cycles, which by default are named by their periods. Without `cycle`, names of
+        the trajectories, each of which is then drawn in its own colour.
     legend : bool or "outside", default=True
         Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
         "outside" to their right.
@@ -99,7 +101,9 @@ def phase_portrait(
     ValueError
         If shapes do not match, a state is NaN or infinite, a unit does not exist, `field` is not a
         network of two units or `units` are not these two, `band` is not positive or is given
-        without `cycle`, or `labels` does not have a name for each cycle.
+        without `cycle`, or `labels` does not have a name for each cycle or trajectory.
+    TypeError
+        If an estimator is given instead of its states.
 
     References
     ----------
@@ -121,34 +125,36 @@ def phase_portrait(
     'proved'
     """
     # Lists of arrays of equal width.
-    paths = _tables("trajectories", trajectories)
+    paths, columns = _tables("trajectories", trajectories), _columns(trajectories)
     n_units = paths[0].shape[1]
     cycles = None if cycle is None else _tables("cycle", cycle)
     for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
         if any(table.shape[1] != n_units for table in tables):
             raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
     bands = {} if band is None else _read_band(band, cycles)
-    _check_labels(labels, cycles)
+    own = labels is not None and cycles is None  # each trajectory in its own colour
+    _check_labels(labels, paths if cycles is None else cycles, "trajectory" if own else "cycle")
     n_axes = 3 if getattr(ax, "name", "") == "3d" else 2
     if n_axes == 3 and (bands or field is not None):
         raise ValueError("field and band are drawn on a plane; ax has three dimensions. Omit them.")
     # Divide the trajectories into transients and late parts, and project all onto the plane. The
     # principal components are those of the cycles or late parts: transients would dominate them.
-    cuts = _cuts(paths, cycles, n_transient)
+    cuts = _cuts(paths, cycles, 0 if own and n_transient is None else n_transient)
     ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
     chosen = tuple(range(n_axes)) if units is None else units
     if field is not None or inputs is not None:
         row = _field_input(field, inputs, chosen)
-    project, names = _projection(chosen, ends, paths, n_axes)
+    project, names = _projection(chosen, ends, paths, n_axes, columns)
     paths, ends = [project(path) for path in paths], [project(end) for end in ends]
     # Draw transients and cycles, then bands below them; last the field, which fills the limits.
     picture = Picture(ax, legend, line_kw, spatial=True)
     for path, cut in zip(paths, cuts, strict=True):
         _draw_path(picture, path[: cut + 1] if cycles is None else path[:cut], smooth)
     for k, end in enumerate(ends):
-        if cycles is not None:
-            label = labels[k] if labels is not None else _cycle_label(len(end), k, len(ends))
-            _draw_cycle(picture, end, k, label, True, smooth)
+        if labels is not None:
+            _draw_cycle(picture, end, k, str(labels[k]), not own, smooth)
+        elif cycles is not None:
+            _draw_cycle(picture, end, k, _cycle_label(len(end), k, len(ends)), True, smooth)
         else:
             label = _late_label(cuts, n_transient) if k == 0 else None
             _draw_cycle(picture, end, 0, label, False, smooth)
@@ -163,23 +169,40 @@ def phase_portrait(
     return picture.finish()
 
 
-def _check_labels(labels: Any, cycles: list[Array] | None) -> None:
-    n_cycles = 0 if cycles is None else len(cycles)
-    if labels is not None and (isinstance(labels, str) or len(labels) != n_cycles):
-        raise ValueError(f"labels={labels!r} must be a list of {n_cycles} names, one per cycle.")
+def _check_labels(labels: Any, named: list[Array], what: str) -> None:
+    if labels is not None and (isinstance(labels, str) or len(labels) != len(named)):
+        raise ValueError(f"labels={labels!r} must be a list of {len(named)} names, one per {what}.")
+
+
+def _columns(source: Any) -> list[str] | None:
+    """Return the names of the columns of a table, or of the first of several; None for arrays."""
+    first = source[0] if isinstance(source, Sequence) and len(source) else source
+    return [str(name) for name in first.columns] if hasattr(first, "columns") else None
+
+
+def _states_of(name: str, source: Any) -> Any:
+    """Return the attribute `states` of an object that has some, or else the object."""
+    given = getattr(source, "states", source)
+    if callable(given):
+        raise TypeError(
+            f"{name} is {type(source).__name__}, which has no states until it receives inputs. "
+            "Pass its states under some rows X, model.states(X), or rows of data."
+        )
+    return given
 
 
 def _tables(name: str, source: Any) -> list[Array]:
     """Return a list of arrays, from one array, a sequence of arrays or an object's `states`."""
-    given: Any = getattr(source, "states", source)
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype != object:
+    given = _states_of(name, source)
+    is_table = hasattr(given, "columns") or getattr(given, "dtype", object) != object
+    if is_table and np.ndim(given) == 2:
         return [finite(name, given, "n_samples", "n_units")]
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or not len(given):
         raise ValueError(
             f"{name} must be an array of shape (n_samples, n_units) or a sequence of such arrays; "
             f"got {type(given).__name__}."
         )
-    parts: list[Any] = [getattr(part, "states", part) for part in given]
+    parts: list[Any] = [_states_of(name, part) for part in given]
     if all(np.ndim(part) < 2 for part in parts):  # a list of rows is one array
         return [finite(name, given, "n_samples", "n_units")]
     return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
@@ -209,7 +232,7 @@ def _arrival(path: Array, targets: Array) -> int:
 
 
 def _projection(
-    units: Any, ends: list[Array], paths: list[Array], n_axes: int
+    units: Any, ends: list[Array], paths: list[Array], n_axes: int, columns: list[str] | None
 ) -> tuple[Any, list[str]]:
     """Return the function that projects states onto the axes, and the names of the axes."""
     n_units = paths[0].shape[1]
@@ -223,7 +246,8 @@ def _projection(
             f"[0, {n_units - 1}]."
         )
     some = [int(unit) for unit in chosen]
-    return (lambda H: H[:, some]), [f"state of unit {unit}" for unit in some]
+    names = [columns[unit] if columns else f"state of unit {unit}" for unit in some]
+    return (lambda H: H[:, some]), names
 
 
 def _components(ends: list[Array], paths: list[Array], n_axes: int) -> tuple[Any, list[str]]:

@@ -8,7 +8,7 @@ import pytest
 plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_rgb  # noqa: E402
 
-from reservoir import plotting  # noqa: E402
+from reservoir import ESNRegressor, plotting  # noqa: E402
 from reservoir.dynamics import Reservoir, run, step  # noqa: E402
 from reservoir.stability import certify, certify_cycle, critical_bias  # noqa: E402
 
@@ -113,6 +113,32 @@ def test_portrait_without_a_cycle_takes_the_late_rows():
     assert "from step 100 on" in labels(plotting.phase_portrait(PATHS))
     mixed = plotting.phase_portrait([PATHS[0], PATHS[1][:50]])
     assert "second half" in labels(mixed)
+
+
+def test_portrait_of_named_trajectories_and_columns():
+    pd = pytest.importorskip("pandas")
+    truth, forecast = (pd.DataFrame(path, columns=["load", "price"]) for path in PATHS[:2])
+    ax = plotting.phase_portrait([truth, forecast], labels=["truth", "forecast"])
+    assert labels(ax) == ["initial state", "truth", "forecast"]
+    for name, path in zip(labels(ax)[1:], PATHS, strict=False):
+        np.testing.assert_array_equal(line(ax, name).get_xydata(), path)
+    assert line(ax, "truth").get_color() != line(ax, "forecast").get_color()
+    assert line(ax, "truth").get_marker() != line(ax, "forecast").get_marker()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("load", "price")
+    assert plotting.phase_portrait(truth, units=(1, 0)).get_xlabel() == "price"
+    with pytest.raises(ValueError, match="must be a list of 2 names, one per trajectory"):
+        plotting.phase_portrait([truth, forecast], labels=["truth"])
+
+
+def test_portrait_of_an_estimator_names_its_states():
+    model = ESNRegressor(5, random_state=0)
+    for given in (model, [model], model.states):
+        with pytest.raises(
+            TypeError, match=r"Pass its states under some rows X, model.states\(X\)"
+        ):
+            plotting.phase_portrait(given)
+    with pytest.raises(TypeError, match="cycle is ESNRegressor"):
+        plotting.phase_portrait(PATHS, cycle=model)
 
 
 def test_portrait_takes_objects_and_several_cycles():

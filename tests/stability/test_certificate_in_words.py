@@ -70,7 +70,9 @@ def test_what_does_not_know_its_inputs_needs_bounds():
     del model._model.progress.input_range  # as in a file of an earlier version
     model.partial_fit(X, X)
     for unknown in (model, model.reservoir_):
-        with pytest.raises(TypeError, match=r"has no record of the range of its inputs .* Give inp"):
+        with pytest.raises(
+            TypeError, match=r"has no record of the range of its inputs .* Give inp"
+        ):
             certify(unknown)
         assert certify(unknown, input_range=(-1, 1)).holds
 
