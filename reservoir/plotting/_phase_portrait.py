@@ -194,8 +194,8 @@ def _states_of(name: str, source: Any) -> Any:
 def _tables(name: str, source: Any) -> list[Array]:
     """Return a list of arrays, from one array, a sequence of arrays or an object's `states`."""
     given = _states_of(name, source)
-    is_table = hasattr(given, "columns") or getattr(given, "dtype", object) != object
-    if is_table and np.ndim(given) == 2:
+    is_array = isinstance(given, np.ndarray) and given.dtype != object
+    if (is_array or hasattr(given, "columns")) and np.ndim(given) == 2:
         return [finite(name, given, "n_samples", "n_units")]
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or not len(given):
         raise ValueError(
