@@ -26,7 +26,7 @@ def memory_capacity(
     random_state: RandomState = None,
     return_profile: bool = False,
 ) -> float | tuple[float, Array]:
-    """Linear memory capacity: how well past inputs can be estimated from the current state.
+    """Linear memory capacity of an open reservoir: past inputs estimated from the current state.
 
     It is the sum over lags k = 1, ..., max_lag of the squared correlation between u(t - k) and its
     ridge estimate from the state at time t, on rows that were not used for the fit [1]_.
@@ -129,7 +129,7 @@ def kernel_rank(
     rtol: float = 0.01,
     random_state: RandomState = None,
 ) -> int:
-    """Kernel rank: how many input streams lead to linearly independent states.
+    """Kernel rank of an open reservoir: how many input streams lead to independent states.
 
     It is the rank of the matrix of final states under `n_streams` independent input streams [1]_
     [2]_. A linear readout can map that many streams to arbitrary outputs.
@@ -194,7 +194,7 @@ def generalization_rank(
     rtol: float = 0.01,
     random_state: RandomState = None,
 ) -> int:
-    """Generalization rank: how strongly states depend on inputs that should have been forgotten.
+    """Generalization rank of an open reservoir: dependence on inputs that should be forgotten.
 
     It is the rank of the final states, as in `kernel_rank`, under streams that differ at first but
     have the same last `n_common` rows [1]_ [2]_. A low rank is good: the reservoir has forgotten

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import dense
+from reservoir._validation import caller_level, dense
 from reservoir.activations import Activation, Enclosure, get_activation
+from reservoir.dynamics.held_reservoir import training_of
 from reservoir.dynamics.reservoir import as_leak
 
 
@@ -38,6 +40,18 @@ def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> En
             "below 1, such as an orthogonal W of radius 0.99."
         )
     return enclosure
+
+
+def warn_of_open_loop(model: Any, X: Array) -> None:
+    """Warn if a constant drive X of an estimator's reservoir may be meant as its closed loop."""
+    if training_of(model).predicts_next_input and (X[:1] == X).all():
+        warnings.warn(
+            f"The drive is constant, and {type(model).__name__} was trained to predict its next "
+            "input: the result is of the open reservoir, not of its closed loop, which `forecast` "
+            "runs.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
 
 def as_real(name: str, value: Any) -> Array:

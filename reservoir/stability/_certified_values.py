@@ -206,7 +206,7 @@ def largest_certified(
     method: str = "auto",
     tol: float = 1e-3,
 ) -> LargestCertified:
-    """Find the largest spectral radius, or input scaling, that is certified with the given bias.
+    """Find the largest spectral radius, or input scaling, that is certified of an open reservoir.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ def drive_range(
     feedback_low: ArrayLike | None = None,
     feedback_high: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Compute bounds of the drive p = W_in u [+ W_fb y] for inputs in a box.
+    """Compute bounds of the drive p = W_in u [+ W_fb y] of an open reservoir for inputs in a box.
 
     Parameters
     ----------

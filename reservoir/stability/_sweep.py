@@ -18,7 +18,7 @@ from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import UnboundedActivationError
+from reservoir.stability._arguments import UnboundedActivationError, warn_of_open_loop
 from reservoir.stability._drive_ranges import periodic_drive
 from reservoir.stability.measures._attractors import Attractors, attractors_of
 from reservoir.stability.measures._exponents import lyapunov_exponents
@@ -85,7 +85,7 @@ def sweep(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Sweep:
-    """Compute attractors, Lyapunov exponents and certificates over a grid of parameters.
+    """Compute attractors, exponents and certificates of open reservoirs over a grid of parameters.
 
     Parameters
     ----------
@@ -157,6 +157,7 @@ def sweep(
         check_choice("certificate", certificate, ("range", "cycle"))
     family: Any = reservoir if _is_family(reservoir) else None
     if family is None:
+        warn_of_open_loop(reservoir, periodic_drive(as_reservoir(reservoir), inputs, feedback))
         family = _Family(as_reservoir(reservoir), grid)
     point = _Point(
         family,

@@ -1,10 +1,13 @@
 """Limit cycles, attractors and sweeps: theory, counterexamples, errors."""
 
+import inspect
+
 import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from reservoir import metrics, stability
 from reservoir.activations import Activation
 from reservoir.dynamics import Reservoir, engines, run, step, step_jacobian
 from reservoir.estimators import ESNRegressor
@@ -13,8 +16,11 @@ from reservoir.stability import (
     Attractors,
     LimitCycleError,
     certify,
+    certify_cycle,
     critical_bias,
+    echo_state_index,
     find_limit_cycle,
+    lyapunov_exponents,
     sample_attractors,
     sweep,
 )
@@ -577,3 +583,47 @@ def test_sparse_and_dense_agree():
     assert sp.issparse(reservoir.W)
     a, b = find_limit_cycle(reservoir, wave(6)), find_limit_cycle(dense, wave(6))
     np.testing.assert_allclose(a.states, b.states, atol=1e-13)
+
+
+# --- an estimator is its open reservoir ----------------------------------------------------------
+
+SINE = np.sin(2 * np.pi * np.arange(101) / 25)[:, None]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        find_limit_cycle,
+        sample_attractors,
+        certify_cycle,
+        lambda model, row: echo_state_index(model, np.repeat(row, 900, axis=0)),
+        lambda model, row: lyapunov_exponents(model, np.repeat(row, 20, axis=0)),
+        lambda model, row: sweep(model, row, {"spectral_radius": [0.5]}),
+    ],
+)
+def test_a_constant_drive_of_a_network_that_forecasts_is_told(function):
+    made = ESNRegressor(15, spectral_radius=0.5, random_state=0)
+    message = "result is of the open reservoir, not of its closed loop, which `forecast` runs"
+    model = made.fit(SINE[:-1], SINE[1:])
+    with pytest.warns(UserWarning, match=message) as told:
+        function(model, np.zeros((1, 1)))
+    assert len(told) == 1
+    function(model.reservoir_, np.zeros((1, 1)))
+    # targets in other units; another target than the next input
+    with pytest.warns(UserWarning, match=message):
+        function(made.fit(SINE[:-1], 10 * SINE[1:] + 273), np.zeros((1, 1)))
+    function(made.fit(SINE, SINE**2), np.zeros((1, 1)))
+
+
+def test_an_input_that_changes_is_a_drive():
+    model = ESNRegressor(15, spectral_radius=0.5, random_state=0).fit(SINE[:-1], SINE[1:])
+    assert find_limit_cycle(model, SINE[:25]).stable
+    assert lyapunov_exponents(model, SINE)[0] < 0
+
+
+@pytest.mark.parametrize("module", [metrics, stability])
+def test_what_takes_an_estimator_says_in_its_first_line_what_it_examines(module):
+    for name in module.__all__:
+        text = getattr(module, name).__doc__
+        if inspect.isfunction(getattr(module, name)) and "or fitted estimator" in text:
+            assert "reservoir" in text.split("\n")[0], name

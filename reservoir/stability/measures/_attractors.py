@@ -97,7 +97,7 @@ def sample_attractors(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> Attractors:
-    """Sample the attracting cycles of the network under a periodic drive.
+    """Sample the attracting cycles of the open reservoir under a periodic drive.
 
     This is a heuristic: it gives a lower bound of the number of attractors. There may be others,
     whose basins contain none of the initial states. Only a certificate (`certify`,
@@ -143,6 +143,8 @@ def sample_attractors(
     -----
     RuntimeWarning
         If no trajectory settles.
+    UserWarning
+        If the drive is constant and an estimator was trained to predict its next input.
 
     Notes
     -----

@@ -28,7 +28,7 @@ def consistency(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> float:
-    """Compute the consistency: the mean correlation between responses to the same drive.
+    """Compute the consistency of a reservoir: the correlation of its responses to given inputs.
 
     Each unit's responses from different initial states are correlated over time, pair by pair;
     the mean over pairs and units is 1 if all responses agree, and near 0 if they are unrelated.

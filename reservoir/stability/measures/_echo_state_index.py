@@ -26,10 +26,11 @@ def echo_state_index(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> float:
-    """Compute the echo-state index: the mean distance of responses from the zero-start response.
+    """Compute the echo-state index of a reservoir: the distance of its responses to given inputs.
 
-    This is a heuristic. With the echo state property the index is zero, to rounding; but zero
-    proves nothing: a second response is missed if none of the initial states leads to it.
+    It is the mean distance from the response that starts at zero. This is a heuristic. With the
+    echo state property the index is zero, to rounding; but zero proves nothing: a second response
+    is missed if none of the initial states leads to it.
 
     Parameters
     ----------

@@ -24,12 +24,13 @@ def lyapunov_exponents(
     washout: int | str = "auto",
     random_state: RandomState = None,
 ) -> Array:
-    """Compute conditional Lyapunov exponents: the rates at which nearby states converge or diverge.
+    """Compute conditional Lyapunov exponents of a reservoir that is driven by given inputs.
 
-    The QR method [1]_ [2]_ is applied along the trajectory driven by X: the step Jacobians act on
-    an orthonormal basis, which is made orthonormal again after each step; the exponents are the
-    mean logarithms of the factors. The largest exponent is negative if the response is locally
-    stable.
+    They are the rates at which nearby states converge or diverge: those of a closed loop, such as
+    `forecast` runs, are others. The QR method [1]_ [2]_ is applied along the trajectory driven by
+    X: the step Jacobians act on an orthonormal basis, which is made orthonormal again after each
+    step; the exponents are the mean logarithms of the factors. The largest exponent is negative if
+    the response is locally stable.
 
     Parameters
     ----------

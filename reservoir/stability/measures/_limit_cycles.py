@@ -85,12 +85,14 @@ def find_limit_cycle(
     n_transient: int = 100,
     random_state: RandomState = None,
 ) -> LimitCycle:
-    """Find a cycle of the network under a periodic drive, stable or not.
+    """Find a cycle of the open reservoir under a periodic drive, stable or not.
 
-    The cycle is a fixed point of the map over `multiple` periods of the drive. After the transient
-    it is solved for by Newton's method with analytic Jacobians (Powell's hybrid method up to 200
-    units, Newton-Krylov above), then refined down to rounding. If that fails, the cycle is
-    continued from zero weights to W [2]_, and then other initial states are tried.
+    The loop of an estimator that forecasts is another network, which may oscillate where the open
+    reservoir is at rest. The cycle is a fixed point of the map over `multiple` periods of the
+    drive. After the transient it is solved for by Newton's method with analytic Jacobians (Powell's
+    hybrid method up to 200 units, Newton-Krylov above), then refined down to rounding. If that
+    fails, the cycle is continued from zero weights to W [2]_, and then other initial states are
+    tried.
 
     Parameters
     ----------
@@ -123,6 +125,11 @@ def find_limit_cycle(
         If no cycle is found; the message contains the least residual that was reached.
     TypeError, ValueError
         If shapes disagree, an input is NaN or infinite, or a count is out of range.
+
+    Warns
+    -----
+    UserWarning
+        If the drive is constant and an estimator was trained to predict its next input.
 
     Notes
     -----

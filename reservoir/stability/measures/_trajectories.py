@@ -18,6 +18,7 @@ from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.dynamics.reference import project, recurrent_matrix
 from reservoir.dynamics.reservoir import as_vector
+from reservoir.stability._arguments import warn_of_open_loop
 from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
@@ -82,6 +83,7 @@ def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
     X = as_series(name, X, reservoir.n_features, np.float64)
     if not len(X):
         raise ValueError(f"{name} has no rows (n_samples=0); at least 1 is required.")
+    warn_of_open_loop(model, X)
     return Drive(reservoir, X, as_feedback(reservoir, feedback, len(X)))
 
 

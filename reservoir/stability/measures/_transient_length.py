@@ -23,10 +23,10 @@ def transient_length(
     feedback: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> int:
-    """Return the number of steps until the initial state is forgotten: the required washout.
+    """Return the number of steps in which a reservoir under given inputs forgets its start.
 
-    This is a heuristic: the result is for this drive and for the drawn initial states, which
-    include zeros and corners.
+    This is the required washout. It is a heuristic: the result is for this drive and for the drawn
+    initial states, which include zeros and corners.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def certify(
     output_range: tuple[ArrayLike, ArrayLike] | None = None,
     step_range: tuple[float, float] | None = None,
 ) -> Certificate:
-    """Prove that a network has the echo state property for all inputs in a range.
+    """Prove the echo state property of an open reservoir for all given inputs in a range.
 
     The proof is computed for the given network, at any spectral radius, rounding included. It is
     sufficient, not necessary: a network that is not certified may still have the property.

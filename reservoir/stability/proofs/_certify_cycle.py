@@ -12,6 +12,7 @@ from reservoir._validation import check_choice
 from reservoir._workers import threads_for
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import warn_of_open_loop
 from reservoir.stability._drive_ranges import drive_terms, periodic_drive
 from reservoir.stability.proofs._boxes import Box, tube
 from reservoir.stability.proofs._certificate import Certificate, no_certificate
@@ -50,7 +51,7 @@ def certify_cycle(
     feedback: ArrayLike | None = None,
     method: str = "auto",
 ) -> Certificate:
-    """Prove that a periodic input leads to one limit cycle of its period, from any state.
+    """Prove that a periodic input leads an open reservoir to one limit cycle from any state.
 
     The proof covers only this input, whereas `certify` covers every input in a range. The box
     follows the drive through its period, so smaller biases are enough.
@@ -104,9 +105,10 @@ def certify_cycle(
     """
     # The drive of each step, and a bound of its rounding error.
     check_choice("method", method, _METHODS)
-    reservoir = as_reservoir(reservoir)
+    model, reservoir = reservoir, as_reservoir(reservoir)
     _check_cycle_size(reservoir.n_units, method)
     drives = periodic_drive(reservoir, inputs, feedback)
+    warn_of_open_loop(model, drives)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
     terms = drive_terms(reservoir, *_as_doubles(inputs, feedback))
     error = (reservoir.n_features + reservoir.n_outputs + 4) * EPS * terms

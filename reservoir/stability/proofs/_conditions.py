@@ -114,7 +114,7 @@ def _compared(kind: str, value: float) -> str:
 
 
 def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateConditions:
-    """Check the known necessary and sufficient conditions for the echo state property.
+    """Check necessary and sufficient conditions for the echo state property of an open reservoir.
 
     They depend on the weights alone. `certify` also uses the bias and the range of the inputs, and
     proves more.
