@@ -186,7 +186,7 @@ def _states_of(name: str, source: Any) -> Any:
     if callable(given):
         raise TypeError(
             f"{name} is {type(source).__name__}, which has no states until it receives inputs. "
-            "Pass its states under some rows X, model.states(X), or rows of data."
+            "Pass its states under some rows, which its method states returns, or rows of data."
         )
     return given
 

@@ -133,9 +133,7 @@ def test_portrait_of_named_trajectories_and_columns():
 def test_portrait_of_an_estimator_names_its_states():
     model = ESNRegressor(5, random_state=0)
     for given in (model, [model], model.states):
-        with pytest.raises(
-            TypeError, match=r"Pass its states under some rows X, model.states\(X\)"
-        ):
+        with pytest.raises(TypeError, match="Pass its states under some rows, which its method"):
             plotting.phase_portrait(given)
     with pytest.raises(TypeError, match="cycle is ESNRegressor"):
         plotting.phase_portrait(PATHS, cycle=model)

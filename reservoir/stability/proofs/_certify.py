@@ -219,8 +219,10 @@ def certify(
     if drive_min is None and drive_max is None:
         if input_range is None:
             input_range, output_range = _ranges_in_training(reservoir, output_range)
-        drive_min, drive_max = _drive_bounds(made, input_range, output_range)
-    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
+        low, high = _drive_bounds(made, input_range, output_range)
+    else:
+        low, high = drive_min, drive_max  # type: ignore[assignment]
+    network = read_network(reservoir, low, high, unbounded=True)
     if step_range is not None:
         steps = _read_steps(step_range)
         network = network.with_steps(*steps)
