@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
@@ -207,7 +208,7 @@ class ReservoirTransformer(
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
-        return sequences.restore(self._run(sequences, self._starts(sequences))[0])
+        return self._restored(sequences, self._run(sequences, self._starts(sequences))[0])
 
     def stream(self, initial_state: Any = "last") -> StateStream:
         """Return a session that keeps its state from chunk to chunk.
@@ -231,7 +232,18 @@ class ReservoirTransformer(
             sequences = self._build(X)
             parts = self._follow(sequences, keep=keep)
             self._progress.continues = len(sequences) == 1
-            return sequences.restore(parts) if keep else None
+            return self._restored(sequences, parts) if keep else None
+
+    def _restored(self, sequences: Sequences, parts: list[Array]) -> Any:
+        """Return states in the container of X; `set_output` makes a frame of one table only."""
+        output = _get_output_config("transform", self)["dense"]
+        if output != "default" and sequences.container != "table":
+            raise ValueError(
+                f"set_output(transform={output!r}) makes one table, but X is a collection of "
+                f"{len(sequences)} sequences. Pass one table whose MultiIndex identifies the "
+                'sequences, or use transform="default".'
+            )
+        return sequences.restore(parts)
 
     def _build(self, X: Any) -> Sequences:
         """Build the reservoir for the columns of X, and return X as sequences."""

@@ -98,6 +98,9 @@ def test_names_and_pandas():
     assert list(out.columns) == list(transformer.get_feature_names_out()) == names
     with pytest.raises(ValueError, match="feature names"):
         transformer.transform(frame[["b", "a"]])
+    for sequences in ([frame[:50], frame[50:]], X.reshape(5, 100, 2)):
+        with pytest.raises(ValueError, match=r"collection of [25] sequences\. Pass one table"):
+            transformer.fit_transform(sequences)
 
 
 # ---------------------------------------------------------------- chains and unions
@@ -378,7 +381,7 @@ def test_chunks_of_several_sequences_and_of_ids():
 
 
 def test_chunks_at_irregular_times():
-    X, _ = series()
+    X, y = series()
     times = np.cumsum(1.0 + np.arange(len(X)) % 3)
     rows = np.column_stack([times, X])
     made = states(time_column=0, leak_rate=0.4).partial_fit(rows[:150]).partial_fit(rows[150:N])
@@ -388,6 +391,12 @@ def test_chunks_at_irregular_times():
     parts = [session.transform(rows[N : N + 7]), session.transform(rows[N + 7 :])]
     np.testing.assert_allclose(np.vstack(parts), whole[N:], atol=1e-12)
     assert session.state.shape == made.state_.shape == (13,)
+    # times pass beside the states
+    beside = make_column_transformer(("passthrough", [0]), (clone(made), [0, 1, 2]))
+    timed = {"time_column": 0, "time_step": made.time_step_}
+    pipe = make_pipeline(beside, network(**timed)).fit(rows[:N], y[:N])
+    expected = network(**timed).fit((both := np.column_stack([times, whole]))[:N], y[:N])
+    np.testing.assert_allclose(pipe.predict(rows[N:]), expected.predict(both[N:]), atol=1e-10)
 
 
 def test_a_chunk_after_a_gap_warns_and_one_that_fails_changes_nothing():
