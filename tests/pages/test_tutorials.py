@@ -53,4 +53,7 @@ def test_no_card_is_cut_and_three_stand_in_a_row():
     style = (pages.ROOT / "docs" / "_static" / "site.css").read_text(encoding="utf-8")
     assert "line-clamp" not in style
     least = re.search(r"\.sphx-glr-thumbnails \{\s*[^}]*?(\d+)rem\)", style)
-    assert 3 * int(least[1]) + 2 <= 46  # the width of furo's text, with two gaps
+    narrow = re.search(r"\(max-width: (\d+)em\) \{\s*\.sphx-glr-thumbnails \{\s*[^}]*none;", style)
+    three = 3 * int(least[1]) + 2  # with two gaps
+    assert three <= 46  # the width of furo's text
+    assert three + 6 <= int(narrow[1])  # with its margins: below that width one stands in a row
