@@ -112,8 +112,8 @@ def demand() -> bool:
     """
     if not _kernels.installed():
         raise ImportError(
-            'engine="numba" needs numba: pip install "reservoir-esn[fast]". engine="auto" uses '
-            "NumPy if numba is missing."
+            'engine="numba" needs numba: pip install numba. engine="auto" uses NumPy if numba is '
+            "missing."
         )
     if _kernels.disabled():  # NUMBA_DISABLE_JIT requests Python code, so use the NumPy engine
         return False

@@ -209,9 +209,7 @@ def matplotlib_modules() -> Any:
         import matplotlib.lines
         import matplotlib.pyplot
     except ImportError as error:
-        raise ImportError(
-            'reservoir.plotting needs matplotlib: pip install "reservoir-esn[plot]"'
-        ) from error
+        raise ImportError("reservoir.plotting needs matplotlib: pip install matplotlib") from error
     return matplotlib
 
 

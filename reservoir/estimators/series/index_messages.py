@@ -43,6 +43,7 @@ _PERIODS = (
     ("min", '"min"'),
     ("s", '"s"'),
 )
+_DAY, _CHANGE = 86400, 3600  # seconds: clocks change by an hour at most
 # tried before all others, which include less known names of the same times
 _ZONES = (
     *("Europe/Paris", "Europe/London", "Europe/Athens", "America/New_York", "America/Chicago"),
@@ -267,7 +268,8 @@ def _zone_of(index: Any) -> str | None:
     Its days, weeks and months begin at two times of day in another zone, since clocks change.
     """
     different, rows = np.unique(_times_of_day(index), return_index=True)
-    if not 1 < len(different) < 4:
+    shifts = (different - different[0] + _DAY / 2) % _DAY - _DAY / 2
+    if not 0 < np.ptp(shifts) <= _CHANGE:
         return None
     dates = index.tz_localize("UTC") if index.tz is None else index
     found = None
