@@ -25,6 +25,7 @@ from reservoir._validation import (
     check_number,
     check_numbers,
     check_scaling,
+    check_unmasked,
     code,
 )
 from reservoir._weights import resolve_degree
@@ -259,6 +260,7 @@ def _whole_diagonals(in_degree: Any, n_units: int) -> int:
 
 
 def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
+    check_unmasked(name, W)
     given, W = W, W if sp.issparse(W) else _as_array(W)
     if W.dtype.kind not in "biuf":
         raise TypeError(

@@ -14,6 +14,7 @@ from reservoir._validation.memory import (
     raise_naming,
     room_for,
 )
+from reservoir._validation.plain import as_plain, check_real, check_unmasked
 from reservoir._validation.scalars import (
     SumError,
     as_generator,
@@ -63,6 +64,7 @@ __all__ = [
     "SumError",
     "advising",
     "as_generator",
+    "as_plain",
     "caller_level",
     "check_choice",
     "check_count",
@@ -71,8 +73,10 @@ __all__ = [
     "check_number",
     "check_numbers",
     "check_penalties",
+    "check_real",
     "check_scaling",
     "check_switch",
+    "check_unmasked",
     "code",
     "column_number",
     "container_of",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation.plain import as_plain, check_unmasked
 
 _ROWS = 2**16  # rows of short arrays that are grouped
 
@@ -25,6 +26,7 @@ def read_arrays(
     `values` is one array, a stack of arrays or a list of arrays. Each sequence must have at least
     one row and finite values only; all must have the same number of columns.
     """
+    check_unmasked(name, values)
     if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) == ndim:
         parts = [np.asarray(part, dtype=dtype) for part in values]
     else:
@@ -53,7 +55,7 @@ def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array
     """
     dtype = inputs[0].dtype
     if last:
-        rows = np.asarray(Y, dtype=dtype)
+        rows = as_plain("Y", Y, dtype)
         if rows.ndim != 2 or len(rows) != len(inputs):
             raise ValueError(
                 f'target="last" needs Y of shape (n_sequences={len(inputs)}, n_outputs); got '
@@ -86,7 +88,7 @@ def read_array_weights(
     if sample_weight is None:
         return None
     if last:
-        parts = list(np.asarray(sample_weight, dtype=np.float64).reshape(-1, 1))
+        parts = list(as_plain("sample_weight", sample_weight, np.float64).reshape(-1, 1))
     else:
         parts = read_arrays("sample_weight", sample_weight, np.float64, ndim=1)
     shapes = [part.shape for part in parts]

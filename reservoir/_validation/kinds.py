@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array
 from reservoir._validation.dates import check_no_dates, date_advice
+from reservoir._validation.plain import check_unmasked
 from reservoir._validation.text_dates import dates_in_column
 from reservoir._validation.wording import code, replaced
 
@@ -63,7 +64,7 @@ def check_without_labels(X: Any, y: Any, sequence_column: Any = None) -> None:
     """
     tables = X if isinstance(X, (list, tuple)) else [X]
     if len(tables):
-        check_loaded("Sequence 0 of X" if tables is X else "X", tables[0])
+        check_readable("Sequence 0 of X" if tables is X else "X", tables[0])
     if not _may_be_text(y) or not all(hasattr(table, "columns") for table in tables):
         return
     columns: dict[Any, set[Any]] = {}
@@ -94,12 +95,13 @@ def _labels_in(y: Any) -> Iterator[Any]:
         yield from np.ravel(np.asarray(each, dtype=object)).tolist()
 
 
-def check_loaded(name: str, table: Any) -> None:
-    """Raise if the rows of `table` are not in memory, as in a DataFrame of Dask.
+def check_readable(name: str, table: Any) -> None:
+    """Raise if rows of `table` are not in memory, as in a DataFrame of Dask, or hidden by a mask.
 
     Arrays whose rows are computed when they are converted, such as those of Dask, are accepted.
     `name` is the name of the table in messages.
     """
+    check_unmasked(name, table)
     # by class: objects of Dask may seem to have every attribute
     kind = type(table)
     to_memory = "collect" if kind.__name__ == "LazyFrame" else "compute"
@@ -131,11 +133,11 @@ def is_polars(table: Any) -> bool:
 
 
 def check_dense(name: str, table: Any) -> None:
-    """Raise if `table` is a sparse array, matrix or DataFrame, or not in memory.
+    """Raise if `table` is a sparse array, matrix or DataFrame, or cannot be read.
 
     `name` is the name of the table in messages.
     """
-    check_loaded(name, table)
+    check_readable(name, table)
     dense = "rows.toarray()" if sp.issparse(table) else None
     if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
         columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, RandomState
+from reservoir._validation.plain import check_unmasked
 from reservoir._validation.wording import code
 
 
@@ -103,6 +104,7 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
     """
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return np.array(_as_float(value))
+    check_unmasked(name, value)
     try:
         given = np.asarray(value)
     except ValueError:  # rows of different lengths

@@ -16,8 +16,8 @@ from reservoir._typing import Array
 from reservoir._validation.columns import column_number
 from reservoir._validation.kinds import (
     check_has_rows,
-    check_loaded,
     check_numeric,
+    check_readable,
     check_without_labels,
     is_polars,
     na_as_nan,
@@ -141,8 +141,8 @@ def read_series(
         plain = plain_table(estimator, X, dtype, reset=reset)
         if plain is not None:
             return Sequences((plain,), "table")
-    check_loaded("X", X)
-    check_loaded("y", y)
+    check_readable("X", X)
+    check_readable("y", y)
     check_without_labels(X, y, sequence_column)
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
     times = read_times(

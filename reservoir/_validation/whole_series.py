@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from reservoir._typing import Array
 from reservoir._validation.kinds import check_numeric, check_without_labels, na_as_nan
 from reservoir._validation.padding import padding_advice, table_padding_advice
+from reservoir._validation.plain import check_unmasked
 from reservoir._validation.sequences import (
     Sequences,
     as_finite,
@@ -22,7 +23,7 @@ from reservoir._validation.sequences import (
 )
 from reservoir._validation.time_stamps import take_time_stamps
 from reservoir._validation.times import check_times
-from reservoir._validation.wording import code, replaced
+from reservoir._validation.wording import code
 
 _FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
@@ -89,7 +90,7 @@ def _read(
     """Return the sequences of X with all columns; parameters as in `read_whole_series`."""
     reset = fitted is None
     _check_collection(X)
-    _check_unmasked("X", X)
+    check_unmasked("X", X)
     check_without_labels(X, y, sequence_column)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
@@ -134,15 +135,6 @@ def _check_collection(X: Any) -> None:
         raise TypeError(
             f"X is a {type(X).__name__} of sequences, but must be a list of arrays of shape "
             f"(n_steps, n_channels). Use {remedy}."
-        )
-
-
-def _check_unmasked(name: str, values: Any) -> None:
-    """Raise if `values` is a masked array, because later code would use the masked values."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise TypeError(
-            f"{name} is a masked array, but masks are not supported. Replace masked values by NaN, "
-            f"{code(replaced(name, 'np.ma.filled(rows.astype(float), np.nan)'))}."
         )
 
 
@@ -240,7 +232,6 @@ def _read_items(
 
 def _as_table(i: int, item: Any) -> Array:
     """Return one sequence as an array of shape (n_steps, n_channels)."""
-    _check_unmasked(f"Sequence {i} of X", item)
     plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
         check_numeric(f"Sequence {i} of X", item, has_ids=True)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import as_plain
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import StatesError, check_states, exceeds_room, largest_of
@@ -212,7 +213,7 @@ def make_plan(
     gaps = None if dt is None else _each_gaps(reservoir, dt, inputs, engine, called)
     starts = np.zeros((len(inputs), n_units), dtype)
     if initial_states is not None:
-        given = np.asarray(initial_states)
+        given = as_plain("initial_states", initial_states)
         if given.shape != starts.shape:
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):

@@ -18,7 +18,7 @@ from reservoir.dynamics.engines import code_of, steps_in_numpy
 from reservoir.dynamics.fed_back import as_hold, as_limits
 from reservoir.dynamics.open_loop import as_series, block_rows
 from reservoir.dynamics.reference import recurrence
-from reservoir.dynamics.reservoir import Reservoir, as_vector
+from reservoir.dynamics.reservoir import Reservoir, as_real, as_vector
 
 _PRODUCT_ROWS = 64  # exogenous rows that are multiplied by the weights at once
 
@@ -235,13 +235,13 @@ def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], 
 def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
     """Return a linear readout's coef and intercept in the features' dtype, after checks."""
     coef, intercept = readout
-    coef = np.asarray(coef, dtype=features.dtype)
+    coef = as_real("coef", coef, features.dtype)
     if coef.shape != (n_outputs, features.size):
         raise ValueError(
             f"coef must have shape (n_outputs={n_outputs}, n_features={features.size}); "
             f"got {coef.shape}."
         )
-    intercept = np.asarray(intercept, dtype=features.dtype)
+    intercept = as_real("intercept", intercept, features.dtype)
     if intercept.shape not in ((), (n_outputs,)):
         raise ValueError(f"intercept must have shape ({n_outputs},); got {intercept.shape}.")
     return coef, intercept

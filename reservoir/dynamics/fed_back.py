@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation import as_plain, check_unmasked
 
 
 def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
     """Return the bounds `clip` as two arrays (low, high), after checks; None if `clip` is None."""
     if clip is None:
         return None
+    check_unmasked("clip", clip)
     try:
-        low, high = (np.array(end, dtype=dtype) for end in clip)
+        low, high = (as_plain("clip", end, dtype) for end in clip)
     except (TypeError, ValueError):
         raise ValueError(f"clip={clip!r} must be a pair (low, high) of numbers.") from None
     fits = all(end.shape in ((), (n_outputs,)) for end in (low, high))

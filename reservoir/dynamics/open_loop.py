@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number, check_numbers, code, room_for
+from reservoir._validation import check_number, check_numbers, check_real, code, room_for
 from reservoir._validation.arrays import joined, together
 from reservoir._validation.kinds import check_has_rows, check_no_text, check_numeric
 from reservoir._validation.wording import replaced
@@ -17,7 +17,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
 from reservoir.dynamics.engines import uses_kernels
-from reservoir.dynamics.reservoir import Reservoir, as_real, as_vector, check_real
+from reservoir.dynamics.reservoir import Reservoir, as_real, as_vector
 
 _BLOCK_ROWS = 512  # enough rows for matrix products at full speed, few enough for the cache
 _BLOCK_SIZE = 2**22  # largest number of entries in a block of states: 32 MiB of doubles

@@ -20,7 +20,7 @@ from reservoir._kernels import (
 )
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import check_choice, check_numbers, dense
+from reservoir._validation import check_choice, check_numbers, check_real, dense
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import check_sums_defined, may_overflow
@@ -264,12 +264,6 @@ def as_real(name: str, value: Any, dtype: Any) -> Array:
     check_real(name, value)
     with np.errstate(over="ignore"):
         return np.asarray(value, dtype=dtype)
-
-
-def check_real(name: str, value: Any) -> None:
-    """Check that numbers are real: NumPy would silently drop an imaginary part."""
-    if np.iscomplexobj(value):
-        raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 
 def _check_no_objects(name: str, value: Any) -> None:

@@ -17,6 +17,7 @@ from reservoir._validation import (
     Sequences,
     check_choice,
     check_number,
+    check_unmasked,
     plain_rows,
     read_labels,
     read_last_labels,
@@ -189,6 +190,7 @@ class Labels(TargetCoding):
                 index = self._index(plain)
                 if (self.classes[index] == plain).all():
                     return [self._columns(index)]
+        check_unmasked("classes", classes)
         if allow_nan:
             labels, there = read_some_labels(estimator, y, sequences)
         else:

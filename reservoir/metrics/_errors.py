@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.metrics import root_mean_squared_error
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_number
+from reservoir._validation import as_plain, check_choice, check_number, check_unmasked
 from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text
 
 
@@ -64,10 +66,7 @@ default="uniform_average"
     1.0
     """
     check_choice("normalization", normalization, ("std", "range"))
-    if isinstance(multioutput, str):
-        check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
-    truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
-    check_same_shape(truth, forecast)
+    truth, forecast = read_pair(y_true, y_pred, multioutput, sample_weight)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
@@ -151,7 +150,7 @@ def valid_time(
     if scale is None:
         spread = _spread(truth, None, "std")
     else:
-        spread = np.atleast_1d(np.asarray(scale, dtype=float))
+        spread = np.atleast_1d(as_plain("scale", scale, float))
         if spread.shape != truth.shape[1:] or not (np.isfinite(spread) & (spread > 0)).all():
             raise ValueError(
                 f"scale={scale!r} must contain one positive finite number per channel; y_true has "
@@ -163,6 +162,24 @@ def valid_time(
     beyond = np.flatnonzero(~(error <= threshold))  # NaN is beyond
     steps = int(beyond[0]) if beyond.size else len(truth)
     return steps * dt / unit
+
+
+def read_pair(
+    y_true: ArrayLike, y_pred: ArrayLike, multioutput: Any, sample_weight: Any
+) -> tuple[Array, Array]:
+    """Return targets and forecasts as tables of the same shape, after checks of all arguments."""
+    check_averaging(multioutput, sample_weight)
+    truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
+    check_same_shape(truth, forecast)
+    return truth, forecast
+
+
+def check_averaging(multioutput: Any, sample_weight: Any) -> None:
+    """Check the arguments that define an average: a name, and arrays without hidden values."""
+    if isinstance(multioutput, str):
+        check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
+    check_unmasked("multioutput", multioutput)
+    check_unmasked("sample_weight", sample_weight)
 
 
 def check_same_shape(truth: Array, other: Array, name: str = "y_pred") -> None:

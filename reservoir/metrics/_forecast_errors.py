@@ -7,8 +7,8 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, root_mean_sq
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count, check_number
-from reservoir.metrics._errors import as_table, check_same_shape
+from reservoir._validation import as_plain, check_count, check_number
+from reservoir.metrics._errors import as_table, check_averaging, check_same_shape, read_pair
 
 
 def mase(
@@ -68,7 +68,7 @@ default="uniform_average"
     >>> mase([5.0, 6.0], [5.5, 6.5], y_train=[1.0, 2.0, 3.0, 4.0])
     0.5
     """
-    truth, forecast = _pair(y_true, y_pred, multioutput)
+    truth, forecast = read_pair(y_true, y_pred, multioutput, sample_weight)
     scale = np.nanmean(np.abs(_seasonal_differences(y_train, season, truth.shape[1])), axis=0)
     with np.errstate(over="ignore"):  # an error beyond the largest float is inf
         return mean_absolute_error(
@@ -131,7 +131,7 @@ default="uniform_average"
     >>> rmsse([5.0, 6.0], [5.0, 9.0], y_train=[1.0, 4.0, 1.0, 4.0])
     0.7071067811865476
     """
-    truth, forecast = _pair(y_true, y_pred, multioutput)
+    truth, forecast = read_pair(y_true, y_pred, multioutput, sample_weight)
     steps = _seasonal_differences(y_train, season, truth.shape[1])
     largest = np.nanmax(np.abs(steps), axis=0)  # dividing by it first keeps the squares in range
     scale = largest * np.sqrt(np.nanmean((steps / largest) ** 2, axis=0))
@@ -190,7 +190,7 @@ default="uniform_average"
     >>> smape([100.0, 0.0], [300.0, 0.0])
     50.0
     """
-    truth, forecast = _pair(y_true, y_pred, multioutput)
+    truth, forecast = read_pair(y_true, y_pred, multioutput, sample_weight)
     # halves: the sum of two finite numbers may be infinite
     size = np.abs(truth) / 2 + np.abs(forecast) / 2
     ratio = np.zeros_like(size)
@@ -245,7 +245,7 @@ default="uniform_average"
     0.5
     """
     quantile = check_number("quantile", quantile, low=0.0, high=1.0, low_open=True, high_open=True)
-    truth, forecast = _pair(y_true, y_pred, multioutput)
+    truth, forecast = read_pair(y_true, y_pred, multioutput, sample_weight)
     return mean_pinball_loss(
         truth, forecast, alpha=quantile, sample_weight=sample_weight, multioutput=multioutput
     )
@@ -295,7 +295,7 @@ default="uniform_average"
     >>> coverage([1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0], [3.0, 3.0, 3.0, 3.0])
     0.75
     """
-    _check_multioutput(multioutput)
+    check_averaging(multioutput, sample_weight)
     truth = as_table("y_true", y_true)
     bounds = []
     for name, values in (("low", low), ("high", high)):
@@ -316,21 +316,6 @@ default="uniform_average"
     return _mean(inside.astype(float), multioutput, sample_weight)
 
 
-def _pair(
-    y_true: ArrayLike, y_pred: ArrayLike, multioutput: str | ArrayLike
-) -> tuple[Array, Array]:
-    """Return targets and forecasts as tables, after checking that they have the same shape."""
-    _check_multioutput(multioutput)
-    truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
-    check_same_shape(truth, forecast)
-    return truth, forecast
-
-
-def _check_multioutput(multioutput: str | ArrayLike) -> None:
-    if isinstance(multioutput, str):
-        check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
-
-
 def _mean(
     values: Array, multioutput: str | ArrayLike, sample_weight: ArrayLike | None
 ) -> float | Array:
@@ -341,7 +326,7 @@ def _mean(
     means = np.average(values, axis=0, weights=weights)
     if isinstance(multioutput, str):
         return means if multioutput == "raw_values" else float(means.mean())
-    factors = np.asarray(multioutput, dtype=float)
+    factors = as_plain("multioutput", multioutput, float)
     if factors.shape != means.shape:
         raise ValueError(
             f"multioutput has shape {factors.shape}, but one weight per output is required: shape "

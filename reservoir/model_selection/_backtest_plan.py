@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation import check_count, code, index_of
+from reservoir._validation import as_plain, check_count, check_unmasked, code, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir._validation.levels import check_levels
 from reservoir._validation.text_dates import dates_in_column
@@ -89,9 +89,10 @@ def read_rows(y: Any, exog: Any) -> Rows:
 
 def _read_table(name: str, given: Any) -> Any:
     """Return one series as a pandas table or an array."""
+    check_unmasked(name, given)
     items = given if isinstance(given, (list, tuple)) else []
     collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
-    table = given if hasattr(given, "iloc") or collection else np.asarray(given)
+    table = given if hasattr(given, "iloc") or collection else as_plain(name, given)
     if collection or table.ndim not in (1, 2) or len(table) == 0:
         found = "is a list of arrays" if collection else f"has shape {table.shape}"
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import code
+from reservoir._validation import check_unmasked, code
 from reservoir._validation.kinds import check_has_rows
 
 
@@ -55,11 +55,13 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     (array([1, 2, 3, 4, 5]), array([0, 0, 1, 1, 1]))
     """
     check_has_rows("Xs", Xs, "(n_sequences, n_samples, n_features), or a list of tables,")
+    check_unmasked("Xs", Xs)
     frames = [X if hasattr(X, "iloc") else np.asarray(X) for X in Xs]
     lengths = _check_items("Xs", frames, None)
     groups = np.repeat(np.arange(len(frames)), lengths)
     y = None
     if ys is not None:
+        check_unmasked("ys", ys)
         targets = [np.asarray(item) for item in ys]
         _check_items("ys", targets, lengths)
         y = np.concatenate(targets)
@@ -101,6 +103,7 @@ def from_channels_first(X: Any) -> Any:
     >>> [x.shape for x in from_channels_first([np.zeros((3, 50)), np.zeros((3, 20))])]
     [(50, 3), (20, 3)]
     """
+    check_unmasked("X", X)
     if isinstance(X, (list, tuple)):
         items = [np.asarray(item) for item in X]
         for i, item in enumerate(items):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, check_cv
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import as_plain, check_count
 
 
 class ContextSplit(BaseCrossValidator):
@@ -96,7 +96,7 @@ class ContextSplit(BaseCrossValidator):
             consecutive.
         """
         context = check_count("context", self.context, minimum=0)
-        labels = None if groups is None else np.asarray(groups)
+        labels = None if groups is None else as_plain("groups", groups)
         # all splits at once, so that the warnings filter is not active while the caller fits
         with warnings.catch_warnings():
             # KFold warns that it ignores groups; here they limit the context

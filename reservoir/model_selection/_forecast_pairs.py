@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, code, index_of
+from reservoir._validation import as_plain, check_count, code, index_of
 from reservoir._validation.kinds import check_dense
 from reservoir._validation.order import Handling, check_order
 
@@ -206,7 +206,7 @@ def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Ar
 
 def _known_rows(item: _Item, n_samples: int) -> Array:
     """Return exogenous rows as an array, one for each row of the series."""
-    rows = np.asarray(item.exog)
+    rows = as_plain(item.name_of_exog, item.exog)
     if rows.ndim not in (1, 2) or len(rows) != n_samples:
         raise ValueError(
             f"{item.name_of_exog} has shape {rows.shape}; (n_samples,) or (n_samples, n_exog) with "

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, resolve_washout
+from reservoir._validation import as_plain, check_choice, resolve_washout
 from reservoir.loops.loop_by_loop import Places, evenly_spaced_starts
 from reservoir.model_selection._scoring import sequence_lengths
 
@@ -115,7 +115,7 @@ class LoopData:
 
 def _as_columns(y: Any) -> Array:
     try:
-        rows = np.asarray(y, dtype=np.float64)
+        rows = as_plain("y", y, np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y must contain numbers, to score forecasts: {error}") from error
     if rows.ndim not in (1, 2):

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import check_instance, container_of
+from reservoir._validation import check_instance, check_unmasked, container_of
 from reservoir.model_selection._scoring import continues_in
 
 
@@ -220,6 +220,7 @@ class PerStep(  # type: ignore[call-arg]
 
 def _items(X: Any) -> list[Any] | None:
     """Check and return the sequences of a collection; None if X is a table."""
+    check_unmasked("X", X)
     if container_of(X) == "table":
         return None
     items = list(X)

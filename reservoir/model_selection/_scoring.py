@@ -11,7 +11,13 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, check_count, container_of, with_targets
+from reservoir._validation import (
+    caller_level,
+    check_count,
+    check_unmasked,
+    container_of,
+    with_targets,
+)
 
 
 def washout_scorer(
@@ -205,6 +211,7 @@ class _Trimmed:
         ndarray of shape (n_remaining,) or (n_remaining, n_outputs)
         """
         # the rows by sequence
+        check_unmasked(name, rows)
         lengths, is_table = sequence_lengths(X, self._sequence_column)
         parts = [rows] if is_table else list(rows)
         if is_table and len(lengths) > 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, index_of
+from reservoir._validation import check_count, check_real, check_unmasked, index_of
 
 
 def columns(name: str, values: ArrayLike) -> Array:
@@ -29,6 +29,7 @@ def as_numbers(name: str, values: Any) -> Array:
         n_series = values.index.droplevel(-1).nunique()
         if n_series > 1:
             raise ValueError(f"{name} has the rows of {n_series} series. {remedy}")
+    check_real(name, values)
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -47,6 +48,7 @@ def _is_numeric(column: Any) -> bool:
 
 def finite(name: str, values: Any, *axes: str) -> Array:
     """Return `values` as a non-empty array of finite floats, with one axis per name in `axes`."""
+    check_unmasked(name, values)
     shape = f"({', '.join(axes)}{',' * (len(axes) == 1)})"
     if np.iscomplexobj(values):
         raise TypeError(f"{name} is complex; it must be real, of shape {shape}.")

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import plain_table
+from reservoir._validation import check_unmasked, plain_table
 from reservoir._validation.kinds import check_has_rows
 
 _Self = TypeVar("_Self", bound="RowRegressor")
@@ -77,6 +77,7 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         plain = plain_table(self, X, np.float64)
         if plain is None:
             check_has_rows("X", X, "(n_samples, n_features)")
+            check_unmasked("X", X)
             plain = validate_data(self, X, reset=False, dtype=np.float64)
         outputs = self._outputs(plain)
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
@@ -121,6 +122,8 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if fits and y.size and np.isfinite(y).all():
                 return plain, y
         check_has_rows("X", X, "(n_samples, n_features)")
+        check_unmasked("X", X)
+        check_unmasked("y", y)
         if y is not None:  # for None, scikit-learn raises
             check_has_rows("y", y, "(n_samples,)")
         return validate_data(

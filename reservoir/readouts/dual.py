@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_penalties, room_for
+from reservoir._validation import as_plain, check_penalties, room_for
 from reservoir.readouts.eigen import NOISE, Eigenbasis, SingularBasis
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.selection import least_score
@@ -180,7 +180,7 @@ def ridge_at(
 
 def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     """Return features, targets and weights as arrays, and check that their shapes agree."""
-    H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
+    H, Y = as_plain("H", H), as_plain("Y", Y, np.float64)
     H = H if H.dtype in (np.float32, np.float64) else H.astype(np.float64)
     Y = Y[:, None] if Y.ndim == 1 else Y
     if H.ndim != 2 or Y.ndim != 2 or len(H) != len(Y) or H.shape[1] == 0:
@@ -188,7 +188,9 @@ def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
             "H must have shape (n_samples, n_features) and Y (n_samples, n_outputs); got "
             f"{H.shape} and {Y.shape}."
         )
-    weights = np.ones(len(H)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weights = np.ones(len(H))
+    if sample_weight is not None:
+        weights = as_plain("sample_weight", sample_weight, np.float64)
     if weights.shape != (len(H),):
         raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
     if not (weights >= 0).all() or not np.isfinite(weights.sum()):

@@ -14,6 +14,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     SumError,
+    as_plain,
     check_count,
     check_number,
     check_penalties,
@@ -428,7 +429,7 @@ class RowSums(ABC):
 
     def _read_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Return features, targets and weights of rows as arrays whose shapes agree."""
-        H, Y = np.asarray(H), np.asarray(Y)
+        H, Y = as_plain("H", H), as_plain("Y", Y)
         if Y.ndim == 1 and self.n_outputs == 1:
             Y = Y[:, None]
         if H.ndim != 2 or H.shape[1] != self.n_features:
@@ -437,7 +438,7 @@ class RowSums(ABC):
             raise ValueError(f"Y must have shape ({len(H)}, {self.n_outputs}); got {Y.shape}.")
         if sample_weight is None:
             return H, Y, None
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = as_plain("sample_weight", sample_weight, np.float64)
         if weights.shape != (len(H),):
             raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
         with np.errstate(over="ignore", invalid="ignore"):

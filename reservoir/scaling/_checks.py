@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
+from reservoir._validation import as_plain
 
 
 def as_matrix(W: Any, *, square: bool = True) -> Matrix:
@@ -16,7 +17,7 @@ def as_matrix(W: Any, *, square: bool = True) -> Matrix:
     Raise if an entry is complex, infinite or NaN, if `W` is not two-dimensional or, if `square` is
     True, if it is not square.
     """
-    given = W if sp.issparse(W) else np.asarray(W)
+    given = W if sp.issparse(W) else as_plain("W", W)
     if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
         wanted = "square, (n_units, n_units)" if square else "two-dimensional"
         raise ValueError(f"W must be {wanted}; got shape {given.shape}.")

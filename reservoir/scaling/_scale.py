@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Matrix
-from reservoir._validation import check_number, check_scaling, code
+from reservoir._validation import as_plain, check_number, check_scaling, code
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
 from reservoir.scaling._radius import spectral_radius
 from reservoir.scaling._symmetric import largest_singular_value
@@ -202,7 +202,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     """
     # every unit needs a block, and every block a radius
     matrix = sp.csr_array(as_matrix(W))
-    label = np.asarray(labels)
+    label = as_plain("labels", labels)
     if label.shape != (matrix.shape[0],) or not np.issubdtype(label.dtype, np.integer):
         raise ValueError(
             f"labels must be {matrix.shape[0]} integers, one per unit; got shape {label.shape}, "

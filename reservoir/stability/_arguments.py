@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import caller_level, dense
+from reservoir._validation import as_plain, caller_level, check_unmasked, dense
 from reservoir.activations import Activation, Enclosure, get_activation
 from reservoir.dynamics.held_reservoir import training_of
 from reservoir.dynamics.reservoir import as_leak
@@ -56,6 +56,7 @@ def warn_of_open_loop(model: Any, X: Array) -> None:
 
 def as_real(name: str, value: Any) -> Array:
     """Return real numbers as an array of doubles; raise TypeError if they are not real numbers."""
+    check_unmasked(name, value)
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
@@ -88,7 +89,7 @@ def as_double(W: Matrix) -> Matrix:
 def read_matrix(W: Any) -> Matrix:
     """Return a square, finite W in double precision; a number is the weight of a single unit."""
     if not sp.issparse(W):
-        W = np.asarray(W)
+        W = as_plain("W", W)
         if W.ndim == 0:
             W = W.reshape(1, 1)
     if W.dtype.kind not in "biuf":

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs, code
+from reservoir._validation import (
+    as_generator,
+    as_plain,
+    check_choice,
+    check_count,
+    check_n_jobs,
+    code,
+)
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.held_reservoir import as_reservoir
@@ -204,7 +211,7 @@ def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
     for name, values in parameters.items():
         if not _is_family(reservoir):
             check_choice("parameters", name, PARAMETERS)
-        axis = np.asarray(values)
+        axis = as_plain(f"parameters[{name!r}]", values)
         if axis.ndim != 1 or not len(axis):
             raise ValueError(
                 f"parameters[{name!r}] must be a non-empty list of numbers; got {values!r}."

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, RandomState
-from reservoir._validation import as_generator, check_count, check_number, room_for
+from reservoir._validation import as_generator, check_count, check_number, check_real, room_for
 from reservoir._weights import distinct_columns, draw, resolve_degree
 
 
@@ -556,6 +556,7 @@ def _entries(W: Any) -> tuple[int, Array, Array, Array]:
 
 def _square(W: Any) -> sp.csr_array:
     """Return a copy of a square matrix as a float64 csr_array without duplicate entries."""
+    check_real("W", W)
     matrix = sp.csr_array(W, dtype=np.float64, copy=True)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"W must be square, (n_units, n_units); got shape {matrix.shape}.")

@@ -138,6 +138,14 @@ VALUES, FORECASTING = "estimators/series/tables.py", "estimators/forecasting"
 CASES = [
     # --- tables ---------------------------------------------------------------------------------
     Case(
+        f"{READ}/plain.py",
+        "'rows.astype(float).filled(np.nan)'",
+        "rows = np.ma.masked_greater(LABELS, 0); y = rows",
+        "esn(missing_targets='skip').fit(ROWS, y)",
+        "np.isnan(y).sum() == 20",
+        into="y",
+    ),
+    Case(
         f"{READ}/dates.py",
         "replaced(name, moved)",
         "X = TABLE.assign(when=DAYS).reset_index(drop=True)",
@@ -478,13 +486,6 @@ CASES = [
         "X = pd.DataFrame({c: [rows[:, i] for rows in CASES_OF_TWO] for i, c in enumerate('uv')})",
         "esn(ReservoirFeatures).fit(X)",
         "(X[7] == CASES_OF_TWO[7]).all()",
-    ),
-    Case(
-        WHOLE,
-        "replaced(name, 'np.ma.filled(rows.astype(float), np.nan)')",
-        "X = np.ma.masked_greater(np.stack(CASES_OF_TWO), 2)",
-        "esn(ReservoirFeatures, missing_values='hold').fit(X)",
-        "np.isnan(X).sum() > 0 and np.nanmax(X) < 2",
     ),
     Case(
         WHOLE,
@@ -1046,13 +1047,6 @@ CASES = [
         "y = [*map(str, SALES), 'n/a']",
         "reading().fit(y)",
         "y[:-1].tolist() == SALES.tolist() and np.isnan(y[-1])",
-    ),
-    Case(
-        VALUES,
-        "changed(name, 'rows.astype(float).filled(np.nan)')",
-        "y = np.ma.masked_greater(SALES.to_numpy(), 1.0)",
-        "reading().fit(y)",
-        "np.isnan(y).any() and np.nanmax(y) <= 1",
     ),
     Case(
         VALUES,

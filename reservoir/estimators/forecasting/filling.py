@@ -13,7 +13,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count, check_instance, check_numbers, code
+from reservoir._validation import (
+    as_plain,
+    check_choice,
+    check_count,
+    check_instance,
+    check_numbers,
+    code,
+)
 from reservoir._validation.index import index_of, warn_if_irregular
 from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
 from reservoir._validation.order import Handling, check_order
@@ -347,7 +354,7 @@ def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision; missing values are NaN."""
     check_dense(name, values)
     check_no_text(name, values, "Replace text that marks a missing value by NaN.")
-    rows = np.array(values, dtype=np.float64)
+    rows = as_plain(name, values, np.float64).copy()
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(
             f"{name} must have shape (n_samples,) or (n_samples, n_columns), with at least a row "

@@ -16,7 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_no_dates, code, container_of
+from reservoir._validation import (
+    Sequences,
+    as_plain,
+    check_no_dates,
+    check_unmasked,
+    code,
+    container_of,
+)
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.progress import widened
@@ -475,8 +482,9 @@ class Layout:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit("exog", exog, names)
         check_no_dates("exog", exog)
+        check_unmasked("exog", exog)
         try:
-            rows = np.asarray(exog, dtype=np.float64)
+            rows = as_plain("exog", exog, np.float64)
         except (TypeError, ValueError) as error:
             raise type(error)(f"exog must contain numbers, shape {wanted}: {error}.") from error
         rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows

@@ -13,7 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, code, index_of, read_last_weights, with_targets
+from reservoir._validation import (
+    Sequences,
+    check_unmasked,
+    code,
+    index_of,
+    read_last_weights,
+    with_targets,
+)
 from reservoir._validation.kinds import check_has_rows
 from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, join
@@ -274,6 +281,8 @@ class Predictor(Forecaster):
 
     def score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool) -> float:
         """Return the score of the estimator's `predict`: R^2 or accuracy, over all rows."""
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            check_unmasked(name, given)
         check_has_rows("y", y, "(n_samples,)")
         estimator, coding = self.estimator, self.reader.targets
         score: float

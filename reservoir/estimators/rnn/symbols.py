@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, code
+from reservoir._validation import Sequences, as_plain, code
 from reservoir.estimators.rnn.network_model import NetworkModel
 
 _FEEDS_BACK = (
@@ -86,7 +86,7 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
         if len(sequences) != 1:
             raise ValueError(f"context must be one sequence; got {len(sequences)} sequences.")
         return sequences
-    symbols = np.asarray(context)
+    symbols = as_plain("context", context)
     if not len(symbols):
         raise ValueError("context contains no symbol. Pass at least one, or context=None.")
     classes = classifier.classes_
@@ -131,7 +131,7 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
     n = len(classes)
     table = allowed
     if not sparse.issparse(allowed) or allowed.ndim == 1:
-        table = allowed.toarray() if sparse.issparse(allowed) else np.asarray(allowed)
+        table = allowed.toarray() if sparse.issparse(allowed) else as_plain("allowed", allowed)
     if table.shape not in ((n,), (n, n)) or table.dtype.kind not in "biuf":
         raise ValueError(
             f"allowed must be a mask of shape ({n},), with an entry for each class in the order of "

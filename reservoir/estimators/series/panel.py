@@ -13,7 +13,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level, code, index_of
 from reservoir._validation.index import show
-from reservoir._validation.kinds import check_loaded
+from reservoir._validation.kinds import check_readable
 from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
@@ -633,7 +633,7 @@ def _container_of_known(exog: Any) -> SeriesContainer | None:
 
 def _check_table(table: Any) -> None:
     """Check that known inputs are a table, rather than a dict, a number or a string."""
-    check_loaded("exog", table)
+    check_readable("exog", table)
     if n_dimensions(table) not in (1, 2):
         made = f" ({code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
         raise TypeError(

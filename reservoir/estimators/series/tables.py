@@ -13,7 +13,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
-from reservoir._validation.kinds import check_dense, check_loaded, is_polars, na_as_nan
+from reservoir._validation.kinds import check_dense, check_readable, is_polars, na_as_nan
 from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.text_dates import dates_in_column
@@ -204,7 +204,7 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
         If an id is missing, if the rows of an id are not adjacent in a table without dates, or if
         there is no such column.
     """
-    check_loaded(name, y)
+    check_readable(name, y)
     if isinstance(y, Mapping):
         raise TypeError(
             f"{name} is a {type(y).__name__} of series. Convert it to a list, "
@@ -451,7 +451,6 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     TypeError
         If values are dates, durations, strings, complex or masked.
     """
-    check_loaded(name, table)
     _check_shape(name, table)
     check_real_numbers(name, table)
     if is_pandas(table):
@@ -505,11 +504,7 @@ def _check_shape(name: str, table: Any) -> None:
 
 def check_real_numbers(name: str, table: Any) -> None:
     """Check that values are real numbers."""
-    if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
-        raise TypeError(
-            f"{name} is a masked array, but masks are not supported. Replace masked values by NaN, "
-            f"{code(changed(name, 'rows.astype(float).filled(np.nan)'))}."
-        )
+    check_readable(name, table)
     if is_polars(table):
         _check_polars_kinds(name, table)
         return

@@ -47,17 +47,6 @@ def test_collections_that_are_no_list_raise_with_a_remedy():
     np.testing.assert_array_equal(small(ReservoirFeatures).fit_transform(followed), known)
 
 
-def test_what_a_mask_hides_is_not_read():
-    Xs, _ = series()
-    masked = [np.ma.masked_greater(x, 1.0) for x in Xs]
-    stacked = np.ma.stack([x[:8] for x in masked])
-    for X in (masked, stacked, stacked[:, :, 0]):
-        with pytest.raises(TypeError, match="masked array"):
-            small(ReservoirFeatures).fit(X)
-    known = small(ReservoirFeatures, missing_values="hold")
-    assert np.isfinite(known.fit_transform([x.filled(np.nan) for x in masked])).all()
-
-
 @pytest.mark.parametrize("scaling", ["standard", None])
 def test_a_channel_that_a_series_has_not_gets_its_mean(scaling):
     Xs = [np.column_stack([x[:, 0], np.full(len(x), 5.0)]) for x in series()[0]]
