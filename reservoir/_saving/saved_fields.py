@@ -199,6 +199,7 @@ FIELDS = {
         _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
+        _fixed?: dict[str, any]
     """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool
@@ -218,11 +219,13 @@ FIELDS = {
         dtype: 'float64' | 'float32'; sequence_column, time_column: column
         clock: None if time_column == None else Clock; targets: None | TargetCoding
         target_names: None | list[any]; n_symbols?: None | count
+        fixed?: None | dict[str, any]
     """,
     "NetworkModel": """
         network: Network; params: weights(network); dtype: 'float64' | 'float32'
         control: None | Control; clock: None | Clock; engine: str; losses: list[float]
         n_iter: natural; online: None | OnlineLearner(network=network); progress: Progress
+        online_fixed?: None | dict[str, any]
         progress.pairing.inputs: float64(_, network.n_columns) | float64(0, 0)
         progress.input_range: float64(2, network.n_columns)
         state: of(params['coef'].dtype, network.cell.state_size) if clock == None

@@ -50,6 +50,7 @@ from reservoir._validation.targets import (
 )
 from reservoir._validation.time_stamps import Clock, check_leak_below_one, step_of, with_gaps
 from reservoir._validation.times import Times
+from reservoir._validation.unchanged import check_unchanged
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
 from reservoir._validation.wording import code
@@ -76,6 +77,7 @@ __all__ = [
     "check_real",
     "check_scaling",
     "check_switch",
+    "check_unchanged",
     "check_unmasked",
     "code",
     "column_number",

@@ -8,10 +8,11 @@ defined here, in groups; a class lists those it has: ``alpha: Any = shared.alpha
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from reservoir._validation import (
     check_n_jobs,
     check_number,
     check_switch,
+    check_unchanged,
 )
 from reservoir.dynamics.augment import check_augment
 from reservoir.readouts.ridge import SOLVERS, check_alpha
@@ -66,6 +68,7 @@ def parameter(
     check: Check | None = None,
     *,
     group: str = "",
+    fixed: str = "fit",
     **options: Any,
 ) -> Any:
     """Return a field of an estimator.
@@ -82,10 +85,15 @@ def parameter(
         where it is used, like the parameters of a reservoir.
     group : str
         Name of the class that defines the parameter, if several estimators share it.
+    fixed : {"fit", "online", ""}
+        From when on later rows cannot change the parameter: from the first rows that are learned,
+        in `fit` or in a chunk; from the first chunk of a trained network; never, because each call
+        reads it (or checks it itself), or only `fit` does.
     **options
         Further arguments of `dataclasses.field`.
     """
-    about = {"kind": kind, "text": inspect.cleandoc(text), "check": check, "group": group}
+    about = {"kind": kind, "text": inspect.cleandoc(text), "check": check}
+    about |= {"group": group, "fixed": fixed}
     return field(default=default, metadata=about, **options)
 
 
@@ -128,6 +136,7 @@ class Shared:
             "\n".join(part for part in (text or about["text"], inspect.cleandoc(more)) if part),
             about["check"],
             group=about["group"] or group.__name__,
+            fixed=about["fixed"],
             kw_only=old.kw_only,
         )
 
@@ -138,6 +147,25 @@ def check_parameters(estimator: Any) -> None:
         value = getattr(estimator, each.name)
         for check in filter(None, (check_instance, each.metadata["check"])):
             check(each.name, value)
+
+
+def fixed_parameters(estimator: Any, since: str = "fit") -> dict[str, Any]:
+    """Return the parameters that are fixed since a call, by name; arrays and lists are copied."""
+    return {
+        each.name: _copied(getattr(estimator, each.name))
+        for each in fields(estimator)
+        if each.metadata["fixed"] == since
+    }
+
+
+def check_fixed(estimator: Any, before: Mapping[str, Any]) -> None:
+    """Raise if a parameter is not what it was when `fixed_parameters` returned `before`."""
+    for name, value in before.items():
+        check_unchanged(name, getattr(estimator, name, value), value)
+
+
+def _copied(value: Any) -> Any:
+    return copy.deepcopy(value) if isinstance(value, (np.ndarray, list, dict)) else value
 
 
 def documented(**blocks: str) -> Callable[[_T], _T]:
@@ -337,6 +365,7 @@ class CommonParameters:
         row leads when it is repeated, or zeros if there is no such state. "zeros": a state of
         zeros. An array has shape (n_units,) or (n_sequences, n_units); with feedback, the last
         output may follow the states of the units.""",
+        fixed="",
     )
     sequence_column: Any = parameter(
         None,
@@ -383,9 +412,10 @@ class CommonParameters:
         "int",
         """Verbosity: 0 shows nothing, 1 shows a progress line.""",
         natural_or_switch,
+        fixed="",
     )
     class_weight: Any = parameter(
-        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
+        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn.""", fixed=""
     )
     missing_targets: str = parameter(
         "raise",
@@ -395,6 +425,7 @@ class CommonParameters:
         `reservoir.model_selection.washout_scorer`. The scorers of scikit-learn (``scoring="r2"``)
         always reject them.""",
         one_of("raise", "skip"),
+        fixed="",
     )
 
 
@@ -414,6 +445,7 @@ class ReadoutParameters:
         their scores. The choice costs as much as one to three more fits: if outputs are needed
         after each row that is learned, use a session (`stream`), or set one number.""",
         check_alpha,
+        fixed="",
     )
     solver: str = parameter(
         "auto",
@@ -431,6 +463,7 @@ class ReadoutParameters:
         better. All chunks of partial_fit use the solver of the first chunk. Unused with
         `readout`.""",
         lambda name, value: check_choice(name, value, ("auto", *SOLVERS)),
+        fixed="",
     )
     alpha_selection: str = parameter(
         "auto",
@@ -453,6 +486,7 @@ class ReadoutParameters:
         its targets before outputs are averaged; the classes of a classifier count equally. A
         session keeps the penalty with which it began.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
+        fixed="",
     )
     alpha_per_target: bool = parameter(
         False,
@@ -460,6 +494,7 @@ class ReadoutParameters:
         """Whether a separate penalty is chosen for each output. "forecast" does not support this:
         it chooses one penalty for all outputs.""",
         check_switch,
+        fixed="",
     )
     forgetting: float = parameter(
         1.0,
@@ -471,18 +506,21 @@ class ReadoutParameters:
         are run one by one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if there
         are several candidates for the penalty, and `readout` must be None.""",
         check_forgetting,
+        fixed="",
     )
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
         """Estimator that replaces the built-in ridge; `alpha` is then unused, and the features of
         all rows are stored during the fit.""",
+        fixed="",
     )
     fit_intercept: bool = parameter(
         True,
         "bool",
         """Whether to fit an intercept, which is not penalised.""",
         check_switch,
+        fixed="",
     )
     washout: Any = parameter(
         "auto",
@@ -498,6 +536,7 @@ class ReadoutParameters:
         """Number of parallel workers (joblib) over the sequences of a fit. The result does not
         depend on it.""",
         lambda name, value: check_n_jobs(value),
+        fixed="",
     )
 
 

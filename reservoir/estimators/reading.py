@@ -33,7 +33,12 @@ from reservoir._validation import (
     with_gaps,
 )
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators.parameters import check_time_step, read_dtype
+from reservoir.estimators.parameters import (
+    check_fixed,
+    check_time_step,
+    fixed_parameters,
+    read_dtype,
+)
 from reservoir.estimators.targets import TargetCoding
 from reservoir.training.codes import valid_codes
 
@@ -95,7 +100,7 @@ class TrainingData:
 
 @saved
 class DataReader:
-    """Reader of X and y, whose settings are fixed by the first data, whatever `set_params` sets.
+    """Reader of X and y, and the parameters of an estimator that its first data have fixed.
 
     Parameters
     ----------
@@ -116,9 +121,12 @@ class DataReader:
         Number of symbols, if the rows of X are symbol numbers; None otherwise.
     target_names : list or None
         Names of the columns of y.
+    fixed : dict
+        Parameters of the estimator that later rows cannot change, by name.
     """
 
-    n_symbols: int | None = None  # for files of earlier versions
+    n_symbols: int | None = None  # for files of earlier versions, as the next one
+    fixed: dict[str, Any] | None = None
 
     def __init__(self, estimator: Any, targets: TargetCoding | None = None) -> None:
         self.dtype: str = read_dtype(estimator.dtype).name
@@ -128,6 +136,7 @@ class DataReader:
         self.target_names: list[Any] | None = None
         self.clock: Clock | None = None
         self.n_symbols = getattr(estimator, "n_symbols", None)
+        self.fixed: dict[str, Any] | None = fixed_parameters(estimator)
 
     # ------------------------------------------------------------------ reading
 
@@ -156,10 +165,15 @@ class DataReader:
             sequences, columns = self.first_inputs(estimator, X, y)
             targets = self.first_outputs(estimator, y, sequences, **options)
         else:
+            self.check_fixed(estimator)
             sequences, columns = self.inputs(estimator, X, y), Columns.of(estimator)
             targets = self.outputs(estimator, y, sequences, **options)
         weights = read_weights(sample_weight, sequences, all_zero=True)
         return TrainingData(sequences, targets, weights, columns)
+
+    def check_fixed(self, estimator: Any) -> None:
+        """Raise if a parameter that the first data have fixed was changed since."""
+        check_fixed(estimator, self.fixed or {})
 
     def first_inputs(self, estimator: Any, X: Any, y: Any = None) -> tuple[Sequences, Columns]:
         """Return sequences and columns of the first X; the estimator is not changed."""

@@ -609,6 +609,7 @@ class Stream(Session):
                     "receives one chunk at a time. Use class_weight=None, and sample_weight in "
                     "learn."
                 )
+            estimator._reader.check_fixed(estimator)
             self._learner = estimator._session_learner()
             self._own = copy.copy(estimator)
             self._own._model = estimator._model.copy_for_session()

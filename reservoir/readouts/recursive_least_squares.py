@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_switch
+from reservoir._validation import check_switch, check_unchanged
 from reservoir.readouts._row_regressor import RowRegressor
 from reservoir.readouts.penalised_factor import PenalisedFactor, check_positive_alpha
 from reservoir.readouts.sums import check_forgetting
@@ -128,12 +128,3 @@ class RecursiveLeastSquares(RowRegressor):
 
     def _outputs(self, H: Array) -> Array:
         return self._factor.outputs(H)
-
-
-def check_unchanged(name: str, now: object, before: object) -> None:
-    """Check that a parameter on which the stored sums depend has not changed since `fit`."""
-    if now != before:
-        raise ValueError(
-            f"{name}={now!r} was {before!r} in earlier calls, and partial_fit cannot change it. "
-            "Set it back, or call fit."
-        )

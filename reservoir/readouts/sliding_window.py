@@ -6,11 +6,10 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_count, check_switch
+from reservoir._validation import check_count, check_switch, check_unchanged
 from reservoir.readouts._row_regressor import RowRegressor
 from reservoir.readouts._window_factor import WindowFactor
 from reservoir.readouts.penalised_factor import check_positive_alpha
-from reservoir.readouts.recursive_least_squares import check_unchanged
 from reservoir.readouts.sums import FAR_FROM_OVERFLOW, raise_overflow
 
 

@@ -293,6 +293,7 @@ def _prepare(
     """
     new = esn._is_new
     reader = DataReader(esn, esn._coding()) if new else esn._reader
+    reader.check_fixed(esn)
     rows, columns = _read(esn, reader, exog, y, new=new)
     check_enough_rows(esn, rows)
     read = reader.first_outputs if new else reader.outputs

@@ -22,11 +22,13 @@ from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
+from reservoir.estimators.parameters import fixed_parameters
 from reservoir.estimators.persistence.archive import Archive
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.reading import DataReader
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
+from reservoir.estimators.series import ESNForecaster
 from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.session import Session
 from reservoir.training.optimizers import OPTIMIZERS, Optimizer, is_built_in
@@ -191,7 +193,20 @@ def _make_estimator(parts: list[Any]) -> Any:
     else:
         model = cls(**params)
     model.__dict__.update(fitted)
+    _fix_parameters(model, fitted)
     return model
+
+
+def _fix_parameters(model: Any, fitted: dict[str, Any]) -> None:
+    """Fix the parameters of a model of an earlier version, whose file does not say them."""
+    reader, network = fitted.get("_reader"), fitted.get("_model")
+    if reader is not None and reader.fixed is None:
+        reader.fixed = fixed_parameters(model)
+    if isinstance(network, NetworkModel) and network.online and network.online_fixed is None:
+        network.online_fixed = fixed_parameters(model, "online")
+    if isinstance(model, ESNForecaster) and fitted:
+        fixed = fitted.get("_fixed")
+        model._fixed = fixed_parameters(model) if fixed is None else fixed
 
 
 def encode_estimator(model: Any, written: Written) -> list[Any]:

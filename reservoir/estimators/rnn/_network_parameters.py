@@ -217,12 +217,14 @@ class NetworkParameters:
         exact readout; squared errors only, so not for labels; no penalties;
         `reservoir.training.least_squares.credit_fit`).""",
         _check_solver,
+        fixed="online",
     )
     learning_rate_init: float = parameter(
         0.001,
         "float",
         """Initial learning rate; unused by solvers that use all data at once.""",
         partial(check_number, low=0.0, low_open=True),
+        fixed="online",
     )
     learning_rate: Any = parameter(
         "constant",
@@ -233,6 +235,7 @@ class NetworkParameters:
         `learning_rate_init` must then keep its default. `reservoir.save` does not write callables;
         joblib does.""",
         _check_learning_rate,
+        fixed="online",
     )
     max_iter: int = parameter(
         200,
@@ -240,12 +243,14 @@ class NetworkParameters:
         """Number of epochs; 0 keeps the initial weights. No warning is issued when training reaches
         this number: the best weights found are kept in any case.""",
         partial(check_count, minimum=0),
+        fixed="",
     )
     batch_size: Any = parameter(
         "auto",
         'int or "auto"',
         """Number of sequences that are run in parallel; "auto" is 32.""",
         _check_batch_size,
+        fixed="",
     )
     truncation: Any = parameter(
         "auto",
@@ -255,6 +260,7 @@ class NetworkParameters:
         "auto": 50 steps, or whole sequences for ``target="last"`` and for solvers that use all data
         at once.""",
         _check_truncation,
+        fixed="online",
     )
     clip_norm: float | None = parameter(
         1.0,
@@ -262,6 +268,7 @@ class NetworkParameters:
         """Largest norm of a gradient: gradients with a larger norm are scaled down to it. None:
         gradients are not clipped. Solvers that use all data at once ignore it.""",
         _check_clip,
+        fixed="online",
     )
     clip_value: float | None = parameter(
         None,
@@ -270,6 +277,7 @@ class NetworkParameters:
         their sign, before `clip_norm` is applied. None: components are not clipped. For solvers of
         gradient steps only.""",
         _check_clip,
+        fixed="online",
     )
     alpha: float = parameter(
         0.0,
@@ -277,12 +285,14 @@ class NetworkParameters:
         """L2 penalty: ``alpha / 2 ||w||^2``, without biases and intercepts, is added to the mean
         loss.""",
         partial(check_number, low=0.0),
+        fixed="online",
     )
     l1: float = parameter(
         0.0,
         "float",
         """L1 penalty on the same weights: ``l1 ||w||_1``.""",
         partial(check_number, low=0.0),
+        fixed="online",
     )
     gradient_control: Any = parameter(
         0.0,
@@ -301,6 +311,7 @@ class NetworkParameters:
         `GrowingLength`, which begins with their first steps. For solvers of gradient steps only.
         Losses are always measured on all the data.""",
         _check_curriculum,
+        fixed="",
     )
     target: str = parameter(
         "step",
@@ -318,6 +329,7 @@ class NetworkParameters:
         label. Not for ``target="last"``: omit such a sequence from X and y. The scorers of
         scikit-learn (``scoring="r2"``) raise an error for NaN in any case.""",
         one_of("raise", "skip"),
+        fixed="",
     )
     early_stopping: bool = parameter(
         False,
@@ -329,11 +341,13 @@ class NetworkParameters:
         can be held out instead. Held-out data are not used for the initial weights, unless `init`
         is an estimator, which is fitted on all data.""",
         check_switch,
+        fixed="",
     )
     validation_fraction: float = parameter(
         0.1,
         "float in (0, 1)",
         check=partial(check_number, low=0.0, high=1.0, low_open=True, high_open=True),
+        fixed="",
     )
     n_iter_no_change: int = parameter(
         10,
@@ -341,6 +355,7 @@ class NetworkParameters:
         """Epochs without improvement after which training stops; twice as many for
         "variable_projection", whose errors on held-out rows fluctuate.""",
         check_count,
+        fixed="",
     )
     tol: float = parameter(
         0.0001,
@@ -348,6 +363,7 @@ class NetworkParameters:
         """Smallest improvement that counts, as a fraction of the best loss. (In scikit-learn `tol`
         is absolute; here a loss of 1e-7 is not unusual.)""",
         partial(check_number, low=0.0),
+        fixed="",
     )
     online: str = parameter(
         "bptt",
@@ -362,6 +378,7 @@ class NetworkParameters:
         with "bptt" only. Gated cells learn better from a random `init`: the gates of a
         least-squares start hardly change.""",
         partial(check_choice, known=LEARNERS),
+        fixed="online",
     )
     online_window: int = parameter(
         300,
@@ -369,6 +386,7 @@ class NetworkParameters:
         """Number of recent rows that ``online="least_squares"`` uses. If `online` is set before
         `fit`, these rows include the last rows of training.""",
         check_count,
+        fixed="online",
     )
     washout: Any = parameter(
         "auto",
@@ -383,6 +401,7 @@ class NetworkParameters:
         "bool",
         """Whether `fit` continues from the weights of the previous fit.""",
         check_switch,
+        fixed="",
     )
 
 

@@ -60,11 +60,15 @@ class NetworkModel:
         Epochs done, or calls of partial_fit.
     online : OnlineLearner or None
         Continues row by row from the weights; None before online learning begins.
+    online_fixed : dict or None
+        Parameters of the estimator that were fixed when online learning began, by name.
     recent : tuple or None
         The last rows of a fit, for an online learner that uses them.
     engine : {"auto", "numpy", "numba"}
         Engine of the loop over time; a large training run also determines it for later runs.
     """
+
+    online_fixed: dict[str, Any] | None = None  # missing in files of earlier versions
 
     def __init__(
         self,

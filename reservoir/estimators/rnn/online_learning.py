@@ -10,6 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count, resolve_washout
+from reservoir.estimators.parameters import check_fixed, fixed_parameters
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, first_rate, name_of_solver
 from reservoir.estimators.rnn.network_model import NetworkModel
@@ -128,7 +129,11 @@ def learned_online(
     """Return the model after it has learned from a chunk."""
     one = model.copy()
     if one.online is None:
-        one.online = new_learner(estimator, one)
+        one.online, one.online_fixed = (
+            new_learner(estimator, one),
+            fixed_parameters(estimator, "online"),
+        )
+    check_fixed(estimator, one.online_fixed or {})
     # if the first sequence continues, so do its state and washout; the others are new
     progress, sequences = one.progress, data.sequences
     starts = one.initial_states(estimator.initial_state, sequences)
@@ -185,6 +190,7 @@ class NetworkLearner(SessionLearner):
         check_online(estimator, "session.learn")
         model: NetworkModel = estimator._shown_model()
         online = model.online
+        check_fixed(estimator, model.online_fixed or {})
         return cls(new_learner(estimator, model) if online is None else copy.deepcopy(online))
 
     def learn(
@@ -230,6 +236,8 @@ class NetworkLearner(SessionLearner):
         self.settle(estimator)
         model: NetworkModel = copy.copy(estimator._model)
         model.losses, model.online = list(model.losses), copy.deepcopy(self.online)
+        if model.online_fixed is None:
+            model.online_fixed = fixed_parameters(estimator, "online")
         model.state = estimator.state_
         if not complete:
             model.online.restart(np.array(estimator.state_))

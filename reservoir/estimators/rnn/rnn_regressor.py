@@ -122,6 +122,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         "tanh" or "logistic". The solvers "variable_projection" (usually that of "auto") and
         "least_squares" ignore it: they solve for the readout at every step.""",
         check_switch,
+        fixed="",
     )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:

@@ -23,8 +23,10 @@ from reservoir._validation import (
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
 from reservoir.estimators.parameters import (
+    check_fixed,
     check_parameters,
     documented,
+    fixed_parameters,
     natural_or_switch,
     parameter,
     with_other_names,
@@ -246,6 +248,7 @@ class ESNForecaster(Described, BaseEstimator):
         "int or str",
         """The column of y and of exog that contains the ids of series, by number or name. It can
         only be used with `panel`.""",
+        fixed="",
     )
     n_networks: int = parameter(
         3,
@@ -261,6 +264,7 @@ class ESNForecaster(Described, BaseEstimator):
         range; "auto" is 1. For "series", forecasts of nonnegative data are always nonnegative.
         Forecasts of bool columns are always between 0 and 1.""",
         _check_clip,
+        fixed="",
     )
     horizon: Any = parameter(
         "auto",
@@ -279,6 +283,7 @@ class ESNForecaster(Described, BaseEstimator):
         mixture of the categories before and after it. Missing values in y are always accepted for
         "series": they are not used for training.""",
         _check_missing,
+        fixed="",
     )
     outliers: str = parameter(
         "warn",
@@ -290,6 +295,7 @@ class ESNForecaster(Described, BaseEstimator):
         level of these values, too, and a quarter of the sample paths is there. More than three odd
         values are a new level, and count like other values; with "keep" all do.""",
         _check_outliers,
+        fixed="",
     )
     n_jobs: int | None = parameter(
         None,
@@ -297,14 +303,16 @@ class ESNForecaster(Described, BaseEstimator):
         """Number of joblib workers, which share the candidate networks or the series of a panel. It
         does not change a bit of the result, since each network is fitted with one BLAS thread.""",
         lambda name, value: check_n_jobs(value),
+        fixed="",
     )
     verbose: int = parameter(
         0,
         "int",
         """Whether progress is reported.""",
         natural_or_switch,
+        fixed="",
     )
-    random_state: Any = parameter(None, "int, Generator, RandomState or None")
+    random_state: Any = parameter(None, "int, Generator, RandomState or None", fixed="")
 
     @with_other_names
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
@@ -367,6 +375,7 @@ class ESNForecaster(Described, BaseEstimator):
     def _publish(self, panel: Panel, search: ModelSearch, found: Found) -> None:
         """Set the fitted attributes."""
         self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
+        self._fixed = fixed_parameters(self)
         self.kind_, self.seasons_ = found.kind, found.seasons
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_ = found.best_score
@@ -551,6 +560,7 @@ class ESNForecaster(Described, BaseEstimator):
             forecasts: these are then widened, but the models were not fitted to such values.
         """
         check_is_fitted(self)
+        check_fixed(self, getattr(self, "_fixed", {}))  # missing in files of earlier versions
         with restored_on_error(self):
             rows = self._panel.follow(y, exog, **self._reading())
             keep, n_later = self.outliers == "keep", [len(values) for values in rows.values]

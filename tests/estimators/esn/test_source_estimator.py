@@ -567,8 +567,8 @@ def test_a_readout_that_fails_half_way_changes_nothing():
 def test_partial_fit_checks_parameters_of_the_reservoir_once():
     X, y = series()
     esn = ESNRegressor(20, alpha=1e-6, random_state=0).partial_fit(X[:200], y[:200])
-    # what no later chunk depends on may wait for the next fit
-    esn.set_params(feedback=True, missing_targets="skip", alpha_per_target=2)
+    # what this chunk does not depend on may wait for the next fit
+    esn.set_params(missing_targets="skip", alpha_per_target=2)
     esn.partial_fit(X[200:], y[200:])
     plain = ESNRegressor(20, alpha=1e-6, random_state=0).partial_fit(X[:200], y[:200])
     assert np.array_equal(esn.coef_, plain.partial_fit(X[200:], y[200:]).coef_)

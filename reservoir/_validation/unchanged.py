@@ -1,0 +1,74 @@
+"""Check that a parameter that shapes a model has not changed since the model was made."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+
+_LONGEST = 60  # characters of a value in a message
+
+
+def check_unchanged(name: str, now: Any, before: Any) -> None:
+    """Raise if the value of a parameter differs from the one that the model was made with."""
+    if not is_same(now, before):
+        raise ValueError(
+            f"{name}={_shown(now)}, but the model was fitted with {name}={_shown(before)}, which "
+            "later rows cannot change. Set it back, or call fit."
+        )
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values of a parameter mean the same: numbers, arrays and objects by value.
+
+    Whole numbers differ from floats: a count and a share are different parameters. Functions
+    without a name, and generators that have been used, are the same only if they are one object.
+    """
+    if one is other:
+        return True
+    if sp.issparse(one) or sp.issparse(other):
+        both = sp.issparse(one) and sp.issparse(other) and one.shape == other.shape
+        return both and (one != other).nnz == 0
+    if any(isinstance(each, (type, np.dtype)) for each in (one, other)):
+        return _is_same_dtype(one, other)
+    numbers = [_as_numbers(each) for each in (one, other)]
+    if numbers[0] is not None and numbers[1] is not None:
+        kinds = {array.dtype.kind for array in numbers if array is not None}
+        return len(kinds) == 1 and np.array_equal(*numbers, equal_nan=kinds == {"f"})
+    try:
+        return bool(joblib.hash(_plain(one)) == joblib.hash(_plain(other)))
+    except (pickle.PicklingError, AttributeError, TypeError):  # a lambda, a local class
+        return False
+
+
+def _is_same_dtype(one: Any, other: Any) -> bool:
+    try:
+        return np.dtype(one) == np.dtype(other)
+    except TypeError:
+        return False
+
+
+def _as_numbers(value: Any) -> np.ndarray[Any, Any] | None:
+    """Return numbers as an array; None for anything else."""
+    if value is None or isinstance(value, (str, dict, set)) or callable(value):
+        return None
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        return None
+    return array if array.dtype.kind in "biuf" else None
+
+
+def _plain(value: Any) -> Any:
+    """Return a frozen distribution of scipy.stats as its name and arguments; others unchanged."""
+    if hasattr(value, "dist") and hasattr(value, "kwds"):  # it holds a generator of numbers
+        return type(value.dist), value.args, value.kwds
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
