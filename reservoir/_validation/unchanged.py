@@ -34,10 +34,10 @@ def is_same(one: Any, other: Any) -> bool:
         return both and (one != other).nnz == 0
     if any(isinstance(each, (type, np.dtype)) for each in (one, other)):
         return _is_same_dtype(one, other)
-    numbers = [_as_numbers(each) for each in (one, other)]
-    if numbers[0] is not None and numbers[1] is not None:
-        kinds = {array.dtype.kind for array in numbers if array is not None}
-        return len(kinds) == 1 and np.array_equal(*numbers, equal_nan=kinds == {"f"})
+    now, before = _as_numbers(one), _as_numbers(other)
+    if now is not None and before is not None:
+        kind = now.dtype.kind
+        return kind == before.dtype.kind and np.array_equal(now, before, equal_nan=kind == "f")
     try:
         return bool(joblib.hash(_plain(one)) == joblib.hash(_plain(other)))
     except (pickle.PicklingError, AttributeError, TypeError):  # a lambda, a local class

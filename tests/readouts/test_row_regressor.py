@@ -215,7 +215,7 @@ def test_forgetting_may_change_between_calls():
     weights = 0.9 ** np.arange(60.0)[::-1].clip(max=20)
     C, c = ridge(H, Y, model._factor.penalties, weights)
     assert_close(model.predict(H), H @ C.T + c, Y)
-    with pytest.raises(ValueError, match="alpha=1.0, but the model was fitted with alpha=1e-06"):
+    with pytest.raises(ValueError, match=r"alpha=1\.0, but the model was fitted with alpha=1e-06"):
         model.set_params(alpha=1.0).partial_fit(H, Y)
 
 
