@@ -1,4 +1,4 @@
-"""Run jobs in joblib's workers, with any backend, and limit linear algebra to one thread."""
+"""joblib: jobs in workers, with any backend and one thread for linear algebra; digests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from joblib import effective_n_jobs
+from joblib import hash as content_hash
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
@@ -98,3 +99,8 @@ def threads_for(n_units: int) -> contextlib.AbstractContextManager[None]:
     a hundred times as much if other work runs on the same cores.
     """
     return one_blas_thread() if n_units <= _FEW_UNITS else contextlib.nullcontext()
+
+
+def digest_of(value: Any) -> str:
+    """Return a digest of an object's content; objects that cannot be pickled raise."""
+    return str(content_hash(value))

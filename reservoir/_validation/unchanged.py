@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
+
+from reservoir._workers import digest_of
 
 _LONGEST = 60  # characters of a value in a message
 
@@ -39,7 +40,7 @@ def is_same(one: Any, other: Any) -> bool:
         kind = now.dtype.kind
         return kind == before.dtype.kind and np.array_equal(now, before, equal_nan=kind == "f")
     try:
-        return bool(joblib.hash(_plain(one)) == joblib.hash(_plain(other)))
+        return digest_of(_plain(one)) == digest_of(_plain(other))
     except (pickle.PicklingError, AttributeError, TypeError):  # a lambda, a local class
         return False
 

@@ -22,6 +22,7 @@ from reservoir._validation import (
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
+from reservoir.estimators.other_names import with_other_names
 from reservoir.estimators.parameters import (
     check_fixed,
     check_parameters,
@@ -29,7 +30,6 @@ from reservoir.estimators.parameters import (
     fixed_parameters,
     natural_or_switch,
     parameter,
-    with_other_names,
 )
 from reservoir.estimators.reporting import ProgressReport, restored_on_error
 from reservoir.estimators.series.checks import (
