@@ -224,7 +224,6 @@ def test_a_session_and_force_train_learn_with_the_fitted_parameters():
         learn(learned)
 
 
-@pytest.mark.skipif(not hasattr(ReservoirTransformer, "partial_fit"), reason="follows no chunks")
 def test_a_transformer_follows_chunks_with_the_fitted_parameters():
     states = ReservoirTransformer(5, random_state=0).partial_fit(X[:30])
     with pytest.raises(ValueError, match="n_units=9, but the model was fitted with n_units=5"):

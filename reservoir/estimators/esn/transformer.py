@@ -182,6 +182,7 @@ class ReservoirTransformer(
         """
         with restored_on_error(self):
             if "_source" in vars(self):
+                self._reader.check_fixed(self)
                 sequences = self._reader.inputs(self, X)
                 warn_of_range(self._source, getattr(self, "certificate_", None), sequences)
             else:
