@@ -50,7 +50,7 @@ from reservoir._validation.targets import (
 )
 from reservoir._validation.time_stamps import Clock, check_leak_below_one, step_of, with_gaps
 from reservoir._validation.times import Times
-from reservoir._validation.unchanged import check_unchanged
+from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
 from reservoir._validation.wording import code
@@ -69,6 +69,7 @@ __all__ = [
     "caller_level",
     "check_choice",
     "check_count",
+    "check_fixed",
     "check_instance",
     "check_n_jobs",
     "check_number",
@@ -85,6 +86,7 @@ __all__ = [
     "continued",
     "dense",
     "ending_of",
+    "fixed_parameters",
     "index_of",
     "is_per_row",
     "plain_rows",

@@ -1,8 +1,11 @@
-"""Check that a parameter that shapes a model has not changed since the model was made."""
+"""Parameters that shape a model are fixed by its first rows: later changes raise."""
 
 from __future__ import annotations
 
+import copy
 import pickle
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,29 @@ import scipy.sparse as sp
 from reservoir._workers import digest_of
 
 _LONGEST = 60  # characters of a value in a message
+
+
+def fixed_parameters(estimator: Any, since: str = "fit") -> dict[str, Any]:
+    """Return the parameters of an estimator that are fixed since a call, by name.
+
+    Each field of the estimator, a dataclass, has an entry "fixed" in its metadata. Arrays and lists
+    are copied.
+    """
+    return {
+        each.name: _copied(getattr(estimator, each.name))
+        for each in fields(estimator)
+        if each.metadata["fixed"] == since
+    }
+
+
+def check_fixed(estimator: Any, before: Mapping[str, Any]) -> None:
+    """Raise if a parameter is not what it was when `fixed_parameters` returned `before`."""
+    for name, value in before.items():
+        check_unchanged(name, getattr(estimator, name, value), value)
+
+
+def _copied(value: Any) -> Any:
+    return copy.deepcopy(value) if isinstance(value, (np.ndarray, list, dict)) else value
 
 
 def check_unchanged(name: str, now: Any, before: Any) -> None:

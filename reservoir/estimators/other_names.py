@@ -1,13 +1,6 @@
-"""Names of parameters in other libraries: errors for unknown keywords give the names here."""
+"""Names of parameters in other libraries."""
 
 from __future__ import annotations
-
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Maps names in other libraries to the names here, each with an example. A callable without the
 #: first of several names has the second one.
@@ -31,38 +24,3 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
     )
     for name in names.split()
 }
-
-
-def with_other_names(function: _F) -> _F:
-    """Return a function whose TypeError for an unknown keyword names the keyword that it has.
-
-    Signature and class of the error stay. A method `forecast` of the same object is searched as
-    well, since other libraries pass to constructors what is passed to it here.
-    """
-    known = inspect.signature(function).parameters
-
-    @functools.wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:
-        # checked first, so that an error from within the function is not touched
-        unknown = [name for name in keywords if name not in known]
-        if not unknown:
-            return function(*args, **keywords)
-        try:
-            return function(*args, **keywords)
-        except TypeError as error:
-            method = getattr(type(args[0]), "forecast", None) if args else None
-            advice = [_advice(name, known, method) for name in unknown if name in OTHER_NAMES]
-            named = ", ".join(each for each in advice if each)
-            raise TypeError(f"{error}. Its name here: {named}" if named else str(error)) from None
-
-    return call  # type: ignore[return-value]
-
-
-def _advice(name: str, known: Any, method: Any) -> str:
-    """Return an example with the name here, or nothing if neither callable has such a parameter."""
-    of_method = inspect.signature(method).parameters if inspect.isfunction(method) else ()
-    for parameters, where in ((known, ""), (of_method, " (in the method forecast)")):
-        for example in OTHER_NAMES[name]:
-            if example.partition("=")[0] in parameters:
-                return f"{name}: {example}{where}"
-    return ""

@@ -8,10 +8,10 @@ defined here, in groups; a class lists those it has: ``alpha: Any = shared.alpha
 
 from __future__ import annotations
 
-import copy
+import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
@@ -25,16 +25,16 @@ from reservoir._validation import (
     check_n_jobs,
     check_number,
     check_switch,
-    check_unchanged,
 )
 from reservoir.dynamics.augment import check_augment
-from reservoir.estimators.other_names import with_other_names
+from reservoir.estimators.other_names import OTHER_NAMES
 from reservoir.readouts.ridge import SOLVERS, check_alpha
 from reservoir.readouts.selection import SELECTIONS
 from reservoir.readouts.sums import check_forgetting
 
 _T = TypeVar("_T", bound=type)
 Check = Callable[[str, Any], Any]
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def parameter(
@@ -125,25 +125,6 @@ def check_parameters(estimator: Any) -> None:
             check(each.name, value)
 
 
-def fixed_parameters(estimator: Any, since: str = "fit") -> dict[str, Any]:
-    """Return the parameters that are fixed since a call, by name; arrays and lists are copied."""
-    return {
-        each.name: _copied(getattr(estimator, each.name))
-        for each in fields(estimator)
-        if each.metadata["fixed"] == since
-    }
-
-
-def check_fixed(estimator: Any, before: Mapping[str, Any]) -> None:
-    """Raise if a parameter is not what it was when `fixed_parameters` returned `before`."""
-    for name, value in before.items():
-        check_unchanged(name, getattr(estimator, name, value), value)
-
-
-def _copied(value: Any) -> Any:
-    return copy.deepcopy(value) if isinstance(value, (np.ndarray, list, dict)) else value
-
-
 def documented(**blocks: str) -> Callable[[_T], _T]:
     """Fill the docstring of a class: ``{PARAMETERS}`` with its fields, ``{NAME}`` with a block.
 
@@ -163,6 +144,41 @@ def documented(**blocks: str) -> Callable[[_T], _T]:
         return cls
 
     return fill
+
+
+def with_other_names(function: _F) -> _F:
+    """Return a function whose TypeError for an unknown keyword names the keyword that it has.
+
+    Signature and class of the error stay. A method `forecast` of the same object is searched as
+    well, since other libraries pass to constructors what is passed to it here.
+    """
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        # checked first, so that an error from within the function is not touched
+        unknown = [name for name in keywords if name not in known]
+        if not unknown:
+            return function(*args, **keywords)
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            method = getattr(type(args[0]), "forecast", None) if args else None
+            advice = [_advice(name, known, method) for name in unknown if name in OTHER_NAMES]
+            named = ", ".join(each for each in advice if each)
+            raise TypeError(f"{error}. Its name here: {named}" if named else str(error)) from None
+
+    return call  # type: ignore[return-value]
+
+
+def _advice(name: str, known: Any, method: Any) -> str:
+    """Return an example with the name here, or nothing if neither callable has such a parameter."""
+    of_method = inspect.signature(method).parameters if inspect.isfunction(method) else ()
+    for parameters, where in ((known, ""), (of_method, " (in the method forecast)")):
+        for example in OTHER_NAMES[name]:
+            if example.partition("=")[0] in parameters:
+                return f"{name}: {example}{where}"
+    return ""
 
 
 def attributes_of(cls: type) -> str:

@@ -21,12 +21,14 @@ from reservoir._validation import (
     caller_level,
     check_count,
     check_enough_rows,
+    check_fixed,
     check_leak_below_one,
     check_numbers,
     code,
     container_of,
     continued,
     ending_of,
+    fixed_parameters,
     read_series,
     read_weights,
     steps_between,
@@ -34,9 +36,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators.parameters import (
-    check_fixed,
     check_time_step,
-    fixed_parameters,
     read_dtype,
 )
 from reservoir.estimators.targets import TargetCoding

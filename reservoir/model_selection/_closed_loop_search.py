@@ -28,7 +28,7 @@ from reservoir._validation import (
 )
 from reservoir._workers import run_jobs
 from reservoir.estimators.forecasting import forecast
-from reservoir.estimators.other_names import with_other_names
+from reservoir.estimators.parameters import with_other_names
 from reservoir.model_selection._candidates import Group, Params, groups_of, read_candidates
 from reservoir.model_selection._loop_fits import Outcome, Trial
 from reservoir.model_selection._loop_places import LoopData, rounds_of

@@ -18,7 +18,7 @@ from reservoir.estimators.forecasting.pipeline import (
     through_weights,
     walk,
 )
-from reservoir.estimators.other_names import with_other_names
+from reservoir.estimators.parameters import with_other_names
 from reservoir.estimators.progress import warn_of_leaving
 from reservoir.estimators.reading import framed_forecast, index_of_forecast
 

@@ -17,12 +17,12 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import SAVED, saved
 from reservoir._typing import Array
+from reservoir._validation import fixed_parameters
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
-from reservoir.estimators.parameters import fixed_parameters
 from reservoir.estimators.persistence.archive import Archive
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.reading import DataReader

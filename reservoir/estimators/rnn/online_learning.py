@@ -9,8 +9,13 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_count, resolve_washout
-from reservoir.estimators.parameters import check_fixed, fixed_parameters
+from reservoir._validation import (
+    as_generator,
+    check_count,
+    check_fixed,
+    fixed_parameters,
+    resolve_washout,
+)
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, first_rate, name_of_solver
 from reservoir.estimators.rnn.network_model import NetworkModel

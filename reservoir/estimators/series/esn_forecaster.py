@@ -16,20 +16,20 @@ from reservoir._validation import (
     as_generator,
     check_choice,
     check_count,
+    check_fixed,
     check_n_jobs,
     check_number,
     code,
+    fixed_parameters,
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
-from reservoir.estimators.other_names import with_other_names
 from reservoir.estimators.parameters import (
-    check_fixed,
     check_parameters,
     documented,
-    fixed_parameters,
     natural_or_switch,
     parameter,
+    with_other_names,
 )
 from reservoir.estimators.reporting import ProgressReport, restored_on_error
 from reservoir.estimators.series.checks import (
