@@ -212,6 +212,7 @@ PARTS = {
         limits: float64(2, n_outputs); washout: natural; levels: float64(n_rows, n_outputs)
         known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
         possible?: None | float64(2, n_outputs, any); ending?: LastRows
+        floor?: None | float64(n_outputs, any)
     """,
     "LastRows": "rows: float64(_, _, any); end: natural; odd: None | OddValues",
     "OddValues": """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array, Report
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
+from reservoir.series_models.intermittent import FittedIntermittent, IntermittentDemand
 from reservoir.series_models.rolling import RollingForecasts, origins_of, roll
 from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
@@ -176,6 +177,29 @@ def learn(
     ensemble = Ensemble(members, shares[used], bounds)
     average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], factors)
     return Learned(ensemble, candidates, errors, shares, rolling, average)
+
+
+def mean_if_no_worse(learned: Learned, data: SeriesData) -> Learned | None:
+    """Return the mean of the rows as the only model; None if the average of models is better.
+
+    They are compared by their errors in held-out rows, those of the mean of all rows before.
+    """
+    rolling, bounds = learned.rolling, learned.ensemble.bounds
+    # without smoothing, the expected demand per row is the mean of all rows before
+    mean = Forecasting(False, FittedIntermittent(np.zeros(data.values.shape[1])))
+    predicted = mean.forecast(data, rolling.origins, rolling.followed.shape[1], bounds)
+    of_models, of_mean = replace(rolling, predicted=np.stack([learned.average, predicted])).errors()
+    if of_models < of_mean:
+        return None
+    rolling = replace(rolling, predicted=np.concatenate([rolling.predicted, predicted[None]]))
+    return Learned(
+        Ensemble([mean], np.ones(1), bounds),
+        [*learned.candidates, Candidate("mean", False, IntermittentDemand())],
+        rolling.errors(),
+        np.append(np.zeros(len(learned.shares)), 1.0),
+        rolling,
+        predicted,
+    )
 
 
 def handicaps(candidates: Sequence[Candidate], n_rows: int, seasons: Sequence[float] = ()) -> Array:

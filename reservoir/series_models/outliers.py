@@ -23,7 +23,6 @@ _MODELS = (Autoregression(1), Autoregression(0))  # of differences and of levels
 _TIMES_TYPICAL = 4.5  # an odd error exceeds so many typical errors,
 _TAIL = 0.1  # and the largest error, by more if this is large itself: tails are heavy then
 _FEW = 10  # number of errors with which these bounds are doubled
-_OF_LEVEL = 0.01  # least typical error, relative to the mean size of the values
 
 
 @saved
@@ -238,16 +237,18 @@ class _Judge:
         history = data.history(log)
         tried = [_errors_of(model, history) for model in _MODELS]
         errors = np.stack([each for each, _ in tried])
-        level = _OF_LEVEL * np.abs(history.levels).mean(axis=0) * ~self.positive
-        typical = np.maximum(robust_deviation(errors), level)
+        # errors smaller than the resolution are those of recording values, not of forecasts
+        typical = np.maximum(robust_deviation(errors), data.resolution() * ~self.positive)
+        rounding = data.rounding(log)
+        typical = np.where(typical > rounding, typical, 0.0)
         # for each column the model with the smaller errors
         self.choice = typical.argmin(axis=0)
         self.fitted = [fitted for _, fitted in tried]
-        columns = np.arange(len(level))
+        columns = np.arange(history.n_outputs)
         self.typical, errors = typical[self.choice, columns], errors[self.choice, :, columns].T
         few = 1 + _FEW / np.maximum(np.isfinite(errors).sum(axis=0), 1)
         largest = np.nanmax(errors, axis=0, initial=0.0)
-        scale = np.maximum(self.typical, np.finfo(float).tiny)
+        scale = np.maximum(self.typical, np.maximum(rounding, np.finfo(float).tiny))
         with np.errstate(over="ignore"):
             tail = largest * (1 + _TAIL * largest / scale)
         self.limit = few * np.maximum(_TIMES_TYPICAL * scale, tail)

@@ -121,13 +121,17 @@ class SeriesData:
     def resolution(self) -> Array:
         """Return the least difference of two observed values of each column; 0 if all are equal."""
         found = np.zeros(self.values.shape[1])
-        for j, (column, observed) in enumerate(zip(self.values.T, self.observed.T, strict=True)):
-            values = np.unique(column[observed])
-            steps = np.diff(values)
-            # differences of rounding errors are none
-            steps = steps[steps > _ROUNDING * np.abs(values).max()]
+        columns = zip(self.values.T, self.observed.T, self.rounding(), strict=True)
+        for j, (column, observed, rounding) in enumerate(columns):
+            steps = np.diff(np.unique(column[observed]))
+            steps = steps[steps > rounding]
             found[j] = steps.min(initial=np.inf) if len(steps) else 0.0
         return found
+
+    def rounding(self, log: bool = False) -> Array:
+        """Return the difference of two levels of each column up to which they count as equal."""
+        size = np.abs(self.values).max(axis=0)
+        return _ROUNDING * (np.where(self.positive, 1.0, size) if log else size)
 
     def until(self, n_rows: int) -> SeriesData:
         """Return the first `n_rows` rows of the series, with all known inputs."""

@@ -111,11 +111,13 @@ def test_known_inputs_explain_a_value():
 
 
 def test_zeros_and_constants():
-    sevens = np.full((40, 1), 7.0)
-    sevens[-1] = 7.1
-    assert odd_in(sevens) is None  # a hundredth more
-    sevens[-1] = 0
-    assert odd_in(sevens).rows.tolist() == [39]
+    for level in (0.0, 7.0, -7e6):
+        sevens = np.full((40, 1), level)
+        sevens[-1] = level * (1 + 1e-14)
+        assert odd_in(sevens) is None  # equal up to rounding
+        sevens[-1] = level - 0.125
+        assert odd_in(sevens).rows.tolist() == [39]
+        assert np.isinf(odd_in(sevens).sizes).all()
     sales = np.zeros((100, 1))
     sales[-1] = 1
     assert np.isinf(odd_in(sales).sizes).all()  # no earlier value differed from its forecast
@@ -124,6 +126,39 @@ def test_zeros_and_constants():
     assert odd_in(sales) is None  # a demand like an earlier one
     sales[-1] = 0
     assert odd_in(sales) is None
+
+
+@pytest.mark.parametrize("kind", ["level", "seasonal", "walk", "counts", "steps"])
+@pytest.mark.parametrize("c", [1e-3, 1e3, 1e6])
+def test_the_level_does_not_matter(kind, c, global_random_seed):
+    y, seasons = drawn("counts" if kind == "steps" else kind, global_random_seed)
+    if kind == "steps":  # most rows are equal to the one before
+        y = np.repeat(y, 9, axis=0)[: len(y)]
+    y[-3] += 8 * y.std()
+    # on one side of 0, where no logarithm is taken
+    y = np.round((y - y.max()) / y.std(), 6) - 1
+    one, other = odd_in(y, seasons), odd_in(y - c, seasons)
+    assert (one is None) == (other is None)
+    if one is not None:
+        np.testing.assert_array_equal(one.rows, other.rows)
+        np.testing.assert_allclose(one.sizes, other.sizes, rtol=1e-5)
+        np.testing.assert_allclose(one.expected - c, other.expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", [-1, -4])
+@pytest.mark.parametrize(("level", "spread"), [(263, 0.1), (50, 0.02), (1.08, 0.002), (0, 0.1)])
+def test_a_value_beyond_thirty_deviations_is_odd_at_any_level(level, spread, row):
+    y = np.round(level + spread * np.random.default_rng(0).normal(size=(200, 1)), 4)
+    y[row] = level + 30 * spread
+    assert odd_in(y).rows.tolist() == [200 + row]
+    assert odd_in(y).expected == pytest.approx([level], abs=spread)
+
+
+def test_a_step_of_the_recorded_resolution_is_not_odd():
+    y = 20.0 + (np.arange(200) % 40 == 0)[:, None]  # whole degrees, most of them equal
+    for step, is_odd in ((2, False), (4, False), (9, True)):
+        y[-1] = 20 + step
+        assert (odd_in(y) is not None) == is_odd
 
 
 def test_short_series_are_not_judged():

@@ -23,6 +23,7 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Member, states_at
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.ensemble import Ensemble
+from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.outliers import LastRows, OddValues
 from reservoir.series_models.series_data import Bounds, SeriesData
 
@@ -351,6 +352,9 @@ class DynamicalFit:
         Least and greatest possible value of each column, as in `SeriesData`, in units of the data.
     ending : LastRows
         The last rows as they were given.
+    floor : array of shape (n_outputs,), optional
+        Least value of forecasts in units of the data: 0 for columns without negative values, else
+        minus infinity. None in fits by earlier versions.
     """
 
     members: list[Member]
@@ -363,6 +367,7 @@ class DynamicalFit:
     earlier: list[tuple[Array, Array]]
     possible: Array | None = None
     ending: LastRows = _KEPT
+    floor: Array | None = None
 
     @property
     def rows(self) -> Array:
@@ -471,19 +476,26 @@ class DynamicalFit:
         exogenous = [each for _, each in self.earlier] + [known[:first]]
         possible = None if self.possible is None else self.scale.standardise(self.possible)
         known_of = exogenous if known.shape[1] else []
-        earlier, _ = fit_networks(trajectories, known_of, settings, possible)
         origins = origins_after(first, len(levels), 1)
         # for `earlier` the standardised rows are the data, so that its forecasts are standardised
         # rows as well: they are restored to the units of the data below
-        predicted = earlier.from_origins(levels, known, origins, n_steps)
+        if self.is_mean:
+            mean = Scale.of(trajectories).mean
+            predicted = np.broadcast_to(mean, (len(origins), n_steps, len(mean)))
+        else:
+            earlier, _ = fit_networks(trajectories, known_of, settings, possible)
+            predicted = earlier.from_origins(levels, known, origins, n_steps)
         # the last forecasts extend beyond the data: pad the values to be compared with NaN
         beyond = np.full((n_steps, levels.shape[1]), np.nan)
         followed = np.concatenate([levels, beyond])[np.add.outer(origins, np.arange(n_steps))]
-        restore = self.scale.restore
         unsigned = np.zeros(levels.shape[1], bool)
-        resolution = SeriesData.complete(restore(levels), known).resolution()
+        resolution = SeriesData.complete(self.scale.restore(levels), known).resolution()
         bands = Bands.of(
-            restore(predicted), restore(followed), origins, unsigned, resolution=resolution
+            self._restored(predicted),
+            self.scale.restore(followed),
+            origins,
+            unsigned,
+            resolution=resolution,
         )
         return Intervals(bands, self.bounds.low, self.bounds.high, self.ending.shift)
 
@@ -499,11 +511,28 @@ class DynamicalFit:
         limits = np.stack([np.minimum(self.limits[0], low), np.maximum(self.limits[1], high)])
         if self.possible is not None:
             limits = np.clip(limits, *self.scale.standardise(self.possible))
-        return replace(self, limits=limits)
+        negative = (values < 0).any(axis=0)
+        floor = None if self.floor is None else np.where(negative, -np.inf, self.floor)
+        return replace(self, limits=limits, floor=floor)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether forecasts are the mean of the data, because no network is better."""
+        return isinstance(self.members[0].source, LagSource)
+
+    def as_mean(self) -> DynamicalFit:
+        """Return the fit whose forecasts are the mean of the data."""
+        n_outputs, n_known = self.levels.shape[1], self.known.shape[1]
+        # a step of minus the last standardised row leads to 0
+        coef = np.hstack([-np.eye(n_outputs), np.zeros((n_outputs, n_known))])
+        member = Member(LagSource(1, n_outputs, n_known), coef, np.zeros(n_outputs))
+        return replace(self, members=[member])
 
     def _restored(self, rows: Array) -> Array:
         """Return standardised rows in units of the data, which are possible values."""
         rows = self.scale.restore(rows)
+        # loops may leave this bound, since a loop that is stopped at it often remains there
+        rows = rows if self.floor is None else np.maximum(rows, self.floor)
         # rounding may exceed the bounds that standardised rows were clipped to
         return rows if self.possible is None else np.clip(rows, *self.possible)
 
@@ -568,6 +597,7 @@ def fit_networks(
         data.exog[-1],
         list(zip(data.levels[:-1], data.exog[:-1], strict=True)),
         possible,
+        floor=floor_of(np.concatenate(levels)),
     )
     return fit, choice
 
@@ -600,6 +630,11 @@ def limits_of(rows: Array, widths: float) -> Array:
     """Return the range of rows, extended on either side by `widths` widths, (2, n_outputs)."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     return np.array([low - widths * (high - low), high + widths * (high - low)])
+
+
+def floor_of(rows: Array) -> Array:
+    """Return the least value of forecasts: 0 for columns without negative values, (n_outputs,)."""
+    return np.where((rows >= 0).all(axis=0), 0.0, -np.inf)
 
 
 def first_rows(n_rows: int) -> int:

@@ -38,7 +38,7 @@ from reservoir.estimators.series.season_check import warn_of_season
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import candidates_for, costs_of
-from reservoir.series_models.ensemble import Learned, best_of, learn, table_of
+from reservoir.series_models.ensemble import Learned, best_of, learn, mean_if_no_worse, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
 from reservoir.series_models.rule import confirms, horizons_for, look_for_rule
@@ -48,6 +48,12 @@ from reservoir.series_models.shared_models import learn_shared
 _WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
 _DEFAULTS = {"spectral_radius": 0.05, "input_scaling": 0.3}  # of networks that the user defines
 _PLAN = tuple(each.name for each in fields(NetworkPlan))
+_NONE_BETTER = (
+    "Neither networks in closed loop nor models of series forecast these data better than their "
+    "mean."
+)
+_IS_MEAN = "The forecast is the mean. Give more rows, or inputs that are known in advance (exog)."
+_OF_USERS = "The forecast is unreliable beyond its first steps."
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,8 @@ class Found:
         As `search_results_` and `best_params_` of ESNForecaster.
     best_score : float
         As `best_score_` of ESNForecaster.
+    no_better : str, default=""
+        Warning that the forecast is no better than the mean, or is the mean; "" if it is better.
     """
 
     kind: str
@@ -74,6 +82,7 @@ class Found:
     results: dict[str, Any]
     best_params: dict[str, Any]
     best_score: float
+    no_better: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ class ModelSearch:
             )
         if rows.are_trajectories:
             warn_of_numbers(rows.panel)
-            return self._dynamics(rows)
+            return _told(self._dynamics(rows))
         panel = rows.panel
         check_enough_values(rows.values, panel)
         warn_of_numbers(panel)
@@ -121,7 +130,12 @@ class ModelSearch:
         way = self.way
         if way == "auto" and panel.kind == "one":
             way = chosen_way(*jobs[0][0::2], self.settings)
-        return self._dynamics(rows) if way == "dynamics" else self._series(panel, jobs, seasons)
+        if way != "dynamics":
+            return self._series(panel, jobs, seasons)
+        found = self._dynamics(rows)
+        if found.no_better and self.way == "auto":
+            found = self._series(panel, jobs, seasons, or_mean=True)
+        return _told(found)
 
     def _dynamics(self, rows: PanelRows) -> Found:
         """Find and fit networks for trajectories of one system."""
@@ -133,20 +147,29 @@ class ModelSearch:
         check_varies(rows.values)
         possible = possible_values(rows.are_bool[0])
         fit, choice = fit_dynamics(rows.values, rows.known, self.settings, possible)
+        no_better = ""
         if choice.score <= choice.score_of_mean + _WORTH:
-            warnings.warn(
+            of_users = self.settings.plans is not None
+            fit = fit if of_users else fit.as_mean()
+            no_better = (
                 "In closed loop no network does better on these data than their mean: best_score_"
                 f"={choice.score:.3f}, and the score of the mean is {choice.score_of_mean:.3f}. "
-                "The forecast is unreliable beyond its first steps.",
-                UserWarning,
-                stacklevel=caller_level(),
+                f"{_OF_USERS if of_users else _IS_MEAN}"
             )
         plan: Any = choice.plan
-        return Found("dynamics", (), [fit], choice.results, asdict(plan), choice.score)
+        return Found("dynamics", (), [fit], choice.results, asdict(plan), choice.score, no_better)
 
-    def _series(self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...]) -> Found:
-        """Find and fit models of series, separately for each series or for all together."""
+    def _series(
+        self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...], or_mean: bool = False
+    ) -> Found:
+        """Find and fit models of series, separately for each series or for all together.
+
+        With `or_mean`, the forecast of a single series is the mean if models are no better.
+        """
         found = fit_shared(jobs, panel.calendars) if self.shared else fit_each(jobs)
+        no_better = ""
+        if or_mean and (one := mean_if_no_worse(found[0][1], jobs[0][0])):
+            found, no_better = [(_fit_of(one, *jobs[0][:3]), one)], f"{_NONE_BETTER} {_IS_MEAN}"
         fits = [fit for fit, _ in found]
         # a shared search has the same comparison of models for all series: list it once
         learned = [each for _, each in (found[:1] if self.shared else found)]
@@ -157,7 +180,7 @@ class ModelSearch:
             which = panel.name_of_series(longest)
             warn_of_season(which, jobs[longest][0], found[longest][1], self.settings)
         warn_of_constants(fits, panel)
-        return Found("series", seasons, list(fits), results, best_of(learned), score)
+        return Found("series", seasons, list(fits), results, best_of(learned), score, no_better)
 
 
 def series_data(
@@ -275,6 +298,13 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
     empty = np.full((len(later), data.values.shape[1]), np.nan)
     fit = StatisticalFit(learned.ensemble, data, scale, bands, ending)
     return fit.extended_by(empty, later)
+
+
+def _told(found: Found) -> Found:
+    """Warn if a forecast is no better than the mean."""
+    if found.no_better:
+        warnings.warn(found.no_better, UserWarning, stacklevel=caller_level())
+    return found
 
 
 def chosen_way(data: SeriesData, ending: LastRows, settings: Settings) -> str:
