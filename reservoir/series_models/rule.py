@@ -11,7 +11,7 @@ from reservoir._typing import Array
 from reservoir.loops.loop_design import Trajectories
 from reservoir.loops.network_bank import diagnose
 from reservoir.series_models.recursive_ridge import Autoregression
-from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.series_data import SeriesData, spread_of
 
 _FEWEST = 60  # least number of rows for the test
 _MOST = 2000  # largest number of rows that are used
@@ -48,9 +48,7 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
     """Compare small networks with a linear autoregression by their one-step errors."""
     history = data.history(log=False)
     rows = history.levels[-_MOST:]
-    # dividing by a power of two is exact, and keeps squares in range
-    size = 2.0 ** np.frexp(np.abs(rows).max(axis=0))[1]
-    spread = (rows / size).std(axis=0) * size
+    spread = spread_of(rows)
     if len(rows) < _FEWEST or not data.observed.all() or (spread <= 0).any():
         return Rule("no", np.inf, np.inf)
     standard = (rows - rows.mean(axis=0)) / spread
@@ -110,7 +108,7 @@ def confirms(
     assumed : {"likely", "open"}
         As `Rule.followed`.
     """
-    spread = np.nanstd(followed, axis=(0, 1))
+    spread = spread_of(followed)
     spread = np.where(spread > 0, spread, 1.0)
     errors = np.stack([np.abs(each - followed) / spread for each in (predicted, others)])
     for n_steps in horizons:

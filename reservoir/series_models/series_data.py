@@ -54,6 +54,15 @@ def possible_values(is_bool: Array) -> Array | None:
     return np.where(is_bool, [[0.0], [1.0]], [[-np.inf], [np.inf]])
 
 
+def spread_of(values: Array) -> Array:
+    """Return the standard deviation of each column of values, (..., n_outputs), without NaN."""
+    rows = values.reshape(-1, values.shape[-1])
+    # dividing by a power of two is exact, and keeps squares in range
+    size = 2.0 ** np.frexp(np.nanmax(np.abs(rows), axis=0))[1].clip(-1000, 1000)
+    spread: Array = np.nanstd(rows / size, axis=0) * size
+    return spread
+
+
 @saved
 @dataclass(frozen=True, eq=False)
 class SeriesData:

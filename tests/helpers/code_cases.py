@@ -332,6 +332,21 @@ CASES = [
         "y.equals(pd.concat({1: SALES, 2: SALES}))",
     ),
     Case(
+        f"{READ}/levels.py",
+        "replaced(name, one)",
+        "y = SALES.set_axis([SALES.index, SALES.index.shift(1)])",
+        "reading(panel='each').fit(y)",
+        "y.equals(SALES.set_axis(SALES.index.shift(1)))",
+    ),
+    Case(
+        f"{READ}/levels.py",
+        "replaced(name, one)",
+        "days = pd.MultiIndex.from_arrays([SALES.index.repeat(2), SALES.index.repeat(2)]); "
+        "y = SALES.repeat(2).set_axis(days)",
+        "reading().fit(y)",
+        "(y == SALES).all()",
+    ),
+    Case(
         KINDS_OF,
         "'OneHotEncoder(sparse_output=False)'",
         "encoder = OneHotEncoder(); X = LABELS[:, None]",

@@ -341,6 +341,11 @@ def test_levels_of_the_index_in_the_wrong_order():
             small(ESNRegressor).fit(table, y)
         with pytest.raises(ValueError, match=r"must be the time\. Swap them, `y = "):
             ESNForecaster(panel="each").fit(table)
+    both = pd.Series(X[:30, 0], [days, days.shift(1)])  # swapped, it would be refused again
+    for table in (both, both.swaplevel()):
+        for panel in (None, "each", "shared"):
+            with pytest.raises(ValueError, match=r"times in both levels.*`y = y.droplevel\(0\)`"):
+                ESNForecaster(panel=panel).fit(table)
     hours = pd.MultiIndex.from_product([days[:2], range(30)])  # a series for each day
     small(ESNRegressor).fit(right.set_axis(hours), y)
 

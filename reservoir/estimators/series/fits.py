@@ -526,7 +526,7 @@ class DynamicalFit:
         # a step of minus the last standardised row leads to 0
         coef = np.hstack([-np.eye(n_outputs), np.zeros((n_outputs, n_known))])
         member = Member(LagSource(1, n_outputs, n_known), coef, np.zeros(n_outputs))
-        return replace(self, members=[member])
+        return replace(self, members=[member], washout=0)
 
     def _restored(self, rows: Array) -> Array:
         """Return standardised rows in units of the data, which are possible values."""

@@ -20,6 +20,7 @@ from reservoir._validation.frequencies import (
     frequency_text,
 )
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
+from reservoir._validation.levels import check_has_ids
 from reservoir._validation.text_dates import dates_in_labels
 from reservoir._validation.wording import put
 from reservoir.estimators.series.tables import (
@@ -53,6 +54,7 @@ _ZONES = (
 
 def raise_several_levels(name: str, index: Any) -> NoReturn:
     """Raise the error for a MultiIndex where one series is expected."""
+    check_has_ids(name, index, MIN_VALUES)
     several = (
         'If its first levels are the ids of several series, set panel="each" or panel="shared".'
     )

@@ -12,7 +12,7 @@ from reservoir._validation import caller_level
 from reservoir.estimators.reporting import not_reported
 from reservoir.estimators.series.fits import Settings
 from reservoir.series_models.ensemble import Learned, learn
-from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.series_data import SeriesData, spread_of
 
 _FEWEST = 40  # rows; in fewer, noise seems to repeat
 _PERIODS = 5  # least number of periods
@@ -52,7 +52,7 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
         seed=settings.seed,
         report=not_reported,
     )
-    scale = np.std(data.values, axis=0)
+    scale = spread_of(data.values)
     scale[scale == 0] = 1.0
     # with five periods or more, the season does not change the origins of forecasts
     without, with_season = (
@@ -85,6 +85,9 @@ def period_of(values: Array) -> tuple[int, float]:
         other periods, in the column where it is largest; minus infinity for short series.
     """
     values = values[-_MOST:]
+    # neither sums lose digits at a large level, nor squares leave the range of floats
+    values = values - values[0]
+    values = values / np.maximum(np.abs(values).max(axis=0), np.finfo(float).tiny)
     longest = min(_LONGEST, len(values) // _PERIODS)
     shares = {period: _explained(values, period) for period in range(2, longest + 1)}
     best = max(shares.values(), default=-np.inf)

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from reservoir import ESNForecaster, ESNRegressor, load, save
-from reservoir.datasets import henon, logistic_map, lorenz, lorenz96, mackey_glass
+from reservoir.datasets import henon, logistic_map, lorenz, lorenz96, mackey_glass, roessler
+from reservoir.estimators.series import model_search
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.one_engine
@@ -339,6 +340,94 @@ def test_a_constant_exogenous_column_does_no_harm():
     model = small().fit(ORBIT, exog)
     np.testing.assert_allclose(model.forecast(5, exog=exog[:5]), small().fit(ORBIT).forecast(5),
                                atol=0.3)  # fmt: skip
+
+
+# --- what is no better than the mean ------------------------------------------------------------
+
+
+def noise(n_rows, seed):
+    return 5 + np.random.default_rng(seed).normal(size=n_rows)
+
+
+def test_networks_no_better_than_the_mean_forecast_the_mean(global_random_seed, tmp_path):
+    y = noise(90, global_random_seed)
+    with pytest.warns(UserWarning, match=rf"{NO_BETTER}.* The forecast is the mean\."):
+        model = small(search="dynamics", n_networks=1).fit(y)
+    assert model.kind_ == "dynamics"
+    save(model, tmp_path / "mean.npz")
+    for one in (model, load(tmp_path / "mean.npz")):
+        point, lower, upper = one.forecast(5, coverage=0.9).T
+        np.testing.assert_allclose(point, y.mean())
+        np.testing.assert_allclose(upper - lower, 3.3 * y.std(), rtol=0.5)
+        assert one.simulate(5, 200).std() == pytest.approx(y.std(), rel=0.5)
+    np.testing.assert_allclose(model.forecast(2, context=y[:9] - 2), y.mean())
+    np.testing.assert_allclose(model.update([6.0, np.nan, 4.0]).forecast(2), y.mean())
+    pair = np.column_stack([y, y[::-1] - 3])
+    with pytest.warns(UserWarning, match=NO_BETTER):
+        model = small(search="dynamics", n_networks=1).fit([pair[:40], pair[40:]])
+    np.testing.assert_allclose(model.forecast(2)[1], pair.mean(axis=0))
+
+
+def test_networks_of_users_no_better_than_the_mean_are_kept():
+    with pytest.warns(UserWarning, match=rf"{NO_BETTER}.* unreliable beyond its first steps"):
+        model = small().fit(noise(60, 0))
+    assert np.ptp(model.forecast(5)) > 1e-3
+
+
+def no_good(monkeypatch):
+    """Let data be taken for dynamics, of which a few networks then are no better than the mean."""
+    fit, plans = model_search.fit_dynamics, model_search.plans_of_users(SMALL[:1])
+    monkeypatch.setattr(model_search, "chosen_way", lambda *given: "dynamics")
+    monkeypatch.setattr(model_search, "_WORTH", np.inf)
+    monkeypatch.setattr(
+        model_search, "fit_dynamics", lambda y, x, s, p: fit(y, x, s._replace(plans=plans), p)
+    )
+
+
+def test_models_of_series_replace_networks_no_better_than_the_mean(monkeypatch):
+    y = noise(40, 0) + 9 * np.sin(np.pi * np.arange(40) / 2)
+    expected = small(search="series", season=4).fit(y)
+    no_good(monkeypatch)
+    same(small(search="auto", season=4).fit(y), expected)
+
+
+def test_the_mean_replaces_models_that_are_all_no_better(monkeypatch):
+    no_good(monkeypatch)
+    y = noise(40, 1)
+    with pytest.warns(UserWarning, match="Neither networks .* The forecast is the mean"):
+        model = small(search="auto", season=1).fit(y)
+    assert model.kind_ == "series"
+    assert model.search_results_["share"][model.search_results_["model"] == "mean"] == 1
+    point, lower, upper = model.forecast(5, coverage=0.9).T
+    np.testing.assert_allclose(point, y.mean())
+    np.testing.assert_allclose(upper - lower, 3.3 * y.std(), rtol=0.5)
+    model.update([7.0])
+    np.testing.assert_allclose(model.forecast(2), np.append(y, 7.0).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dt", "n_rows"), [(0.2, 700), (0.4, 1500)])
+def test_spikes_that_networks_miss_are_forecast_by_models_of_series(dt, n_rows):
+    z = roessler(n_rows + 50, dt=dt, random_state=0)[:, 2]
+    y, later = z[:n_rows], z[n_rows:]
+    forecast = ESNForecaster(random_state=0).fit(y).forecast(50)
+    assert forecast.min() >= 0
+    assert np.abs(forecast - later).mean() < np.abs(y.mean() - later).mean()
+
+
+def test_what_was_never_negative_is_not_forecast_so(global_random_seed):
+    y = np.exp(np.random.default_rng(global_random_seed).normal(size=80))
+    with pytest.warns(UserWarning, match=NO_BETTER):
+        model = small(search=SMALL[:1], n_networks=1).fit(np.column_stack([y, y - 1]))
+    lowest = model.forecast(20, coverage=0.99).min(axis=(0, 2))
+    assert lowest[0] == 0  # and the other column may be negative
+    assert lowest[1] < -0.9
+    assert model.simulate(20, 50)[..., 0].min() == 0
+    context = np.column_stack([y, y - 1])[:30]
+    assert model.forecast(20, context=context)[:, 0].min() >= 0
+    with pytest.warns(UserWarning, match=r"forecasts .* are between 0 and"):
+        model.update([[1.0, 0.0], [-2.0, 0.0]])
+    assert model._fits[0].bounds.low[0] < -2
 
 
 # --- parameters ----------------------------------------------------------------------------------
