@@ -54,6 +54,7 @@ def _networks(forecaster: Any) -> list[str]:
         f"one-step error: {float(results['noise']):.2g} standard deviations",
         f"tried: {len(results['score'])} combinations of network and penalty, in closed loop",
         f"chosen: {params}",
+        *["forecast: the mean, since no network is better"] * forecaster._fits[0].is_mean,
         *_odd_values(forecaster),
         f"best_score_ = {forecaster.best_score_:.3f}: "
         f"closed-loop errors of 10^-{forecaster.best_score_:.2f} standard deviations on average",

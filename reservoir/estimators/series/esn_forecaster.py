@@ -176,6 +176,10 @@ class ESNForecaster(Described, BaseEstimator):
     the last 30 % of the rows over 8, 32 and 128 steps, or over `horizon`, and networks are chosen
     if their errors over any of these are clearly smaller: by a fifth and by two standard errors, or
     by one standard error if their one-step errors are smaller by a quarter.
+    Networks that score no better than the mean of the data are not used: with ``search="auto"``
+    models of series are fitted instead, and if the errors of these in held-out rows are no smaller
+    than those of the mean either, or with ``search="dynamics"``, the forecast is the mean, with
+    intervals by its errors. Networks that the user defines are kept, with a warning.
     Forecasts are clipped to the range of the training data, widened on either side by `clip` times
     its width.
 
@@ -261,8 +265,8 @@ class ESNForecaster(Described, BaseEstimator):
         "auto",
         '"auto" or float',
         """Distance by which a forecast may leave the range of the training data, in widths of that
-        range; "auto" is 1. For "series", forecasts of nonnegative data are always nonnegative.
-        Forecasts of bool columns are always between 0 and 1.""",
+        range; "auto" is 1. Forecasts of nonnegative data are always nonnegative, those of bool
+        columns always between 0 and 1.""",
         _check_clip,
         fixed="",
     )
@@ -347,9 +351,10 @@ class ESNForecaster(Described, BaseEstimator):
         Warns
         -----
         UserWarning
-            If all values are equal, if no network forecasts better in closed loop than the mean of
-            the data, if numbers in the index may be dates, if a series without dates has a season
-            that was not set, or if the last rows have odd values (`outliers`).
+            If all values are equal, if neither networks in closed loop nor models of series
+            forecast better than the mean of the data, if numbers in the index may be dates, if a
+            series without dates has a season that was not set, or if the last rows have odd values
+            (`outliers`).
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column)

@@ -354,6 +354,7 @@ def test_networks_no_better_than_the_mean_forecast_the_mean(global_random_seed, 
     with pytest.warns(UserWarning, match=rf"{NO_BETTER}.* The forecast is the mean\."):
         model = small(search="dynamics", n_networks=1).fit(y)
     assert model.kind_ == "dynamics"
+    assert "forecast: the mean" in model.summary()
     save(model, tmp_path / "mean.npz")
     for one in (model, load(tmp_path / "mean.npz")):
         point, lower, upper = one.forecast(5, coverage=0.9).T
