@@ -2,13 +2,14 @@
 
 Usage:
 
-    python examples/benchmarks/labels.py [table] [choose] [filter] [--seeds 20] [--jobs N]
+    python examples/benchmarks/labels.py [table] [choose] [filter] [folds] [--seeds 20] [--jobs N]
         [--keep FILE] [--models WORD ...] [--tasks WORD ...]
 
 - table (the default): the library's defaults, those of before, and the rivals, on all tasks.
 - choose: leaks, sizes of the bias, numbers of units, squares of states, and a forward filter over
   the labels whose evidence is not tempered, on the tasks to choose by alone.
 - filter: `transition="auto"`, with the library's defaults and with a network without memory.
+- folds: scikit-learn's tools that choose rows without regard to time (`_rows_in_time.py`).
 
 `_label_tasks.py` says what the tasks are, and which of them are there to choose defaults by, which
 to report. Data and network are drawn from each seed; inputs are standardised by the rows to learn
@@ -34,6 +35,7 @@ from typing import Any
 
 import numpy as np
 from _label_tasks import TASKS, Labelled
+from _rows_in_time import compare
 from _timing import machine
 from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -330,18 +332,22 @@ class Table:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", default=["table"], metavar="table | choose | filter")
+    parser.add_argument("parts", nargs="*", default=["table"], metavar="table | choose | ...")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--models", nargs="+", metavar="WORD", default=[""])
     parser.add_argument("--tasks", nargs="+", metavar="WORD", default=[""])
     options = parser.parse_args()
-    if unknown := set(options.parts) - {"table", "choose", "filter"}:
-        parser.error(f"{sorted(unknown)} must be among table, choose and filter")
+    if unknown := set(options.parts) - {"table", "choose", "filter", "folds"}:
+        parser.error(f"{sorted(unknown)} must be among table, choose, filter and folds")
     print(machine())
     kept = Kept(options.keep)
     for part in options.parts:
+        if part == "folds":
+            print(f"\n=== folds: {options.seeds} seeds ===")
+            compare(options.seeds)
+            continue
         tasks = [
             name
             for name, task in TASKS.items()

@@ -285,10 +285,15 @@ def _misfit_message(index: Any, row: int, start: int) -> str:
             f"step after row {a}. This is correct if a cross-validator removed them; otherwise "
             "fit the two parts as two sequences, or fill the gap (asfreq, then interpolate)."
         )
+    # rows seem to be absent in several places, as in the folds of searches for a classifier
+    steps = np.diff(numbers_of(index))
+    removed = " If a cross-validator removed rows, use KFold, which leaves out blocks of time; "
+    removed += "StratifiedKFold, the default for classifiers, does not."
     return (
         f"the step from {before} to {after} is the first that does not fit. The network treats "
         "every row as one step, however long. Ignore this if each row is one step, as are events "
         "and months of four or five weeks; otherwise interpolate the rows at equal steps."
+        f"{'' if (steps % steps.min()).any() else removed}"
     )
 
 

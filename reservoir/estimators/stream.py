@@ -359,6 +359,10 @@ class Stream(Session):
     runs over the first rows without learning from them; their number is the washout of the
     estimator.
 
+    With ``forgetting < 1`` the penalty of each coefficient decays with the rows, to no less
+    than a tenth, and is then restored. In `partial_fit` it does not decay, so that outputs differ
+    if little is remembered; neither is better in general.
+
     The temperature of a classifier's probabilities and a selected penalty are not changed.
     `partial_fit` of the estimator that `to_estimator` returns fits both again, from all rows.
 

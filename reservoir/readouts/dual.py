@@ -265,6 +265,19 @@ class StandardRows:
         return block
 
 
+def even_spread(H: Array, weights: Array) -> Array:
+    """Return the column weights by which standard deviations count every row once.
+
+    With weights, a column that is constant in the rows of a heavy class would be divided by almost
+    nothing, and outweigh all others.
+    """
+    if (weights == weights[0]).all():
+        return np.ones(H.shape[1])
+    weighted, even = (StandardRows(H, each).scale for each in (weights, np.ones(len(H))))
+    varies = np.isfinite(weighted) & np.isfinite(even)
+    return np.divide(weighted, even, where=varies, out=np.ones(len(even)))
+
+
 def _inner_products(rows: StandardRows) -> Array:
     """Return the products between rows, about their mean and times the roots of the weights."""
     root, share = np.sqrt(rows.weights), rows.weights / rows.weights.sum()

@@ -15,6 +15,7 @@ from reservoir.readouts.dual import (
     ColumnBasis,
     LeaveOneOut,
     StandardRows,
+    even_spread,
     leave_one_out_ridge,
     read_rows,
     ridge_at,
@@ -148,6 +149,8 @@ def relevance_ridge(
 ) -> LeaveOneOut:
     """Fit a ridge on standardised columns times their relevance, its penalty chosen by folds.
 
+    Every row counts once in the standard deviations of columns.
+
     Parameters
     ----------
     H : array of shape (n_rows, n_features)
@@ -180,7 +183,7 @@ def relevance_ridge(
     best = least_score(alphas, scores, False)
     left_out = np.full((len(folds), *Y.shape), np.nan)
     left_out[:, tried] = predicted[:, int(np.argmax(alphas == best))]
-    column_weights = relevance_weights(H, Y, weights)
+    column_weights = relevance_weights(H, Y, weights) * even_spread(H, weights)
     if min(H.shape) > _LARGE:
         coef, intercept = ridge_at(H, Y, float(best), weights, column_weights)
     else:
@@ -195,6 +198,7 @@ def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: 
     Columns are standardised over all rows, which does not depend on the targets.
     """
     rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
+    rows.weigh_columns(even_spread(H, weights))
     outside = [folds == number for number in numbers]
     relevance = _Relevance(Y, np.where(outside, 0.0, weights))
     predicted = np.full((len(alphas), *Y.shape), np.nan)

@@ -3,12 +3,20 @@
 The configuration has xfail_strict: an expected failure that passes fails the run.
 """
 
+import re
+
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import reservoir
+from helpers import ROOT
 from reservoir import (
     ESNClassifier,
+    ESNForecaster,
     ESNRegressor,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
     LiquidStateMachine,
     NVARRegressor,
     ReservoirFeatures,
@@ -52,7 +60,8 @@ def expected_failures(estimator):
     if isinstance(estimator, LMS):
         return OF_ROWS
     if isinstance(
-        estimator, (ReservoirFeatures, LiquidStateMachine)
+        estimator,
+        (ReservoirFeatures, LiquidStateMachine, ESNSequenceClassifier, ESNSequenceRegressor),
     ):  # a row is a whole sequence: no failure at all
         return {}
     if getattr(estimator, "bidirectional", False):
@@ -62,6 +71,25 @@ def expected_failures(estimator):
     return WITH_WEIGHTS
 
 
+AS_THEY_COME = [
+    ESNRegressor(),
+    ESNClassifier(),
+    NVARRegressor(),
+    ReservoirTransformer(),
+    ReservoirFeatures(),
+    LiquidStateMachine(),
+    RecursiveLeastSquares(),
+    LMS(),
+    SlidingWindow(50),  # its number of rows has no default
+]
+SLOW_AS_THEY_COME = [  # smaller ones are among the other tests
+    ESNSequenceClassifier(),
+    ESNSequenceRegressor(),
+    RNNRegressor(),
+    RNNClassifier(),
+]
+
+
 @pytest.mark.fast_cases(130)
 @pytest.mark.filterwarnings(
     "ignore:The units .* the bounds of:UserWarning",  # two checks have inputs around 100
@@ -69,18 +97,10 @@ def expected_failures(estimator):
 )
 @parametrize_with_checks(
     [
-        ESNRegressor(),
-        ESNClassifier(),
-        NVARRegressor(),
-        ReservoirTransformer(),
+        *AS_THEY_COME,
         ReservoirTransformer(10, initial_state="zeros"),
-        ReservoirFeatures(),
-        LiquidStateMachine(),
         RNNRegressor(n_units=8, max_iter=5),
         RNNClassifier(n_units=8, max_iter=5),
-        RecursiveLeastSquares(),
-        LMS(),
-        SlidingWindow(50),
         ESNRegressor(10, forgetting=0.99),
         ESNClassifier(10, forgetting=0.99),
         ESNRegressor(10, bidirectional=True),
@@ -90,3 +110,31 @@ def expected_failures(estimator):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore:The units .* the bounds of:UserWarning",
+    "ignore:The readout has .* columns:UserWarning",
+)
+@parametrize_with_checks(SLOW_AS_THEY_COME, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_on_slow_defaults(estimator, check):
+    check(estimator)
+
+
+def test_every_public_class_is_checked_as_it_comes():
+    public = {getattr(reservoir, name) for name in reservoir.__all__}
+    public |= {getattr(reservoir.readouts, name) for name in reservoir.readouts.__all__}
+    classes = {
+        each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)
+    }
+    checked = {type(each) for each in AS_THEY_COME + SLOW_AS_THEY_COME}
+    assert classes - checked == {ESNForecaster}  # it is fitted to a series, not to X and y
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "conventions.md").exists(), reason="needs the checkout")
+def test_the_page_lists_the_checks_that_fail():
+    page = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
+    section = page.partition("## What scikit-learn's checks do not pass, and why")[2]
+    failing = set().union(*map(expected_failures, AS_THEY_COME + SLOW_AS_THEY_COME))
+    assert set(re.findall(r"`(check_\w+)`", section)) == failing

@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge  # noqa: E402
 from sklearn.metrics import r2_score  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     GridSearchCV,
+    KFold,
     TimeSeriesSplit,
     cross_val_score,
     learning_curve,
@@ -562,6 +563,21 @@ def test_one_gap_is_distinguished_from_other_irregularities(kind):
     for rows in (two_holes, np.r_[0:50, 60:N:2], np.r_[0:50, 51, 53, 57:60]):
         with pytest.warns(UserWarning, match="is the first that does not fit.*events"):
             esn.fit(X.iloc[rows], y.iloc[rows])
+
+
+def test_dated_rows_of_folds_that_are_no_blocks_are_named():
+    X, _ = table(REGULAR["days"])
+    labels = pd.Series(np.arange(N) ** 2 // 400 % 2, X.index[:N])
+    clf = ESNClassifier(5, initial_state="zeros", random_state=0)
+    said = "use KFold, which leaves out blocks of time; StratifiedKFold, the default"
+    with pytest.warns(UserWarning, match=said):
+        cross_val_score(clf, X[:N], labels)
+    with pytest.warns(UserWarning, match="No frequency") as caught:
+        cross_val_score(clf, X[:N], labels, cv=KFold(5))
+    uneven = X.index[:N] + pd.to_timedelta(np.arange(N) ** 2 % 7, unit="min")
+    with pytest.warns(UserWarning, match="No frequency") as others:
+        clf.fit(X[:N].set_axis(uneven), labels.to_numpy())
+    assert not any(said in str(w.message) for w in [*caught, *others])
 
 
 def test_a_hole_that_no_rows_fill_is_a_step_that_does_not_fit():

@@ -141,7 +141,8 @@ def force_train(
         come from an untrained loop. With a value such as .999 their influence fades, and some
         chaotic targets (Lorenz) are learned that are not learned with 1. About ``n_steps_between /
         (1 - forgetting)`` steps are remembered; this number should cover several periods of a
-        pattern.
+        pattern. The penalty decays too, to no less than a tenth, and is restored for one weight
+        after the other, as in sessions; in `partial_fit` it does not decay.
     feed_corrected : bool, default=True
         Whether the output of the corrected readout is fed back at steps with a correction. With
         False, the output before the correction is fed back.

@@ -49,6 +49,8 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
 
     It predicts one label per time step or, with ``target="last"``, one label per sequence. The
     network, its initial weights and its training are as in `RNNRegressor`, with a softmax output.
+    With one label per time step, pass ``cv=KFold(5)`` or `TimeSeriesSplit` to searches and
+    cross-validation, as for `ESNClassifier`: the default for classifiers breaks the order in time.
 
     Parameters
     ----------

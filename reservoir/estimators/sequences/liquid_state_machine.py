@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -325,13 +325,15 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        input_features : ignored
+        input_features : sequence of str, optional
+            Names of the columns of X, which are compared with those of fit.
 
         Returns
         -------
         array of str
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         return np.array(self._pooling.labels(self.network_.n_units), dtype=object)
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -217,13 +217,15 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        input_features : ignored
+        input_features : sequence of str, optional
+            Names of the columns of X, which are compared with those of fit.
 
         Returns
         -------
         array of str
         """
         check_is_fitted(self)
+        _check_feature_names_in(self, input_features, generate_names=False)
         labels = self._poolings[0].labels(self.reservoir_.n_units)
         if len(self._poolings) == 2:
             labels = [f"{way}_{label}" for way in ("forward", "backward") for label in labels]

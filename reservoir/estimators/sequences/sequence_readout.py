@@ -31,7 +31,7 @@ from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
 from reservoir.estimators.targets import TargetCoding
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
 from reservoir.readouts.contract import ReadoutSettings
-from reservoir.readouts.dual import StandardRows
+from reservoir.readouts.dual import StandardRows, even_spread
 from reservoir.readouts.relevance import folds_for, relevance_ridge
 
 _Self = TypeVar("_Self", bound="SequenceReadout")
@@ -299,7 +299,8 @@ class SequenceReadout(Described, BaseEstimator):
         if self.relevance_weights:
             ridge = relevance_ridge(*given, folds_for(cases.targets))
         else:
-            ridge = leave_one_out_ridge(*given)
+            even = even_spread(table, cases.weights)
+            ridge = leave_one_out_ridge(*given, column_weights=even)
             ridge = ridge._replace(left_out=ridge.left_out[None])
         return ridge._replace(
             coef=ridge.coef * sizes[:, None],
@@ -337,6 +338,7 @@ class SequenceReadout(Described, BaseEstimator):
     ) -> None:
         """Fit the user's readout on standardised columns, one row for each sequence."""
         rows = StandardRows(table, cases.weights)
+        rows.weigh_columns(even_spread(table, cases.weights))
         self._mean, self._scale = rows.mean, rows.scale
         settings = ReadoutSettings(
             estimator=clone(self.readout),

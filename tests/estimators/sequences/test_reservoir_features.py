@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import naive
-from reservoir import ReservoirFeatures, load, save
+from reservoir import LiquidStateMachine, ReservoirFeatures, load, save
 from reservoir.dynamics import run
 from reservoir.model_selection import from_channels_first, stack_sequences
 from reservoir.scaling import spectral_radius
@@ -215,6 +215,20 @@ def test_series_of_one_channel():
         ValueError, match="X has 19 features, but ReservoirFeatures is expecting 20"
     ):
         rows.transform(waves[:, :19])
+
+
+@pytest.mark.parametrize("features", [ReservoirFeatures(5), LiquidStateMachine(30)])
+def test_names_of_other_columns_raise(features):
+    pd = pytest.importorskip("pandas")
+    features.fit(WALKS)
+    names = features.get_feature_names_out()
+    assert list(features.get_feature_names_out(["a", "b"])) == list(names)
+    with pytest.raises(ValueError, match="number of features"):
+        features.get_feature_names_out(["a", "b", "c"])
+    features.fit([pd.DataFrame(x, columns=["up", "down"]) for x in WALKS])
+    assert list(features.get_feature_names_out(["up", "down"])) == list(names)
+    with pytest.raises(ValueError, match="not equal to feature_names_in_"):
+        features.get_feature_names_out(["down", "up"])
 
 
 def test_tables_come_out_with_names_and_ids():

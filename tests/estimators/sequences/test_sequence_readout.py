@@ -14,7 +14,10 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
+    parametrize_with_checks,
+)
 
 import reservoir
 from reservoir import ESNSequenceClassifier, ESNSequenceRegressor, RNNClassifier
@@ -352,6 +355,12 @@ def test_class_weights_weigh_like_sample_weights():
     assert by_class.temperature_ == pytest.approx(by_sample.temperature_)
     balanced = make(class_weight="balanced").fit(Xs, y)
     np.testing.assert_allclose(balanced.coef_, make().fit(Xs, y).coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("readout", [None, LogisticRegression()])
+def test_features_that_are_constant_in_a_heavy_class_do_not_outweigh_others(readout):
+    # 1000 against .0001: the heavy class is predicted, by as many units as there are by default
+    check_class_weight_classifiers("", ESNSequenceClassifier(readout=readout))
 
 
 @pytest.mark.slow
