@@ -459,12 +459,11 @@ class ReadoutParameters:
         """Factor by which each training row multiplies the weights of all rows before it, in `fit`
         and `partial_fit`: ``1 - 1/n`` retains about n rows, 1.0 all of them. Rows of the washout,
         of weight 0 or without a target (``missing_targets="skip"``) do not count. Later sequences
-        count as more recent. In `fit` and `partial_fit` the penalty does not decay; in sessions and
-        `force_train` it decays with the rows, to no less than a tenth, and is restored for one
-        coefficient after the other, so that coefficients differ from those of `partial_fit`.
-        With a value below 1, several sequences are run one by one, `alpha_selection` must be
-        "auto", "gcv", "reml" or "reml_ar1" if there are several candidates for the penalty, and
-        `readout` must be None.""",
+        count as more recent. The penalty decays in sessions and `force_train` only: to no less than
+        a tenth, then it is restored for one coefficient after the other; coefficients thus differ
+        from those of `partial_fit`. With a value below 1, several sequences are run one by one,
+        `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if there are several
+        candidates for the penalty, and `readout` must be None.""",
         check_forgetting,
         fixed="",
     )
