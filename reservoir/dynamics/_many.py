@@ -46,9 +46,11 @@ def run_many(
     """Drive the reservoir with several series, each from a separate initial state.
 
     The states take less time to compute than by `run` on each series: the series are advanced side
-    by side, and each step reads W once for all of them. With compiled kernels (``engine="numba"``),
-    up to 32 inputs and a dense W_in, the states of a series have the same bits as those of `run`;
-    otherwise they agree up to rounding.
+    by side, and each step reads W once for all of them. The states of a series have the same bits
+    as those of `run` with compiled kernels (``engine="numba"``), up to 32 inputs and a dense W_in,
+    and with NumPy (``engine="numpy"``), one input and a sparse W. Otherwise they agree up to
+    rounding: BLAS adds in an order that depends on the number of rows, and "auto" chooses one
+    engine for all series, by the sum of their rows.
 
     Parameters
     ----------

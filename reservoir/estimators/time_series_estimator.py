@@ -104,7 +104,8 @@ class TimeSeriesEstimator(BaseEstimator):
         """Predict one row of outputs, or one label, for each row of X.
 
         A trained network with ``target="last"`` predicts one row or label for each sequence. The
-        estimator is not changed: the same call returns the same result. An echo state network with
+        estimator is not changed: the same call returns the same result. Each of several sequences
+        is predicted as it would be alone, up to rounding. An echo state network with
         ``feedback=True`` runs in closed loop: its outputs are fed back.
 
         Parameters
