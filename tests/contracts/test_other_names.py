@@ -27,6 +27,9 @@ CALLS = {
         leaking_rate=0.5, hidden_size=50
     ),
     "n_hidden: n_units=300": lambda: RNNRegressor(n_hidden=50),
+    'search=[{"n_units": 300, "spectral_radius": 0.9, "leak_rate": 0.3}]': lambda: ESNForecaster(
+        hidden_size=50
+    ),
     "sp: season=12": lambda: ESNForecaster(sp=12),
     "X: exog=X": lambda: ESNForecaster().fit([1.0], X=[2.0]),
     "xreg: exog=X": lambda: ESNForecaster().forecast(12, xreg=[2.0]),
