@@ -8,7 +8,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, as_plain, check_count, check_number
 
 ESCAPED = 1e6  # a variable larger than this is outside every attractor of this module
 
@@ -257,7 +257,9 @@ def starting_point(
 
     `default` is used if `initial_state` is None; `name` is the name of the dataset, for messages.
     """
-    start = default if initial_state is None else np.array(initial_state, dtype=float)
+    start = (
+        default if initial_state is None else as_plain("initial_state", initial_state, float).copy()
+    )
     if start.shape != default.shape:
         raise ValueError(
             f"initial_state has shape {start.shape}, but {name} needs {default.shape}. Use one "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count
+from reservoir._validation import as_generator, as_plain, check_count
 
 # order -> ((alpha, beta, gamma, delta), saturated), as published
 PUBLISHED: dict[int, tuple[tuple[float, float, float, float], bool]] = {
@@ -100,7 +100,7 @@ def narma(
 
 
 def _check_coefficients(coefficients: ArrayLike) -> list[float]:
-    constants = np.asarray(coefficients, dtype=float)
+    constants = as_plain("coefficients", coefficients, float)
     if constants.shape != (4,) or not np.isfinite(constants).all():
         raise ValueError(
             f"coefficients={coefficients!r} must be four finite numbers: alpha, beta, gamma, delta."

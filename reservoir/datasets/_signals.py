@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, as_plain, check_count, check_number
 
 # Frequencies of the multiple superposed oscillators, in radians per step.
 MSO_FREQUENCIES = (0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08, 1.19, 1.27, 1.32)
@@ -329,7 +329,7 @@ def memory_capacity_input(
 
 def _check_vector(name: str, values: ArrayLike) -> Array:
     """Check that `values` is a non-empty list of finite numbers, and return a float64 array."""
-    vector = np.asarray(values, dtype=float)
+    vector = as_plain(name, values, float)
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise ValueError(f"{name}={values!r} must be a non-empty list of finite numbers.")
     return vector

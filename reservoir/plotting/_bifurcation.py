@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import as_plain
 from reservoir.plotting._picture import Picture, cell_edges
 from reservoir.plotting._plot_arguments import check_finite, increasing, read_mask
 
@@ -72,7 +73,7 @@ def bifurcation(
             f"points has {len(points)} entries, but values has {len(row)}. Pass one array of "
             "states per value."
         )
-    clouds = [np.asarray(cloud, dtype=float) for cloud in points]
+    clouds = [as_plain("points", cloud, float) for cloud in points]
     for i, cloud in enumerate(clouds):
         if cloud.ndim != 1:
             raise ValueError(

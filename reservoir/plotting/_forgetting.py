@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number
+from reservoir._validation import as_plain, check_number
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
 
@@ -118,7 +118,9 @@ def _widest(certificate: Any) -> float:
 
 def _checked(differences: ArrayLike | None) -> Array:
     """Check the differences and return them as columns; the array is empty if there are none."""
-    runs: Array = np.zeros((0, 0)) if differences is None else np.asarray(differences, dtype=float)
+    runs: Array = (
+        np.zeros((0, 0)) if differences is None else as_plain("differences", differences, float)
+    )
     runs = runs[:, None] if runs.ndim == 1 else runs
     if not runs.size:
         return np.zeros((0, 0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import as_plain
 from reservoir.plotting._picture import Picture
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def jacobian_norms(
     >>> ax.get_legend_handles_labels()[1]
     ['plain', 'controlled']
     """
-    table = np.asarray(log_norms, dtype=float)
+    table = as_plain("log_norms", log_norms, float)
     if np.isnan(table).any() or np.isposinf(table).any():
         raise ValueError("log_norms contains NaN or inf; only finite values and -inf can be drawn.")
     table = _columns("log_norms", table, "depth", labels)
@@ -118,7 +119,7 @@ def temporal_gradients(
     >>> ax.get_legend_handles_labels()[1]
     ['plain', 'controlled']
     """
-    table = np.asarray(norms, dtype=float)
+    table = as_plain("norms", norms, float)
     if not np.isfinite(table).all() or (table < 0).any():
         raise ValueError("norms must be finite, and at least 0.")
     if table.size and not table.any():

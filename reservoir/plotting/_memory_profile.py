@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import ArrayLike
+from reservoir._validation import as_plain
 from reservoir.plotting._picture import Picture
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def memory_profile(
     >>> ax.get_legend_handles_labels()[1]
     ['memory capacity 2.00']
     """
-    share = np.asarray(profile, dtype=float)
+    share = as_plain("profile", profile, float)
     if share.ndim != 1 or share.size == 0:
         raise ValueError(
             f"profile has shape {share.shape}; it must be a non-empty array of shape (n_lags,)."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import as_plain
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import columns, names_of
 
@@ -68,7 +69,7 @@ def penalty_path(
     """
     if scores is None:
         alphas, scores, selected = _path_of(alphas, selected)
-    penalties, errors = np.ravel(np.asarray(alphas, dtype=float)), columns("scores", scores)
+    penalties, errors = np.ravel(as_plain("alphas", alphas, float)), columns("scores", scores)
     if len(penalties) != len(errors):
         raise ValueError(
             f"scores has {len(errors)} rows, but alphas has {len(penalties)} entries. Pass one row "

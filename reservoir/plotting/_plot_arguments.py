@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, check_real, check_unmasked, index_of
+from reservoir._validation import as_plain, check_count, check_real, check_unmasked, index_of
 
 
 def columns(name: str, values: ArrayLike) -> Array:
@@ -85,7 +85,7 @@ def increasing(name: str, values: ArrayLike) -> Array:
 
 def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Check `certified` against the shape of the drawn values, and return it as a bool array."""
-    mask = np.asarray(certified)
+    mask = as_plain("certified", certified)
     if mask.dtype != bool or mask.shape != shape:
         raise ValueError(
             f"certified has shape {mask.shape} and dtype {mask.dtype}; it must have shape {shape} "

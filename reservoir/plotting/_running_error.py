@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count
+from reservoir._validation import as_plain, check_count
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import columns, index_given, names_of, times_of
 
@@ -77,7 +77,7 @@ def running_error(
     if isinstance(errors, Mapping):
         labels = [str(name) for name in errors] if labels is None else labels
         index = index_given(index, *errors.values())
-        errors = np.column_stack([np.asarray(each, dtype=float) for each in errors.values()])
+        errors = np.column_stack([as_plain("errors", each, float) for each in errors.values()])
     index = index_given(index, errors)
     if labels is None and hasattr(errors, "columns"):
         labels = [str(name) for name in errors.columns]
@@ -91,7 +91,7 @@ def running_error(
     if forgetting is not None:
         panels["forgetting\nfactor"] = _panel("forgetting", forgetting, table.shape)
     if coefficients is not None:
-        norms = np.asarray(coefficients, dtype=float)
+        norms = as_plain("coefficients", coefficients, float)
         norms = np.linalg.norm(norms, axis=2) if norms.ndim == 3 else norms
         panels["norm of the\ncoefficients"] = _panel("coefficients", norms, table.shape)
     pictures = Picture.several(ax, len(panels), legend, line_kw, below=True)

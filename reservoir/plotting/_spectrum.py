@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation import check_number
+from reservoir._validation import check_number, check_unmasked
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import check_finite
 
@@ -23,6 +23,7 @@ def _eigenvalues(W: Any) -> Array:
     """Return the eigenvalues of a matrix, Reservoir or estimator, or the given eigenvalues."""
     W = getattr(W, "reservoir_", W)  # a fitted estimator
     W = getattr(W, "W", W)  # a Reservoir
+    check_unmasked("W", W)
     values: Any = W if sp.issparse(W) else np.asarray(W)
     if values.ndim == 1 and values.size:
         return np.asarray(values, dtype=complex)
@@ -134,6 +135,7 @@ def multipliers(
     >>> ax.get_legend_handles_labels()[1][0]
     'proved: all within 0.81'
     """
+    check_unmasked("values", values)
     points = np.asarray(getattr(values, "multipliers", values))
     if points.ndim != 1 or points.size == 0 or points.dtype == object:
         raise ValueError(

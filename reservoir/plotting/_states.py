@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice
+from reservoir._validation import as_plain, check_choice
 from reservoir.plotting._picture import Picture, cell_edges, thinned
 from reservoir.plotting._plot_arguments import choose_units, index_given, reservoir_of, times_of
 
@@ -111,13 +111,13 @@ def _states_of(source: Any, X: Any) -> Array:
             raise ValueError("X is missing: give the inputs on which the network is run.")
         from reservoir.dynamics import run
 
-        return np.asarray(run(network, np.asarray(X)), dtype=float)
+        return np.asarray(run(network, as_plain("X", X)), dtype=float)
     if X is not None:
         raise TypeError(
             f"source is a {type(source).__name__}, but X is given: with X, source must be a "
             "Reservoir or a fitted estimator that has one."
         )
-    H = np.asarray(source, dtype=float)
+    H = as_plain("source", source, float)
     if H.ndim != 2 or H.size == 0:
         raise ValueError(
             f"H has shape {H.shape}; it must be a non-empty array of shape (n_samples, n_units)."

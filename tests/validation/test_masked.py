@@ -16,6 +16,7 @@ from reservoir import (
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
+    datasets,
     dynamics,
     fill_gaps,
     force_train,
@@ -26,7 +27,6 @@ from reservoir import (
     topologies,
 )
 from reservoir.building import build_reservoir
-from reservoir.datasets import lorenz
 from reservoir.model_selection import (
     PerStep,
     backtest,
@@ -43,7 +43,7 @@ X, w = RNG.uniform(-1, 1, (40, 2)), np.ones(40)
 y, signs = X[:, 0].copy(), (X[:, 0] > 0).astype(int)
 ROWS, MANY = {"X": X, "y": y, "sample_weight": w}, {"X": [X, X], "y": [y, y]}
 WALKS = {"X": list(RNG.normal(size=(6, 9, 2))), "y": np.arange(6) % 2, "sample_weight": w[:6]}
-NEXT = lorenz(41)[:, :2] / 20
+NEXT = datasets.lorenz(41)[:, :2] / 20
 SMALL = {"random_state": 0}
 TRAINED = {"init": "esn", "max_iter": 1, **SMALL}
 ESN = ESNRegressor(5, **SMALL).fit(X, y)
@@ -136,6 +136,9 @@ def calls():
     yield readouts.LMS().fit(X, y).predict, {"X": X}
     yield lambda W: scaling.scale_to_norm(W, 0.5), {"W": MATRIX}
     yield topologies.add_self_loops, {"W": MATRIX}
+    yield lambda w: datasets.multiple_superposed_oscillators(9, frequencies=w), {"w": X[0] + 2}
+    yield lambda x: datasets.henon(9, washout=0, initial_state=x), {"x": np.array([0.1, 0.2])}
+    yield lambda s: LiquidStateMachine(30).filtered(s), {"s": np.eye(30)}
 
 
 def hiding(values):
@@ -191,3 +194,20 @@ def test_complex_numbers_raise_where_they_become_floats():
     ):
         with pytest.raises((TypeError, ValueError), match=name):
             call(X + 1j if name != "W" else MATRIX + 1j)
+
+
+def test_plots_draw_nothing_that_a_mask_hides():
+    pytest.importorskip("matplotlib")
+    from reservoir import plotting
+
+    for plot, values in (
+        (plotting.residuals, SERIES["y"]),
+        (plotting.running_error, SERIES["y"] ** 2),
+        (plotting.memory_profile, np.array([0.9, 0.1])),
+        (plotting.states, X),
+        (plotting.spectrum, MATRIX),
+        (plotting.jacobian_norms, X),
+        (plotting.multipliers, y),
+    ):
+        with pytest.raises(TypeError, match="contains a masked array"):
+            plot(hiding(values))

@@ -15,6 +15,7 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     as_generator,
+    as_plain,
     check_count,
     check_number,
     read_whole_series,
@@ -317,7 +318,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         dtype = read_dtype(self.dtype)
         kept = np.exp(-1.0 / self.filter_time)
         return np.asarray(
-            lfilter([1.0], [1.0, -kept], np.asarray(spikes, dtype=float), axis=0), dtype
+            lfilter([1.0], [1.0, -kept], as_plain("spikes", spikes, float), axis=0), dtype
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, code
+from reservoir._validation import caller_level, check_unmasked, code
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
@@ -169,6 +169,7 @@ def read_coverages(coverage: Any) -> list[float]:
     """Return the requested coverages in the given order; an empty list for None."""
     if coverage is None:
         return []
+    check_unmasked("coverage", coverage)
     given = np.atleast_1d(np.asarray(coverage, dtype=object))
     found = []
     for each in given.ravel().tolist():
