@@ -14,6 +14,7 @@ from reservoir.datasets import load_co2, load_el_nino, load_sunspots
 
 Array = np.ndarray
 GENERATED = ("seasonal", "trending", "integrated", "counts")
+STATIONARY = (("season", 60), ("season", 200), ("level", 60), ("counts", 60))
 CYCLES = ("cycle", "integrated cycle", "smooth", "damped trend", "cycle and season")
 MACRO = ("realgdp", "realcons", "realinv", "realdpi", "cpi", "m1", "tbilrate", "unemp")
 
@@ -94,6 +95,31 @@ def generated(kind: str, number: int, n_rows: int | None = None) -> OneSeries:
     if kind == "trending":
         values = values + rng.uniform(-0.1, 0.1) * t
     return OneSeries(f"{kind} {number}", pd.Series(values), season)
+
+
+def stationary(kind: str, number: int, n_rows: int) -> OneSeries:
+    """Return a drawn series whose law does not change: "level" or "season" and noise, or counts."""
+    rng = np.random.default_rng([n_rows, number])
+    season, rows = (12 if kind == "season" else 1), np.arange(n_rows)
+    level = 50 + 5 * (season > 1) * np.sin(2 * np.pi * rows / season)
+    values = rng.poisson(6.0, n_rows) if kind == "counts" else level + rng.normal(size=n_rows)
+    return OneSeries(f"{kind} {number}", pd.Series(values.astype(float)), season)
+
+
+def windows(n_rows: int, number: int) -> list[OneSeries]:
+    """Return windows of the three series of the library, two of them also as quarters.
+
+    Windows are numbered from 0 to 23, at equal distances.
+    """
+    found = shipped()
+    quarters = (
+        OneSeries(f"{s.name}, quarters", s.values.resample("QS").mean(), 4) for s in found[:2]
+    )
+    return [
+        OneSeries(s.name, s.values.iloc[first : first + n_rows], s.season)
+        for s in (*found, *quarters)
+        for first in [(len(s.values) - n_rows) * number // 23]
+    ]
 
 
 def cyclic(kind: str, number: int) -> OneSeries:

@@ -4,7 +4,7 @@ Usage:
 
     pip install statsmodels                       # the series; pip install statsforecast lightgbm
     python examples/benchmarks/series.py [--only TEXT ...] [--jobs N] [--origins 6] [--seeds 1]
-    python examples/benchmarks/series.py --yearly | --coverage | --co2 | --seconds | --steps
+    python examples/benchmarks/series.py --yearly | --coverage | --sums
     python examples/benchmarks/series.py --intermittent | --short-seasons [--first 2000]
     python examples/benchmarks/series.py --cycles [--first 2000] [--origins 2]
 
@@ -22,6 +22,9 @@ trends, and cycles with a season; horizons 6 and 12. From `--first N` on, other 
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
 fifteen series, of the yearly ones and of 200 generated ones, with its standard error over series,
 and the interval score over that of the naive intervals, a geometric mean.
+`--sums`: the share of sums of the next 12 rows inside intervals of 80 %, from 400 simulated paths,
+and the mean standard deviation of these sums over the error of the forecast's; of four stationary
+laws, forty series each, and of 24 windows of 60 and of 120 rows of the library's series.
 `--intermittent`: fifty generated series, most of whose values are 0, of each of four laws; from
 `--first N` on, other ones. "Mean demand" is the root mean squared error of the mean of 12 rows over
 that of the mean of the past, a geometric mean over series; 50 futures continue each series. "The
@@ -49,7 +52,18 @@ import _short_seasons
 import numpy as np
 import pandas as pd
 from _series_methods import NAIVE, OURS, Method, fitted, forecaster_for, methods
-from _series_sets import CYCLES, GENERATED, OneSeries, cyclic, fifteen, generated, yearly
+from _series_sets import (
+    CYCLES,
+    GENERATED,
+    STATIONARY,
+    OneSeries,
+    cyclic,
+    fifteen,
+    generated,
+    stationary,
+    windows,
+    yearly,
+)
 from _timing import machine, version
 from joblib import Parallel, delayed
 from scipy.stats import norm
@@ -296,6 +310,35 @@ def share(inside: Array) -> str:
     return f"{f'{100 * inside.mean():.1f} +- {100 * error:.1f}':>16s}"
 
 
+def sum_of(one: OneSeries, horizon: int = 12) -> tuple[str, float, float, float]:
+    """Return whether a sum is inside its interval, its standard deviation, and the error."""
+    past, truth = one.values.iloc[:-horizon], one.values.iloc[-horizon:].sum()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = forecaster_for(past, one.season).fit(past)
+        sums = np.asarray(model.simulate(horizon, 400, random_state=0)).sum(axis=0)
+        error = truth - np.asarray(model.forecast(horizon)).sum()
+    low, high = np.quantile(sums, [0.1, 0.9])
+    return one.name, low <= truth <= high, sums.std(), error
+
+
+def sums_table(options: Any) -> None:
+    """Print the shares of sums inside their intervals, and how wide these are."""
+    groups = {
+        f"{k}, {n} rows": [stationary(k, i, n + 12) for i in range(40)] for k, n in STATIONARY
+    }
+    for n in (60, 120):
+        groups[f"windows of {n} rows"] = [one for i in range(24) for one in windows(n + 12, i)]
+    print(f"\n{'':36s}{'inside, %':>16s}{'deviation':>12s}")
+    for name, series in groups.items():
+        found = list(Parallel(options.jobs)(delayed(sum_of)(one) for one in series))
+        for part in ("", *dict.fromkeys(each[0] for each in found if name.startswith("windows"))):
+            _, inside, width, error = zip(*(f for f in found if part in ("", f[0])), strict=True)
+            ratio = np.mean(width) / np.sqrt(np.mean(np.square(error)))
+            title = f"  {part}" if part else name
+            print(f"{title:36s}{share(np.array(inside, float))}{ratio:12.2f}", flush=True)
+
+
 # --- CO2, and time --------------------------------------------------------------------------------
 
 
@@ -395,6 +438,7 @@ def options_of_command() -> argparse.Namespace:
     parts = (
         "yearly",
         "coverage",
+        "sums",
         "cycles",
         "intermittent",
         "short-seasons",
@@ -422,6 +466,7 @@ def main() -> None:
     parts: dict[str, Callable[[Any], None]] = {
         "yearly": lambda options: protocol(yearly(), (6,), options),
         "coverage": coverage_table,
+        "sums": sums_table,
         "cycles": cycles_tables,
         "intermittent": lambda options: _intermittent.table(PER_KIND, options.first, options.jobs),
         "short_seasons": lambda options: _short_seasons.table(

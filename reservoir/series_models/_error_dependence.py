@@ -10,8 +10,8 @@ _CLOSEST = 0.999  # largest correlation of neighbouring horizons
 _MEASURED = 0.5  # weight of the measured correlations; the remainder is from a Markov chain
 
 
-def between_horizons(relative: Array) -> Array:
-    """Return the correlations of errors between horizons, (n_steps, n_steps).
+def between_horizons(relative: Array) -> tuple[Array, float]:
+    """Return the correlations of errors between horizons, and the variance common to all of them.
 
     Parameters
     ----------
@@ -20,10 +20,13 @@ def between_horizons(relative: Array) -> Array:
 
     Returns
     -------
-    array of shape (n_steps, n_steps)
+    correlations : array of shape (n_steps, n_steps)
         The mean of two estimates: the correlations in complete trajectories, and the correlations
         of a Markov chain with the same correlations between neighbouring horizons. A few
         trajectories are little evidence of the correlations between distant horizons.
+    common : float in [0, 1)
+        The fraction of the variance that is common to all steps, beyond the correlations, if sums
+        of the errors vary as they do in complete trajectories; 0 if sums vary less.
     """
     known = np.isfinite(relative)
     filled = np.where(known, relative, 0.0)
@@ -38,9 +41,13 @@ def between_horizons(relative: Array) -> Array:
     trajectories = np.swapaxes(relative[whole], 1, 2).reshape(-1, relative.shape[1])
     norms = np.sqrt(np.square(trajectories).sum(axis=0))
     if len(trajectories) < 2 or not np.all(norms > 0):
-        return chain
+        return chain, 0.0
     unit = trajectories / norms
-    return _MEASURED * unit.T @ unit + (1 - _MEASURED) * chain
+    measured = unit.T @ unit
+    found = _MEASURED * measured + (1 - _MEASURED) * chain
+    least = found.size * (1 - _CLOSEST)  # below it, all errors are one
+    common = (measured.sum() - found.sum()) / max(found.size - found.sum(), least)
+    return found, max(float(common), 0.0)
 
 
 def _chain(steps: Array) -> Array:

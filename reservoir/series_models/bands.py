@@ -25,7 +25,7 @@ _OUTERMOST = 0.95  # coverage up to which empirical quantiles of errors are used
 _FARTHEST = 0.99  # coverage above which the allowance for few errors is constant
 _N_QUANTILES = 96
 _NORMAL_FREEDOM = 6  # degrees of freedom at which normal and empirical quantiles weigh the same
-_COMMON = 5  # degrees of freedom at which half the variance is common to a whole path
+_COMMON = 5  # degrees of freedom at which half of the measured common variance is used
 _MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # mean absolute value of a standard normal variable
 
 
@@ -80,6 +80,9 @@ class Bands:
         Correlations of errors between columns.
     rounding : array of shape (n_outputs,), optional
         Standard deviations of the error of rounding; None for values without a resolution.
+    common : float in [0, 1), optional
+        Fraction of the variance that is common to all steps of a path; None in files of earlier
+        versions, in which it depended on the degrees of freedom alone.
     """
 
     log: Array
@@ -90,6 +93,7 @@ class Bands:
     along: Array
     across: Array
     rounding: Array | None = None
+    common: float | None = None
 
     @classmethod
     def of(
@@ -139,6 +143,8 @@ class Bands:
         relative = _relative(errors, scales)
         columns = _columns(relative)
         freedom = np.array([_degrees_of_freedom(column, origins, window) for column in columns])
+        along, common = between_horizons(relative)
+        trust = float(freedom.mean() / (_COMMON + freedom.mean()))
         by_column = zip(columns, freedom.tolist(), strict=True)
         return cls(
             log,
@@ -146,9 +152,10 @@ class Bands:
             np.array([error_scales.growth_of(*of_column) for of_column in sizes]),
             np.column_stack([_quantiles(*each, shares) for each in by_column]),
             freedom,
-            between_horizons(relative),
+            along,
             between_outputs(relative),
             None if resolution is None else resolution / np.sqrt(12),
+            trust * common,
         )
 
     def around(self, point: Array, coverages: Sequence[float]) -> Array:
@@ -184,8 +191,9 @@ class Bands:
         At each step the paths have the distribution of the bands. Their errors have the
         correlations, between horizons and between columns, of the errors at rolling origins (a
         Gaussian copula). Beyond the validated horizons, each error depends only on the previous
-        one. Some of the variance is common to all steps of a path, and more of it if fewer errors
-        are known: without this, sums along paths varied too little.
+        one. Some of the variance is common to all steps of a path, if sums of the errors at rolling
+        origins vary more than the correlations say. This fraction is shrunk towards 0, by half at 5
+        degrees of freedom.
 
         Parameters
         ----------
@@ -203,7 +211,9 @@ class Bands:
             self.along,
             self.across,
             growth=float(self.growths.mean()),
-            common=_COMMON / (_COMMON + float(self.freedom.mean())),
+            common=_COMMON / (_COMMON + float(self.freedom.mean()))
+            if self.common is None
+            else self.common,
         )
         errors = np.sign(deviations) * self._errors_at(np.abs(deviations), len(point))
         paths = self._moved(point, errors * self._scales(len(point)))

@@ -1,6 +1,7 @@
 """Bands and sample paths: their coverage, their growth with the horizon, finite values."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -286,6 +287,31 @@ def test_paths_of_a_walk_depend_on_each_other_as_walks_do():
     steps = np.arange(1, 33)
     expected = np.sqrt(np.minimum.outer(steps, steps) / np.maximum.outer(steps, steps))
     np.testing.assert_allclose(found, expected, atol=0.1)
+
+
+@pytest.mark.parametrize("common", [0.0, 0.8])
+def test_sums_of_paths_vary_as_sums_of_errors_do(common, global_random_seed):
+    """Of errors that are independent, and of errors with a part that whole trajectories share."""
+    rng, ratios = np.random.default_rng(global_random_seed), []
+    for _ in range(8):
+        drawn = rng.normal(size=(24, 1)), rng.normal(size=(24, 12))
+        errors = 1e3 * (np.sqrt(common) * drawn[0] + np.sqrt(1 - common) * drawn[1])[..., None]
+        learned = Bands.of(np.zeros_like(errors), errors, 20 + 3 * np.arange(24), np.array([False]))
+        sums = learned.paths(np.zeros((12, 1)), 400, rng)[..., 0].sum(axis=1)
+        ratios.append(sums.std() / 1e3)
+    expected = np.sqrt(12 * (1 - common) + 144 * common)
+    assert 0.8 * expected < np.median(ratios) < 1.3 * expected
+
+
+def test_files_of_earlier_versions_keep_their_paths():
+    learned, point, _ = bands_of(walk, 0)
+    earlier = replace(learned, common=None)
+    share = 5 / (5 + learned.freedom.mean())
+    paths = (
+        each.paths(point, 3, np.random.default_rng(0))
+        for each in (earlier, replace(learned, common=share))
+    )
+    assert np.array_equal(*paths)
 
 
 def test_paths_of_joint_columns_keep_their_dependence(global_random_seed):
