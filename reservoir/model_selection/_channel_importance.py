@@ -11,6 +11,8 @@ from sklearn.metrics import check_scoring
 
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count, column_number
+from reservoir._validation.columns import column_values
+from reservoir._validation.kinds import is_polars
 
 __all__ = ["ChannelImportance", "channel_importance"]
 
@@ -236,19 +238,13 @@ class _OfTable(_Channels):
             ids, of_ids = X.index.droplevel(-1).to_numpy(), None
         else:
             of_ids = column_number("sequence_column", sequence_column, self.labels, self.n_columns)
-            ids = _column(X, of_ids)
+            ids = column_values(X, of_ids)
         self.positions = [c for c in range(self.n_columns) if c != of_ids]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        self.columns = [np.split(_column(X, c), cuts) for c in self.positions]
+        self.columns = [np.split(column_values(X, c), cuts) for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         return _with_column(self.X, self.positions[channel], np.concatenate(values))
-
-
-def _column(table: Any, column: int) -> Array:
-    return (
-        table.iloc[:, column].to_numpy() if hasattr(table, "iloc") else np.asarray(table)[:, column]
-    )
 
 
 def _with_column(table: Any, column: int, values: Array) -> Any:
@@ -257,6 +253,8 @@ def _with_column(table: Any, column: int, values: Array) -> Any:
         one = table.copy()
         one.isetitem(column, values)
         return one
+    if is_polars(table) and len(table.shape) == 2:
+        return table.with_columns(**{table.columns[column]: values})
     one = np.array(table)
     if one.ndim == 1:
         return values

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import check_instance, check_unmasked, container_of
+from reservoir._validation.kinds import is_polars
 from reservoir.model_selection._scoring import continues_in
 
 
@@ -242,6 +243,10 @@ def _concatenate(items: list[Any]) -> Any:
         import pandas as pd
 
         return pd.concat(items)
+    if all(map(is_polars, items)):
+        import polars as pl
+
+        return pl.concat(items)
     return np.concatenate([np.asarray(item) for item in items])
 
 

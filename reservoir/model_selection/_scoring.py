@@ -15,9 +15,11 @@ from reservoir._validation import (
     caller_level,
     check_count,
     check_unmasked,
+    column_number,
     container_of,
     with_targets,
 )
+from reservoir._validation.columns import column_values
 
 
 def washout_scorer(
@@ -240,12 +242,10 @@ def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[in
     # one table: the ids come from the column or, without one, from the outer levels of its index
     ids = None
     if sequence_column is not None:
-        by_name = isinstance(sequence_column, str)
-        if hasattr(X, "iloc"):
-            ids = (X[sequence_column] if by_name else X.iloc[:, sequence_column]).to_numpy()
-        else:
-            table: Any = np.asarray(X)
-            ids = table[:, sequence_column]
+        names = list(X.columns) if hasattr(X, "columns") else None
+        n_columns = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
+        number = column_number("sequence_column", sequence_column, names, n_columns)
+        ids = column_values(X, number)
     elif getattr(getattr(X, "index", None), "nlevels", 1) > 1:
         ids = X.index.droplevel(-1).to_numpy()
     if ids is None:

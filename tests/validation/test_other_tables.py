@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from reservoir import (
     ESNClassifier,
@@ -15,6 +16,7 @@ from reservoir import (
     ReservoirTransformer,
     RNNRegressor,
 )
+from reservoir.model_selection import PerStep, channel_importance, washout_scorer
 
 pytestmark = pytest.mark.one_engine
 
@@ -67,6 +69,27 @@ def test_lazy_series_are_to_be_collected(polars):
     lazy = polars.DataFrame(XS[0], ["u", "v"]).lazy()
     with pytest.raises(TypeError, match="series 0 of y is a LazyFrame of polars"):
         ESNForecaster(panel="each").fit([lazy, lazy])
+
+
+def test_tools_for_sequences_keep_the_columns_of_polars(polars):
+    frames = [polars.DataFrame(rows, ["u", "v"]) for rows in XS]
+    of_arrays = PerStep(StandardScaler()).fit(XS).transform(XS)
+    scaler = PerStep(StandardScaler()).fit(frames)
+    assert list(scaler.feature_names_in_) == ["u", "v"]
+    np.testing.assert_allclose(scaler.transform(frames)[1], of_arrays[1])
+    table = polars.concat(frames).with_columns(id=polars.Series(np.repeat(list("abcd"), 20)))
+    expected = channel_importance(
+        small(ESNSequenceClassifier).fit(XS, KINDS), XS, KINDS, random_state=0
+    )
+    for X, params in ((frames, {}), (table, {"sequence_column": "id"})):
+        model = small(ESNSequenceClassifier, **params).fit(X, KINDS)
+        found = channel_importance(model, X, KINDS, random_state=0)
+        np.testing.assert_array_equal(found.importances, expected.importances)
+        assert found.names == ["u", "v"]
+    model = small(ESNRegressor, sequence_column="id").fit(table, np.concatenate(YS))
+    score = washout_scorer("r2", 5)
+    alone = small(ESNRegressor).fit(XS, YS)
+    assert score(model, table, np.concatenate(YS)) == score(alone, XS, YS)
 
 
 def test_ids_of_polars_leave_the_other_columns_as_they_are(polars):

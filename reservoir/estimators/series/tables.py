@@ -451,6 +451,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     TypeError
         If values are dates, durations, strings, complex or masked.
     """
+    check_readable(name, table)
     _check_shape(name, table)
     check_real_numbers(name, table)
     if is_pandas(table):
