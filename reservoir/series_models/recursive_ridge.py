@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -26,6 +26,8 @@ from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
+# rows by which columns are sorted, and their digits: not more than are certain at a large level
+_COMPARED, _DIGITS = 99, 6
 _FEW_TERMS = 4  # more than 4 terms enter a reservoir with smaller weights
 _WASHOUT, _MOST_WASHED = 20, 5  # rows of washout: 20, or a fifth of a short series
 _RUNS = 8  # expected number of runs over a series, which repay the start of compiled code
@@ -211,10 +213,20 @@ def observed_differences(history: History, lag: int) -> Array:
 def network_sources(
     histories: Sequence[History], n_inputs: int, seeds: Any
 ) -> list[tuple[Any, list[int]]]:
-    """Return a reservoir for each seed, whose features are states and inputs, with its washouts."""
+    """Return a reservoir for each seed, whose features are states and inputs, with its washouts.
+
+    Which column has which input weights depends on the columns' values, not on their order.
+    """
     washouts = [min(_WASHOUT, each.n_rows // _MOST_WASHED) for each in histories]
-    n_outputs = histories[0].n_outputs
-    return [(_network(n_outputs, n_inputs - n_outputs, seed), washouts) for seed in seeds]
+    n_outputs, places = histories[0].n_outputs, _places_of(histories[0].levels)
+    return [(_network(n_outputs, n_inputs - n_outputs, seed, places), washouts) for seed in seeds]
+
+
+def _places_of(levels: Array) -> tuple[int, ...]:
+    """Return the number of each column after sorting them by their first standardised levels."""
+    standard = Differences.of(levels, 0).take(levels)
+    order = np.lexsort(np.round(standard[_COMPARED::-1], _DIGITS))
+    return tuple(np.argsort(order).tolist())
 
 
 def _readout(
@@ -241,7 +253,7 @@ def _bounds(rows: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=32)
-def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
+def _network(n_outputs: int, n_terms: int, seed: int, places: tuple[int, ...]) -> DrivenReservoir:
     of_terms = _SCALING * np.sqrt(_FEW_TERMS / max(n_terms, _FEW_TERMS))
     reservoir = build_reservoir(
         _UNITS,
@@ -252,6 +264,8 @@ def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
         bias_scaling=_SCALING,
         random_state=seed,
     )
+    columns = [*places, *range(n_outputs, n_outputs + n_terms)]
+    reservoir = replace(reservoir, W_in=reservoir.W_in[:, columns])
     return DrivenReservoir(reservoir, include_input=True)
 
 
