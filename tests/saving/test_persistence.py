@@ -323,9 +323,8 @@ def begun(model):
     [
         lambda: begun(regressor()),
         lambda: begun(regressor(readout=SlidingWindow(40))),
-        lambda: begun(trained(online="least_squares")),
     ],
-    ids=["ridge", "window", "network"],
+    ids=["ridge", "window"],
 )
 def test_a_session_mapped_from_a_file_learns(make, tmp_path):
     said = []
