@@ -40,5 +40,9 @@ def _hides_values(values: Any) -> bool:
     if isinstance(values, np.ma.MaskedArray):
         return bool(np.ma.is_masked(values))
     if isinstance(values, np.ndarray):
-        return values.dtype == object and any(map(_hides_values, values.flat))
-    return isinstance(values, (list, tuple)) and any(map(_hides_values, values))
+        values = values.ravel() if values.dtype == object else ()
+    if not isinstance(values, (np.ndarray, list, tuple)):
+        return False
+    # the types first: a list of a million numbers contains no array
+    nested = any(issubclass(each, (np.ndarray, list, tuple)) for each in set(map(type, values)))
+    return nested and any(map(_hides_values, values))
