@@ -145,6 +145,7 @@ def build_reservoir(
         dtype=dtype,
     )
     generator, repeatable = as_generator(random_state), isinstance(random_state, Integral)
+    check_count("n_features", n_features, size=1)
     return recipe.build(n_units, n_features, n_outputs, generator, repeatable=repeatable)
 
 
@@ -206,7 +207,7 @@ class Recipe(Drawing):
         spectral radius separately. If W or the input weights are given as arrays, they are not
         split into groups.
         """
-        n_units = check_count("n_units", n_units)
+        n_units = check_count("n_units", n_units, size=1.5)
         rates = np.atleast_1d(check_numbers("leak_rate", self.leak_rate))
         if rates.ndim != 1 or not 1 <= len(rates) <= n_units:
             raise ValueError(

@@ -104,8 +104,8 @@ def input_weights(
            [1. , 0. , 2. ],
            [1. , 0. , 2. ]])
     """
-    n_units = check_count("n_units", n_units)
-    n_features = check_count("n_features", n_features)
+    n_units = check_count("n_units", n_units, size=1.5)
+    n_features = check_count("n_features", n_features, size=1)
     factors = check_scaling("scaling", scaling, n_features)
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
@@ -154,7 +154,7 @@ def bias(
     >>> bias(3, law="bernoulli", random_state=0)
     array([-0.1,  0.1,  0.1])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     if isinstance(law, (np.ndarray, list, tuple)):
         return _as_given(law, (n_units,), "bias")
     scaling = check_number("scaling", scaling, low=0.0)
@@ -238,8 +238,8 @@ def irrational_signs(
     >>> irrational_signs(6, 1).ravel()
     array([-1., -1., -1.,  1.,  1., -1.])
     """
-    n_units = check_count("n_units", n_units)
-    n_features = check_count("n_features", n_features)
+    n_units = check_count("n_units", n_units, size=1.5)
+    n_features = check_count("n_features", n_features, size=1)
     digits = irrational_digits(n_units * n_features, number=number)
     return np.where(digits > 4.5, 1.0, -1.0).reshape(n_features, n_units).T.copy()
 

@@ -10,6 +10,7 @@ from reservoir._validation.index import Ending, Stamps, index_of
 from reservoir._validation.memory import (
     NotEnoughMemory,
     advising,
+    check_fits,
     dense,
     raise_naming,
     room_for,
@@ -70,6 +71,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_fixed",
+    "check_fits",
     "check_instance",
     "check_n_jobs",
     "check_number",

@@ -78,6 +78,17 @@ def room_for(what: str, n_bytes: float, remedy: str) -> Iterator[None]:
         raise NotEnoughMemory(f"{need}, which could not be allocated. {remedy}") from error
 
 
+def check_fits(name: str, value: Any, n_bytes: float) -> None:
+    """Raise if the data that a parameter implies exceed the memory limit, before they are made."""
+    if n_bytes > (limit := machine_memory()):
+        error = NotEnoughMemory(
+            f"{name}={value} needs at least {n_bytes / GIB:.3g} GiB of memory, but the limit is "
+            f"{limit / GIB:.3g} GiB. Lower it."
+        )
+        error.names_parameters = True
+        raise error
+
+
 def dense(matrix: Any, name: str = "W") -> Array:
     """Return a sparse matrix as a dense array; an array is returned as it is."""
     if not sp.issparse(matrix):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, RandomState
+from reservoir._validation.memory import check_fits
 from reservoir._validation.plain import check_unmasked
 from reservoir._validation.wording import code
 
@@ -34,12 +35,18 @@ class SumError(ValueError):
 _BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # modules between the user's line and a warning
 
 
-def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
-    """Return `value` as an int; raise unless it is an integer of at least `minimum`."""
+def check_count(name: str, value: Any, *, minimum: int = 1, size: float = 0) -> int:
+    """Return `value` as an int; raise unless it is an integer of at least `minimum`.
+
+    `size` is the least number of doubles in memory for each of the things counted: NotEnoughMemory
+    is raised if there is no memory for them.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if value < minimum:
         raise ValueError(f"{name}={value} must be at least {minimum}.")
+    if size:
+        check_fits(name, value, 8.0 * int(value) * size)
     return int(value)
 
 

@@ -89,10 +89,10 @@ def bouncing_balls(
       oOOo
     <BLANKLINE>
     """
-    n_videos = check_count("n_videos", n_videos)
-    n_frames = check_count("n_frames", n_frames)
-    size = check_count("size", size)
-    n_balls = check_count("n_balls", n_balls)
+    size = check_count("size", check_count("size", size), size=size)
+    n_frames = check_count("n_frames", n_frames, size=size**2)
+    n_videos = check_count("n_videos", n_videos, size=n_frames * size**2)
+    n_balls = check_count("n_balls", n_balls, size=2)
     radius = check_number("radius", radius, low=0, high=0.5, low_open=True, high_open=True)
     speed = check_number("speed", speed, low=0, low_open=True)
     covered = n_balls * pi * radius**2

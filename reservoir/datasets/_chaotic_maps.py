@@ -65,8 +65,8 @@ def henon(
            [ 1. ,  0. ],
            [-0.4,  0.3]])
     """
-    n_samples = check_count("n_samples", n_samples)
-    washout = check_count("washout", washout, minimum=0)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    washout = check_count("washout", washout, minimum=0, size=1)
     a = check_number("a", a)
     b = check_number("b", b)
     start = starting_point("henon", initial_state, np.zeros(2), random_state)
@@ -140,8 +140,8 @@ def logistic_map(
     >>> logistic_map(3, washout=0, initial_state=0.25).ravel()
     array([0.25, 0.75, 0.75])
     """
-    n_samples = check_count("n_samples", n_samples)
-    washout = check_count("washout", washout, minimum=0)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    washout = check_count("washout", washout, minimum=0, size=1)
     r = check_number("r", r, low=0.0, high=4.0)
     x = check_number("initial_state", initial_state, low=0.0, high=1.0)
     if random_state is not None:

@@ -95,9 +95,9 @@ def crowd_density(
     >>> bool(noon > max(night, evening))  # but at noon people are densest, around workplaces
     True
     """
-    n_samples = check_count("n_samples", n_samples)
-    width = check_count("width", width, minimum=8)
-    height = check_count("height", height, minimum=8)
+    width = check_count("width", width, minimum=8, size=8)
+    height = check_count("height", height, minimum=8, size=width)
+    n_samples = check_count("n_samples", n_samples, size=width * height)
     people = check_number("people", people, low=0, low_open=True)
     events = check_number("events", events, low=0)
     drift = check_number("drift", drift, low=0, high=1)

@@ -235,7 +235,7 @@ def lorenz96(
     >>> lorenz96(100, n_features=8, washout=100).shape
     (100, 8)
     """
-    n_features = check_count("n_features", n_features, minimum=4)
+    n_features = check_count("n_features", n_features, minimum=4, size=4)
     forcing = check_number("forcing", forcing)
     right = np.roll(np.arange(n_features), -1)
     left = np.roll(np.arange(n_features), 1)
@@ -300,8 +300,8 @@ def integrate(
     ndarray of shape (n_samples, n_features)
         The state at each of the sampled times.
     """
-    n_samples = check_count("n_samples", n_samples)
-    washout = check_count("washout", washout, minimum=0)
+    n_samples = check_count("n_samples", n_samples, size=2 * len(start))
+    washout = check_count("washout", washout, minimum=0, size=1)
     dt = check_number("dt", dt, low=0.0, low_open=True)
     # If rtol is below 100 machine epsilons, solve_ivp itself increases it, with a warning.
     rtol = check_number("rtol", rtol, low=1e-13, high=1e-2)

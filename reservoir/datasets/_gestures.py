@@ -75,7 +75,7 @@ def gestures(
     >>> [sequence.shape for sequence in X]
     [(58, 3), (78, 3), (108, 3), (103, 3)]
     """
-    n_sequences = check_count("n_sequences", n_sequences)
+    n_sequences = check_count("n_sequences", n_sequences, size=120)
     n_classes = check_count("n_classes", n_classes, minimum=2)
     if n_classes > len(_PATHS):
         raise ValueError(f"n_classes={n_classes} must be at most {len(_PATHS)}.")

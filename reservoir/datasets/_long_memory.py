@@ -244,14 +244,17 @@ def temporal_order(
 
 def _lengths(n_sequences: int, length: Any, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return the length of each sequence, and its first row if all sequences are concatenated."""
-    n_sequences = check_count("n_sequences", n_sequences)
     if isinstance(length, (tuple, list)):
         if len(length) != 2:
             raise ValueError(f"length={length!r} must be a number or a pair (shortest, longest).")
-        low, high = (check_count("length", each, minimum=_LEAST) for each in length)
+        low, high = (check_count("length", each, minimum=_LEAST, size=2) for each in length)
         if low > high:
             raise ValueError(f"length={length!r} must be (shortest, longest). Swap them.")
+    else:
+        low = high = check_count("length", length, minimum=_LEAST, size=2)
+    n_sequences = check_count("n_sequences", n_sequences, size=2 * low)
+    if isinstance(length, (tuple, list)):
         lengths = rng.integers(low, high, n_sequences, endpoint=True)
     else:
-        lengths = np.full(n_sequences, check_count("length", length, minimum=_LEAST))
+        lengths = np.full(n_sequences, low)
     return lengths, np.cumsum(lengths) - lengths

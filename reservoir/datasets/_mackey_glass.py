@@ -96,8 +96,8 @@ def mackey_glass(
     >>> mackey_glass(3, washout=0, dt=0.5).ravel().round(6)
     array([1.2     , 1.157751, 1.117562])
     """
-    n_samples = check_count("n_samples", n_samples)
-    washout = check_count("washout", washout, minimum=0)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    washout = check_count("washout", washout, minimum=0, size=1)
     tau = check_number("tau", tau, low=0.0, low_open=True)
     dt = check_number("dt", dt, low=0.0, low_open=True)
     beta = check_number("beta", beta, low=0.0)

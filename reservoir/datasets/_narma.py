@@ -85,9 +85,9 @@ def narma(
     >>> X.shape, y.shape
     ((1000, 1), (1000,))
     """
-    n_samples = check_count("n_samples", n_samples)
-    order = check_count("order", order)
-    washout = check_count("washout", washout, minimum=0)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    order = check_count("order", order, size=1)
+    washout = check_count("washout", washout, minimum=0, size=1)
     if saturated not in (None, True, False):
         raise ValueError(f"saturated={saturated!r} must be True, False or None (as published).")
     standard = (0.3, min(0.05, 0.5 / order), 1.5, 0.1)

@@ -79,7 +79,7 @@ def patient_visits(
            [ 51.9, 110.1,  35.1,   0. ,   0. ,   0. ,   0. ],
            [ 52.3,  63.3,  18.5,   1. ,   0. ,   0. ,   0. ]])
     """
-    n_patients = check_count("n_patients", n_patients, minimum=4)
+    n_patients = check_count("n_patients", n_patients, minimum=4, size=40)
     positive = check_number("positive", positive, low=0, high=1, low_open=True, high_open=True)
     noise = check_number("noise", noise, low=0)
     rng = as_generator(random_state)

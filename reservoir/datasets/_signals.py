@@ -63,7 +63,7 @@ def multiple_superposed_oscillators(
     >>> multiple_superposed_oscillators(2, n_oscillators=2).ravel().round(4)
     array([0.    , 0.5047])
     """
-    n_samples = check_count("n_samples", n_samples)
+    n_samples = check_count("n_samples", n_samples, size=2)
     if frequencies is None:
         n_oscillators = check_count("n_oscillators", n_oscillators)
         if n_oscillators > len(MSO_FREQUENCIES):
@@ -129,8 +129,8 @@ def random_phase_sines(
     >>> bool(abs(X[:20] - X[20:]).max() < 1e-12)
     True
     """
-    n_samples = check_count("n_samples", n_samples)
-    n_features = check_count("n_features", n_features)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    n_features = check_count("n_features", n_features, size=n_samples)
     P = _check_vector("periods", periods)
     if not (P > 0.0).all():
         raise ValueError(f"periods={periods!r} must be positive numbers of steps.")
@@ -182,8 +182,8 @@ def sine_square(
     >>> X[12:24].ravel()
     array([ 1.,  1.,  1.,  1.,  1.,  1., -1., -1., -1., -1., -1., -1.])
     """
-    n_samples = check_count("n_samples", n_samples)
-    period = check_count("period", period, minimum=4)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    period = check_count("period", period, minimum=4, size=3)
     labels = as_generator(random_state).integers(0, 2, -(-n_samples // period))
     step = np.arange(period)
     waves = np.stack([np.sin(2.0 * np.pi * step / period), np.where(2 * step < period, 1.0, -1.0)])
@@ -247,9 +247,9 @@ def subsequence_detection(
     >>> bool((X[3:6] == X[13:16]).all())  # the pattern before each alarm
     True
     """
-    n_samples = check_count("n_samples", n_samples)
+    n_samples = check_count("n_samples", n_samples, size=2)
     mean_spacing = check_number("mean_spacing", mean_spacing, low=0)
-    length = check_count("length", length)
+    length = check_count("length", length, size=1)
     rng = as_generator(random_state)
     pattern = rng.standard_normal(length)
     X = rng.standard_normal(n_samples)
@@ -317,8 +317,8 @@ def memory_capacity_input(
     >>> bool((y[5:, 1] == X[3:-2, 0]).all())
     True
     """
-    n_samples = check_count("n_samples", n_samples)
-    max_lag = check_count("max_lag", max_lag)
+    n_samples = check_count("n_samples", n_samples, size=2)
+    max_lag = check_count("max_lag", max_lag, size=n_samples)
     low = check_number("low", low)
     high = check_number("high", high, low=low, low_open=True)
     u = as_generator(random_state).uniform(low, high, max_lag + n_samples)

@@ -124,7 +124,7 @@ def song(
     >>> abs(values).shape  # frequencies, times
     (129, 346)
     """
-    n_samples = check_count("n_samples", n_samples)
+    n_samples = check_count("n_samples", n_samples, size=2)
     rate = check_number("rate", rate, low=4000)
     variation = check_number("variation", variation, low=0, high=1)
     if not isinstance(drums, (bool, np.bool_)):

@@ -71,11 +71,11 @@ def spike_patterns(
     ||.....|.............|.......|..||..|... 1
     2..........|...........|.|....|..|....|. 0
     """
-    n_series = check_count("n_series", n_series)
-    n_templates = check_count("n_templates", n_templates, minimum=2)
-    n_channels = check_count("n_channels", n_channels)
-    n_steps = check_count("n_steps", n_steps)
-    n_spikes = check_count("n_spikes", n_spikes)
+    n_spikes = check_count("n_spikes", n_spikes, size=1)
+    n_steps = check_count("n_steps", n_steps, size=1)
+    n_channels = check_count("n_channels", n_channels, size=n_steps)
+    n_series = check_count("n_series", n_series, size=n_steps * n_channels)
+    n_templates = check_count("n_templates", n_templates, minimum=2, size=n_channels * n_spikes)
     jitter = check_number("jitter", jitter, low=0)
     rng = as_generator(random_state)
     templates = rng.uniform(0.0, n_steps, (n_templates, n_channels, n_spikes))

@@ -84,10 +84,11 @@ def street_walks(
     >>> all(streets[a, b] > 0 for a, b in zip(walks[0][:-1], walks[0][1:]))
     True
     """
-    n_walks = check_count("n_walks", n_walks)
     n_crossings = check_count("n_crossings", n_crossings, minimum=25)
+    check_count("n_crossings", n_crossings, size=n_crossings)
+    n_walks = check_count("n_walks", n_walks, size=4)
     if n_routes is not None:
-        n_routes = check_count("n_routes", n_routes)
+        n_routes = check_count("n_routes", n_routes, size=2)
     detours = check_number("detours", detours, low=0, high=1)
     rng = as_generator(random_state)
     places, streets = _town(n_crossings, rng)

@@ -89,7 +89,7 @@ def weather_and_load(
     >>> X.shape, y.shape, str(dates[-1])
     ((365, 19), (365,), '1984-06-29')
     """
-    n_samples = check_count("n_samples", n_samples)
+    n_samples = check_count("n_samples", n_samples, size=2)
     noise = check_number("noise", noise, low=0)
     rng = as_generator(random_state)
     dates = _FIRST + np.arange(n_samples)

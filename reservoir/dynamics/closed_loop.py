@@ -119,7 +119,7 @@ def run_closed_loop(
     >>> outputs.ravel(), state
     (array([0.5  , 0.25 , 0.125]), array([0.25]))
     """
-    n_steps = check_count("n_steps", n_steps, minimum=0)
+    n_steps = check_count("n_steps", n_steps, minimum=0, size=1)
     dtype = reservoir.dtype
     exog, n_outputs = _read_exog(reservoir, exog, n_steps)
     state = np.zeros(reservoir.n_units, dtype)

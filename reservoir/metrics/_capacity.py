@@ -94,10 +94,12 @@ def memory_capacity(
     >>> abs(profile).round(2)
     array([1., 1., 1., 1., 0., 0., 0., 0., 0., 0.])
     """
-    max_lag = check_count("max_lag", max_lag)
-    n_train = check_count("n_train", n_train, minimum=2)
-    n_test = check_count("n_test", n_test, minimum=3)
-    washout = check_count("washout", washout)
+    reservoir = _read_driven(reservoir, n_features=1)
+    n_units = reservoir.n_units
+    max_lag = check_count("max_lag", max_lag, size=n_units)
+    n_train = check_count("n_train", n_train, minimum=2, size=n_units)
+    n_test = check_count("n_test", n_test, minimum=3, size=n_units)
+    washout = check_count("washout", washout, size=n_units)
     alpha = check_number("alpha", alpha, low=0.0)
     if washout < max_lag:
         raise ValueError(
@@ -105,7 +107,6 @@ def memory_capacity(
             "inputs would precede the first row. Raise washout."
         )
     # drive the reservoir, and align its states with the lagged inputs
-    reservoir = _read_driven(reservoir, n_features=1)
     u = _memory_input(X, washout + n_train + n_test, random_state)
     H = run(reservoir, u[:, None])[washout:].astype(float, copy=False)
     windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
@@ -312,8 +313,9 @@ def _streams(
 ) -> Array:
     """Return random input streams, of shape (n_streams, length, n_features), from U(-0.5, 0.5)."""
     n_units, n_features = reservoir.W_in.shape
-    n_streams = n_units if n_streams is None else check_count("n_streams", n_streams)
-    length = check_count("length", length)
+    length = check_count("length", length, size=n_features)
+    n_streams = n_units if n_streams is None else n_streams
+    n_streams = check_count("n_streams", n_streams, size=length * n_features + n_units)
     return as_generator(random_state).uniform(-0.5, 0.5, (n_streams, length, n_features))
 
 

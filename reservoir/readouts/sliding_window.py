@@ -78,6 +78,7 @@ class SlidingWindow(RowRegressor):
     def _learn(self, H: Array, Y: Array, weights: Array | None, reset: bool) -> None:
         _check_squares(H, Y, weights)
         if reset:
+            check_count("n_rows", self.n_rows, size=2 * (H.shape[1] + Y.shape[1]))
             self._window = WindowFactor(
                 self.n_rows, H.shape[1], Y.shape[1], float(self.alpha), bool(self.fit_intercept)
             )

@@ -69,7 +69,7 @@ def random_sparse(
            [ 0.,  0., -1., -1.,  0.],
            [-1.,  0.,  0.,  0.,  1.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     degree = resolve_degree("in_degree", in_degree, n_units)
     # two streams of random numbers, so that the law of the weights does not change the connections
     places, values = as_generator(random_state).spawn(2)
@@ -131,7 +131,7 @@ def diagonals(
            [-1.,  0.,  0.,  0., -1.],
            [-1.,  1.,  0.,  0.,  0.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     n_diagonals = min(check_count("n_diagonals", n_diagonals), max(n_units - 1, 1))
     # two streams of random numbers, so that the law of the weights does not change the offsets
     places, values = as_generator(random_state).spawn(2)
@@ -178,7 +178,7 @@ def permutation(
            [1., 0., 0., 0., 0.],
            [0., 1., 0., 0., 0.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     weight = check_number("weight", weight)
     sources = as_generator(random_state).permutation(n_units)
     return from_columns(sources[:, None], np.full(n_units, weight))
@@ -212,7 +212,7 @@ def orthogonal(n_units: int, *, random_state: RandomState = None) -> Array:
     >>> bool(np.allclose(W @ W.T, np.eye(5)))
     True
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     what = f"Matrices of n_units x n_units = {n_units} x {n_units} numbers, 3 at a time,"
     with room_for(what, 24.0 * n_units**2, "Use fewer units, or a sparse topology."):
         normal = as_generator(random_state).standard_normal((n_units, n_units))
@@ -259,7 +259,7 @@ def band(
            [ 0.,  0., -1., -1.,  0.],
            [ 0.,  0.,  0., -1., -1.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
     # the columns of the band in each row, without columns beyond the ends of the line
@@ -296,7 +296,7 @@ def cycle(n_units: int, *, weight: float = 1.0, step: int = 1) -> sp.csr_array:
            [0., 0., 0., 1.],
            [1., 0., 0., 0.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     weight = check_number("weight", weight)
     units = np.arange(n_units)
     return from_columns(((units - step) % n_units)[:, None], np.full(n_units, weight))

@@ -378,7 +378,7 @@ def toeplitz(
            [ 0. ,  1. ,  0. ,  0. ],
            [ 0. ,  0. ,  1. ,  0. ]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     # set one diagonal after another in an empty matrix
     W = sp.csr_array((n_units, n_units))
     given = {-1: 1.0, 0: 0.5, 1: 0.5} if diagonals is None else diagonals

@@ -61,7 +61,7 @@ def small_world(
            [0., 0., 1., 0., 1.],
            [1., 0., 0., 1., 0.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     degree = min(resolve_degree("in_degree", in_degree, n_units), n_units - 1)
     rewiring = check_number("rewiring", rewiring, low=0.0, high=1.0)
     places, values = as_generator(random_state).spawn(2)
@@ -142,7 +142,7 @@ def scale_free(
            [-1.,  0.,  0.,  0.,  0.],
            [ 0., -1.,  0.,  0.,  0.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
     with room_for_connections(n_units, 2 * n_links):
@@ -204,7 +204,7 @@ def cluster_labels(n_units: int, n_clusters: int) -> Array:
     >>> cluster_labels(7, 3)
     array([0, 0, 0, 1, 1, 2, 2])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     n_clusters = check_count("n_clusters", n_clusters)
     if n_clusters > n_units:
         raise ValueError(
@@ -266,7 +266,7 @@ def clustered(
            [ 0.,  0.,  0.,  1.,  1.,  1.],
            [ 0.,  0.,  0.,  1.,  1., -1.]])
     """
-    n_units = check_count("n_units", n_units)
+    n_units = check_count("n_units", n_units, size=1.5)
     n_clusters = min(check_count("n_clusters", n_clusters), n_units)
     between_degree = check_count("between_degree", between_degree, minimum=0)
     resolve_degree("in_degree", in_degree, n_units)  # raise before any work is done

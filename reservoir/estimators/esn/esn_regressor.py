@@ -125,7 +125,7 @@ class ESNRegressor(SourceRegressor):
         check_count,
     )
 
-    _grows_with = ("n_units",)
+    _grows_with = ("n_units", "n_lags")
 
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
         return reservoir_model(self, reader, data)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import SumError, check_count, code, resolve_washout
+from reservoir._validation import SumError, check_count, check_fits, code, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.engines import full_width
 from reservoir.dynamics.feature_source import FeatureSource
@@ -62,12 +62,8 @@ def washout_lengths(
         measured = _measured(source, data, starts, len(lengths))
         return _rows_between(source, measured, lengths)
     if isinstance(washout, str) and washout == "auto" and source.memory is not None:
-        if not partial:
-            _require_more_rows(source, lengths)
         return [int(source.memory)] * len(lengths)
-    if not partial:
-        _require_past(source, lengths)
-    elif not isinstance(washout, str):
+    if partial and not isinstance(washout, str):
         return [check_count("washout", washout, minimum=0)]
     return _rows_between(source, resolve_washout(washout, lengths), lengths)
 
@@ -91,6 +87,22 @@ def _rows_between(source: FeatureSource, skips: list[int], lengths: Sequence[int
                 f'n_samples={n_samples}. Lower it or use washout="auto".'
             )
     return skips
+
+
+def check_past(source: FeatureSource, washout: Any, lengths: Sequence[int]) -> None:
+    """Check the number of rows before the present one, and the memory for them.
+
+    `lengths` are those of the sequences of a fit; empty for chunks, which more rows may follow.
+    """
+    if not source.n_past:
+        return
+    if lengths and source.memory is None:
+        _require_past(source, lengths)
+    elif lengths and isinstance(washout, str) and washout == "auto":
+        _require_more_rows(source, lengths)
+    name = "n_lags" if source.n_lags > source.skip else "skip"  # type: ignore[attr-defined]
+    n_bytes = 24.0 * max(len(lengths), 1) * source.state_size
+    check_fits(name, getattr(source, name), n_bytes)
 
 
 def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:

@@ -35,6 +35,7 @@ from reservoir.estimators.esn.readout_model import (
     warn_of_range,
 )
 from reservoir.estimators.esn.readout_training import (
+    check_past,
     equal_share,
     few_rows,
     tails_of,
@@ -161,9 +162,11 @@ class SourceEstimator(TimeSeriesEstimator):
             reader = DataReader(self, self._coding())
             data = reader.read(self, X, y, sample_weight, allow_nan=self._skips_missing())
             model = self._begun(reader, data)
+            readout, options = self._new_readout(reader), self._run_options(reader, data)
+            check_past(model.source, self.washout, data.sequences.lengths)
+            readout.check_room(model.source.width, sum(data.sequences.lengths))
             starts = model.initial_states(self.initial_state, data.sequences)
             skips = washout_lengths(self.washout, model.source, data, starts)
-            readout, options = self._new_readout(reader), self._run_options(reader, data)
             model = model.fitted(
                 data, starts, skips, readout, options, by_loops=self._chooses_by_loops()
             )
@@ -199,6 +202,9 @@ class SourceEstimator(TimeSeriesEstimator):
             if not first:
                 self._check_chunk(readout, data)
             model = self._begun(reader, data) if first else self._shown_model()
+            if first:
+                check_past(model.source, self.washout, ())
+                readout.check_room(model.source.width)
             starts = model.initial_states(self.initial_state, data.sequences)
             if first:
                 (model.progress.washout,) = washout_lengths(
@@ -371,8 +377,11 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _memory_advice(self) -> str:
         """Return a sentence on which parameters to change if memory runs out."""
-        sizes = " or ".join(f"{name}={getattr(self, name)}" for name in self._grows_with)
-        sizes = sizes or "the number of features"
+        values = {name: getattr(self, name) for name in self._grows_with}
+        # those that make out most of it, the largest first
+        large = [name for name in values if 100 * values[name] >= max(values.values())]
+        large.sort(key=lambda name: -values[name])
+        sizes = " or ".join(f"{name}={values[name]}" for name in large) or "the number of features"
         if self.readout is not None:
             return f"Lower {sizes}, or pass fewer rows; partial_fit accepts them in chunks."
         few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"

@@ -179,7 +179,7 @@ def _forecast(
     chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: Any
 ) -> tuple[Array, Array]:
     """Find the first output and the initial state, then close the loop."""
-    n_steps = check_count("n_steps", n_steps)
+    n_steps = check_count("n_steps", n_steps, size=3)
     network, layout = chain.network, Layout(chain)
     bounds = bounds_of(network, clip)
     # all checks before anything runs

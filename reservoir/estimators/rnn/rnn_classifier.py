@@ -354,7 +354,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         'lo hello '
         """
         self._check_fitted()
-        n = check_count("n", n)
+        n = check_count("n", n, size=1)
         temperature = check_number("temperature", temperature, low=0.0)
         self._check_steps("sample")
         check_alphabet(self)

@@ -232,7 +232,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
             self._container = sequences.container
             self.n_channels_ = sequences.arrays[0].shape[1]
             self.network_: SpikingNetwork = draw_spiking_network(
-                check_count("n_units", self.n_units),
+                check_count("n_units", self.n_units, size=60),
                 self.n_channels_,
                 as_generator(self.random_state),
                 inhibitory=self.inhibitory,

@@ -244,7 +244,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator):
         self.time_step_ = self._step_of(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
         n_rates = max(np.size(self.leak_rate), 1)
-        n_units = check_count("n_units", self.n_units)
+        n_units = check_count("n_units", self.n_units, size=4)
+        if "quantiles" in np.atleast_1d(self.pool):
+            check_count("n_quantiles", self.n_quantiles, size=n_units)
         most = n_units // n_rates if n_rates < n_units else n_units
         self.lags_ = chosen_lags(self.differences, sequences.lengths, most - 1)
         self._inputs = SequenceInputs.of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -259,7 +260,7 @@ class ESNForecaster(Described, BaseEstimator):
         "int",
         """Number of networks in closed loop. The median of their forecasts is the joint forecast,
         which is also fed back to them.""",
-        check_count,
+        partial(check_count, size=1000),
     )
     clip: Any = parameter(
         "auto",
@@ -469,7 +470,7 @@ class ESNForecaster(Described, BaseEstimator):
             If the context is too short for networks to forget their initial states (the washout).
         """
         check_is_fitted(self)
-        n_steps = check_count("n_steps", n_steps)
+        n_steps = self._check_steps(n_steps)
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
         # forecasters saved by earlier versions do not contain the seed of fit
@@ -519,7 +520,8 @@ class ESNForecaster(Described, BaseEstimator):
             As in `forecast`, or if n_paths < 1.
         """
         check_is_fitted(self)
-        n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
+        n_steps = self._check_steps(n_steps)
+        n_paths = check_count("n_paths", n_paths, size=2 * n_steps * len(self._panel))
         panel, fits, known = self._start(n_steps, exog, None)
         report = ProgressReport(self.verbose)
         settings = self._settings(getattr(self, "_seed", 0), report.follow)
@@ -605,6 +607,11 @@ class ESNForecaster(Described, BaseEstimator):
         return summary_of(self)
 
     # ------------------------------------------------------------------ steps of a forecast
+
+    def _check_steps(self, n_steps: Any) -> int:
+        # as many numbers, at least, for each variable of a series: models, points, bands
+        n_columns = sum(each.n_outputs for each in self._panel.containers)
+        return check_count("n_steps", n_steps, size=8 * n_columns)
 
     def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Fit], list[Array]]:
         """Return the panel and the fits at the forecast origin, and the known inputs after it."""

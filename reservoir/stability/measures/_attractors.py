@@ -198,9 +198,11 @@ def attractors_of(
 ) -> tuple[Attractors, int]:
     """Return the result of `sample_attractors`, and the rows of the longest trajectory."""
     drive = read_drive_series(reservoir, "inputs", inputs, feedback)
-    n_initial_states = check_count("n_initial_states", n_initial_states)
+    n_units, n_columns = drive.reservoir.n_units, drive.X.shape[1]
+    n_initial_states = check_count("n_initial_states", n_initial_states, size=_ROUND * n_units)
     n_periods = check_count("n_periods", n_periods, minimum=2)
-    max_multiple = check_count("max_multiple", max_multiple)
+    size = len(drive) * n_columns + 2 * n_initial_states * n_units
+    max_multiple = check_count("max_multiple", max_multiple, size=size)
     tol = check_number("tol", tol, low=0.0, low_open=True)
     if n_periods <= max_multiple:
         raise ValueError(

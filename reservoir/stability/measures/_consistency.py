@@ -88,6 +88,7 @@ def consistency(
     """
     n = check_count("n_initial_states", n_initial_states, minimum=2)
     drive, starts, skip = read_comparison(reservoir, X, n, washout, feedback, random_state)
+    check_count("n_initial_states", n, size=2 * n * drive.reservoir.n_units)
     moments, convergence = _Moments(n, drive.reservoir.n_units), Convergence()
     for begin, block in side_by_side(drive, starts):
         block = block[:, max(0, skip - begin) :]

@@ -78,8 +78,8 @@ def echo_state_index(
     >>> [round(echo_state_index(unit, X, random_state=0), 2) > 0 for unit in units]
     [False, True]
     """
-    n = check_count("n_initial_states", n_initial_states) + 1
-    drive, starts, skip = read_comparison(reservoir, X, n, washout, feedback, random_state)
+    n = check_count("n_initial_states", n_initial_states)
+    drive, starts, skip = read_comparison(reservoir, X, n + 1, washout, feedback, random_state)
     total, convergence = 0.0, Convergence()
     for begin, block in side_by_side(drive, starts):
         block = block[:, max(0, skip - begin) :]

@@ -163,7 +163,8 @@ def find_limit_cycle(
     (2, True, True)
     """
     drive = read_drive_series(reservoir, "inputs", inputs, feedback)
-    multiple = check_count("multiple", multiple)
+    size = 2 * len(drive) * (drive.X.shape[1] + drive.reservoir.n_units)
+    multiple = check_count("multiple", multiple, size=size)
     n_transient = check_count("n_transient", n_transient, minimum=0)
     start = read_state(drive.reservoir, initial_state)
     generator = as_generator(random_state)

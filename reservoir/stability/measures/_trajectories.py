@@ -198,6 +198,7 @@ def read_comparison(
     """
     drive = read_drive_series(reservoir, "X", X, feedback)
     skip = read_washout(washout, len(drive), least=least)
+    check_count("n_initial_states", n_states, size=3 * drive.reservoir.n_units)
     return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip
 
 
