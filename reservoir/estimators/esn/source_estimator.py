@@ -6,6 +6,7 @@ import copy
 import threading
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -378,7 +379,8 @@ class SourceEstimator(TimeSeriesEstimator):
     def _memory_advice(self) -> str:
         """Return a sentence on which parameters to change if memory runs out."""
         values = {name: getattr(self, name) for name in self._grows_with}
-        # those that make out most of it, the largest first
+        # those that make out most of it, the largest first; invalid ones raise errors of their own
+        values = {name: value for name, value in values.items() if isinstance(value, Integral)}
         large = [name for name in values if 100 * values[name] >= max(values.values())]
         large.sort(key=lambda name: -values[name])
         sizes = " or ".join(f"{name}={values[name]}" for name in large) or "the number of features"

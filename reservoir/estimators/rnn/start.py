@@ -18,10 +18,10 @@ from reservoir._validation import (
     Clock,
     Sequences,
     check_choice,
-    check_fits,
     check_number,
     check_numbers,
     code,
+    room_for,
 )
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators.parameters import check_parameters
@@ -78,9 +78,10 @@ def new_model(
     )
     n_weights = sum(math.prod(shape) for shape in network.shapes().values())
     n_bytes = 2.0 * n_weights * np.dtype(reader.dtype).itemsize
-    by_symbols = (reader.n_symbols or 0) > estimator.n_units
-    name = "n_symbols" if by_symbols else "n_units"
-    check_fits(name, getattr(estimator, name), n_bytes)  # weights, and a gradient of their size
+    coded = "" if reader.n_symbols is None else f" and n_symbols={reader.n_symbols}"
+    what = f"The weights of n_units={estimator.n_units}{coded}, and a gradient of their size,"
+    with room_for(what, n_bytes, "Use fewer units."):
+        pass
     if control is not None:
         control.check(network.cell)
     check_values(data.arrays, data.targets, network, reader.dtype)
