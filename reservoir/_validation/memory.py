@@ -82,8 +82,8 @@ def check_fits(name: str, value: Any, n_bytes: float) -> None:
     """Raise if the data that a parameter implies exceed the memory limit, before they are made."""
     if n_bytes > (limit := machine_memory()):
         error = NotEnoughMemory(
-            f"{name}={value} needs at least {n_bytes / GIB:.3g} GiB of memory, but the limit is "
-            f"{limit / GIB:.3g} GiB. Lower it."
+            f"The data that {name}={value} implies need {n_bytes / GIB:.3g} GiB of memory, but "
+            f"the limit is {limit / GIB:.3g} GiB. Lower {name}."
         )
         error.names_parameters = True
         raise error
