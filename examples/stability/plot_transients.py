@@ -46,9 +46,9 @@ measures = {
         r, X, random_state=0
     )[0],
     "echo-state index:\nmean distance": lambda r: echo_state_index(
-        r, X, random_state=0
+        r, X, washout=1000, random_state=0
     ),
-    "consistency": lambda r: consistency(r, X, random_state=0),
+    "consistency": lambda r: consistency(r, X, washout=1000, random_state=0),
     "memory capacity": lambda r: memory_capacity(
         r, n_train=1500, n_test=1500, random_state=0
     ),
