@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import linalg
@@ -102,19 +103,10 @@ class PenaltyPath(ABC):
         gain = gain if gain.ndim == 2 else gain[:, None]
         return (self.vectors @ (self.projected * gain)).T
 
-    def leverage(self, rows: Array, alpha: ArrayLike) -> Array:
-        """Return the leverage of each row per unit of weight, without the intercept's part.
-
-        Parameters
-        ----------
-        rows : array of shape (n_rows, n_features)
-        alpha : float or array of shape (n_outputs,)
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_outputs)
-        """
-        return ((rows - self.mean_h) @ self.vectors) ** 2 @ self._gain(alpha)
+    def leverage(self, rows: Array, parts: Sequence[slice], alpha: ArrayLike) -> list[Array]:
+        """Return `Solved.leverage` under a penalty, or under one for each output."""
+        along, gains = (rows - self.mean_h) @ self.vectors, self._gain(alpha).T[..., None, :]
+        return [(along[part] * gains) @ along[part].T for part in parts]
 
     def intercept(self, coef: Array) -> Array:
         """Return the intercepts for given coefficients, (n_outputs,)."""

@@ -8,7 +8,7 @@ reduction, and penalties within the rounding errors of the products by an eigend
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -612,10 +612,10 @@ def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved
             return None
     scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
 
-    def leverage(rows: Array) -> Array:
+    def leverage(rows: Array, parts: Sequence[slice]) -> list[Array]:
         about = np.where(varies, rows - mean, 0.0) / scale
-        part = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
-        return np.einsum("ij,ij->j", part, part)
+        each = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
+        return [each[:, part].T @ each[:, part] for part in parts]
 
     return Solved((scaled / scale[:, None]).T, leverage)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -382,11 +382,12 @@ class QRAccumulator(RowSums):
         n = self.n_features
         system = _TriangularSystem(A[:n, :n], A[:n, n:], size=size[:n], noise=self._noise)
 
-        def leverage(rows: Array) -> Array:
+        def leverage(rows: Array, parts: Sequence[slice]) -> list[Array]:
             if np.ndim(alpha) or not system.is_fixed(alpha):
-                return (path() if path else self.path(fit_intercept)).leverage(rows, alpha)
+                return (path() if path else self.path(fit_intercept)).leverage(rows, parts, alpha)
             mean = self._means(fit_intercept)[:n]
-            return system.leverage(np.where(A[:n, :n].any(axis=0), rows - mean, 0.0), alpha)
+            about = np.where(A[:n, :n].any(axis=0), rows - mean, 0.0)
+            return system.leverage(about, parts, alpha)
 
         if np.ndim(alpha) == 0:
             return Solved(system.coef(alpha), leverage)
@@ -503,11 +504,11 @@ class _TriangularSystem:
         """Whether R or the penalty determines all coefficients."""
         return bool(alpha > NOISE * np.vdot(self.R, self.R) or self._is_well_conditioned)
 
-    def leverage(self, rows: Array, alpha: float) -> Array:
-        """Return ``h' (R'R + alpha)^-1 h`` for each row h, if all coefficients are determined."""
+    def leverage(self, rows: Array, parts: Sequence[slice], alpha: float) -> list[Array]:
+        """Return `Solved.leverage` for centred rows, if all coefficients are determined."""
         R, _ = self._penalised(alpha)
-        part = linalg.solve_triangular(R, rows.T, trans="T", check_finite=False)
-        return np.einsum("ij,ij->j", part, part)
+        each = linalg.solve_triangular(R, rows.T, trans="T", check_finite=False)
+        return [each[:, part].T @ each[:, part] for part in parts]
 
     @cached_property
     def _is_well_conditioned(self) -> bool:

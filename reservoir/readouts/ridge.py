@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -149,16 +150,17 @@ def _variances(sums: RowSums) -> Array:
     return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
+_N_PARTS = 8  # consecutive parts of a sample, each scored by a fit without it
 _LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is only a rounding error
 
 
 def _temperature(
     kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float, factor: float
 ) -> float:
-    """Return the temperature fitted to leave-one-out scores.
+    """Return the temperature fitted to scores of rows whose part of time is left out.
 
-    It is raised if the scores of rows in held-out blocks are further too large than those of left-
-    out rows, whose neighbours are in the fit and may depend on them.
+    It is raised if the scores of rows in held-out blocks are further too large: a sample does not
+    contain all rows of a part, whose other rows are then in the fit.
 
     Parameters
     ----------
@@ -174,16 +176,27 @@ def _temperature(
         return 1.0
     _, features, targets, weights = kept.rows()
     features = features.astype(np.float64, copy=False)
-    leverage = solved.leverage(features).reshape(len(features), -1) + of_intercept
-    left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
     errors = targets - (features @ solution.coef.T + solution.intercept)
-    scores = targets - errors / left
+    ends = np.linspace(0, len(features), _N_PARTS + 1).astype(int).tolist()
+    parts = [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
+    for part, leverage in zip(parts, solved.leverage(features, parts), strict=True):
+        errors[part] = _left_out(errors[part], weights[part], leverage + of_intercept)
+    scores = targets - errors
     centre = centre_of_codes(targets.shape[1])
     deviations = (scores - centre) * weights[:, None]
     total = float((deviations * (scores - centre)).sum())
     own = float((deviations * (targets - centre)).sum()) / total if total > 0 else factor
     ratio = max(min(own, 1.0) / factor, 1.0)
-    return fitted_temperature(scores, targets, weights) * ratio
+    return fitted_temperature(scores, targets, weights, in_order=True) * ratio
+
+
+def _left_out(errors: Array, weights: Array, leverage: Array) -> Array:
+    """Return the errors of rows, (n_rows, n_outputs), of a fit without all of them."""
+    roots = np.sqrt(weights)
+    values, vectors = np.linalg.eigh(leverage * np.outer(roots, roots))
+    along = np.swapaxes(vectors, -1, -2) @ (errors.T * roots)[..., None]
+    along /= np.maximum(1 - values, _LEAST_LEFT)[..., None]
+    return ((vectors @ along)[..., 0] / roots).T
 
 
 def check_alpha(name: str, value: Any) -> None:
@@ -262,7 +275,7 @@ def rule_for(selection: str, forgetting: float) -> SelectionRule:
 class RidgeReadout(Readout):
     """Ridge readout, with an accumulator for each part of the rows that the selection needs.
 
-    For a classifier it also stores a sample of rows, whose leave-one-out scores determine the
+    For a classifier it also stores a sample of rows, whose held-out scores determine the
     temperature at which scores are converted to probabilities.
     """
 

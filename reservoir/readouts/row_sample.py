@@ -11,7 +11,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.sums import above_tiny, ageing_factors
 
-CAPACITY = 256  # fits one number to within some .003 nats of the best log loss, as do 512 rows
+CAPACITY = 1024  # parts of up to so many rows can be left out whole; 256 would fit one number
 
 
 _MOST_PARTS = 16  # more parts are concatenated, since rows may arrive one by one

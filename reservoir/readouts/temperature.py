@@ -39,15 +39,19 @@ def log_probabilities(shares: Array) -> Array:
         return np.log(shares)
 
 
-def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:
+def fitted_temperature(
+    scores: Array, columns: Array, weights: Array | None = None, *, in_order: bool = False
+) -> float:
     """Return the temperature under which labels are most probable, given scores of held-out rows.
 
     A single parameter hardly overfits, and does not change the order of the classes (Guo, Pleiss,
     Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). If the
     scores separate the classes without error, maximum likelihood alone would give a temperature of
     zero. Therefore the target probability of each label is 1 - 1 / (n + 2), where n is the
-    effective number of rows, and the remainder is spread over all classes (after Platt,
-    "Probabilistic outputs for support vector machines", 1999, eq. 2.2).
+    effective number of rows, and the remainder is spread over all classes by their frequencies
+    (after Platt, "Probabilistic outputs for support vector machines", 1999, eq. 2.2). Rows of one
+    run of equal labels are not independent: in order of time, n is at most twice the number of
+    runs, which independent labels of two equally frequent classes would need.
 
     Parameters
     ----------
@@ -57,6 +61,8 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
         the second class.
     weights : array of shape (n_rows,), optional
         Sample weights, whose scale has no effect.
+    in_order : bool, default=False
+        Whether the rows are in order of time.
 
     Returns
     -------
@@ -78,9 +84,12 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
     scores, spread = scores / size, spread * size
     weights = weights / weights.max()
     n = weights.sum() ** 2 / (weights @ weights)  # effective number of rows (Kish)
+    if in_order:
+        n = min(n, 2.0 * (1 + np.count_nonzero(np.diff(right))))
+    shares = np.bincount(right, weights, minlength=scores.shape[1]) / weights.sum()
+    shares = (n * shares + 1) / (n + scores.shape[1])
     below = scores - scores.max(axis=1, keepdims=True)
-    # the mean over the classes is 0
-    target = (1 - 1 / (n + 2)) * scores[np.arange(len(scores)), right]
+    target = ((n + 1) * scores[np.arange(len(scores)), right] + scores @ shares) / (n + 2)
 
     def slope(log_sharpness: float) -> float:
         p = np.exp(np.exp(log_sharpness) * below)

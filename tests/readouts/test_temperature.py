@@ -91,8 +91,26 @@ def test_scores_without_error_do_not_make_certainty(n, n_classes):
     columns = columns_of(labels, n_classes)
     p = probabilities(columns, fitted_temperature(columns, columns))
     right = p[np.arange(n), labels]
-    # as probable as said: all but its share of 1 / (n + 2)
-    np.testing.assert_allclose(right, 1 - (1 - 1 / n_classes) / (n + 2), rtol=1e-6)
+    # as probable as said: all but the others' shares of 1 / (n + 2); as likely on average
+    shares = (np.bincount(labels, minlength=n_classes) + 1) / (n + n_classes)
+    expected = 1 - (1 - shares[labels].mean()) / (n + 2)
+    np.testing.assert_allclose(right, expected, rtol=1e-6)
+
+
+def test_rows_in_order_count_by_their_runs_of_labels():
+    labels = np.repeat([0, 1, 0, 1], 50)
+    columns = columns_of(labels, 2)
+    for order, n in ((labels, 8), (labels[np.argsort(np.arange(200) % 50, kind="stable")], 200)):
+        columns = columns_of(order, 2)
+        p = probabilities(columns, fitted_temperature(columns, columns, in_order=True))
+        np.testing.assert_allclose(p.max(axis=1), 1 - 0.5 / (n + 2), rtol=1e-6)
+
+
+def test_a_rare_class_is_not_made_probable_by_few_runs():
+    labels = np.repeat([0, 1, 0], [150, 10, 140])
+    columns = columns_of(labels, 2)
+    p = probabilities(columns, fitted_temperature(columns, columns, in_order=True))
+    assert p[labels == 0, 1].max() < 0.03
 
 
 def test_useless_scores_make_classes_equally_probable(global_random_seed):

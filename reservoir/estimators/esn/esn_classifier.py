@@ -54,10 +54,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         The class labels, sorted.
     temperature_ : float
         The number by which scores are divided before the softmax turns them into probabilities. It
-        is fitted by maximum likelihood on a sample of at most 256 training rows, each scored by a
-        fit that excludes it, and raised if scores of rows in held-out blocks, by which a penalty
-        was chosen, are further too large. With ``forgetting < 1`` the sample is drawn from the
-        latest rows, weighted as in the fit.
+        is fitted by maximum likelihood on a sample of at most 1024 training rows. Rows near in time
+        depend on each other: the sample is cut into eight parts of time, each scored by a fit
+        without it. The temperature is raised if scores of rows in held-out blocks, by which a
+        penalty was chosen, are further too large. With ``forgetting < 1`` the sample is drawn from
+        the latest rows, weighted as in the fit.
     transition_ : array of shape (n_classes, n_classes)
         With ``transition="auto"``: the matrix T of the filter; entry (i, j) is the probability that
         class j follows class i.
@@ -243,9 +244,10 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """Return the probabilities of the classes: the softmax of scores / `temperature_`.
 
         The temperature maximises the likelihood of the labels of training rows, each predicted by a
-        fit that excludes this row. With ``transition="auto"`` the probabilities are filtered, and
-        `predict` returns the class with the largest; `decision_function` is not filtered. With a
-        custom `readout`, its `predict_proba` method is used instead.
+        fit that excludes this row and others near it in time. With ``transition="auto"`` the
+        probabilities are filtered, and `predict` returns the class with the largest;
+        `decision_function` is not filtered. With a custom `readout`, its `predict_proba` method is
+        used instead.
 
         Parameters
         ----------
