@@ -177,8 +177,7 @@ def _temperature(
     _, features, targets, weights = kept.rows()
     features = features.astype(np.float64, copy=False)
     errors = targets - (features @ solution.coef.T + solution.intercept)
-    ends = np.linspace(0, len(features), _N_PARTS + 1).astype(int).tolist()
-    parts = [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
+    parts = _parts_of_time(weights)
     for part, leverage in zip(parts, solved.leverage(features, parts), strict=True):
         errors[part] = _left_out(errors[part], weights[part], leverage + of_intercept)
     scores = targets - errors
@@ -188,6 +187,14 @@ def _temperature(
     own = float((deviations * (targets - centre)).sum()) / total if total > 0 else factor
     ratio = max(min(own, 1.0) / factor, 1.0)
     return fitted_temperature(scores, targets, weights, in_order=True) * ratio
+
+
+def _parts_of_time(weights: Array) -> list[slice]:
+    """Return consecutive parts of rows, of equal weight."""
+    before = np.cumsum(weights)
+    targets = before[-1] * np.arange(1, _N_PARTS) / _N_PARTS * (1 + _LEAST_LEFT)
+    ends = [0, *np.searchsorted(before, targets, side="right").tolist(), len(weights)]
+    return [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
 
 
 def _left_out(errors: Array, weights: Array, leverage: Array) -> Array:

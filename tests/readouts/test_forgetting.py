@@ -491,7 +491,7 @@ def test_a_classifier_forgets_in_any_split(cuts, tmp_path):
     for model in (parts, again):
         model.partial_fit(X[:50], y[:50])
     np.testing.assert_array_equal(again.predict_proba(X), parts.predict_proba(X))
-    assert not whole._model.readout.kept.rows()[0].min() < 1200 - 300
+    assert not whole._model.readout.kept.rows()[0].min() < 1200 - CAPACITY
 
 
 def test_probabilities_follow_when_labels_become_noisy(global_random_seed):
