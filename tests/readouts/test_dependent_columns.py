@@ -234,7 +234,9 @@ def test_rows_left_out_are_those_of_fits_without_them(seeds):
         expected = np.einsum("i,aij->aj", share, errors**2)
         found = leave_one_out_ridge(H, Y, alphas, weights).scores
         np.testing.assert_allclose(found, expected, rtol=1e-6)
-        # folds, with columns weighed by what they say of the targets; one of these is constant
+        # folds, with columns weighed by what they say of the targets, and of a spread in which each
+        # row counts once; one target is constant
+        Z *= np.where(varies, deviations / np.where(varies, H.std(axis=0), 1.0), 0.0)
         Y[:, 0] = rows.rng.choice([0.0, 0.1])
         folds = np.arange(len(H)) % 3
         said = left_out_by_folds(H, Y, alphas, weights, folds)
