@@ -334,9 +334,11 @@ def sums_table(options: Any) -> None:
         found = list(Parallel(options.jobs)(delayed(sum_of)(one) for one in series))
         for part in ("", *dict.fromkeys(each[0] for each in found if name.startswith("windows"))):
             _, inside, width, error = zip(*(f for f in found if part in ("", f[0])), strict=True)
-            ratio = np.mean(width) / np.sqrt(np.mean(np.square(error)))
+            ratio = f"{np.mean(width) / np.sqrt(np.mean(np.square(error))):12.2f}"
+            if name.startswith("windows") and not part:  # series in different units
+                ratio = ""
             title = f"  {part}" if part else name
-            print(f"{title:36s}{share(np.array(inside, float))}{ratio:12.2f}", flush=True)
+            print(f"{title:36s}{share(np.array(inside, float))}{ratio}", flush=True)
 
 
 # --- CO2, and time --------------------------------------------------------------------------------
