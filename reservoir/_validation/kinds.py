@@ -121,9 +121,10 @@ def na_as_nan(table: Any) -> Any:
         for i in places:
             table.isetitem(i, table.iloc[:, i].to_numpy(object, na_value=np.nan))
     elif isinstance(table, np.ndarray) and table.dtype == object:
-        kinds = [type(each).__name__ for each in table.flat]
-        if "NAType" in kinds:
-            table = np.where(np.reshape(np.equal(kinds, "NAType"), table.shape), np.nan, table)
+        kinds = {kind for kind in set(map(type, table.flat)) if kind.__name__ == "NAType"}
+        if kinds:
+            absent = [type(each) in kinds for each in table.flat]
+            table = np.where(np.reshape(absent, table.shape), np.nan, table)
     return table
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation.wording import code
+
+_HOLDERS = (np.ndarray, list, tuple)
+_DEEPEST = 64  # axes that NumPy allows; a list that contains itself has no end
 
 
 def check_unmasked(name: str, values: Any) -> None:
@@ -37,12 +41,23 @@ def as_plain(name: str, values: Any, dtype: Any = None) -> Array:
 
 
 def _hides_values(values: Any) -> bool:
-    if isinstance(values, np.ma.MaskedArray):
-        return bool(np.ma.is_masked(values))
-    if isinstance(values, np.ndarray):
-        values = values.ravel() if values.dtype == object else ()
-    if not isinstance(values, (np.ndarray, list, tuple)):
-        return False
-    # the types first: a list of a million numbers contains no array
-    nested = any(issubclass(each, (np.ndarray, list, tuple)) for each in set(map(type, values)))
-    return nested and any(map(_hides_values, values))
+    # level by level, and by types first: a call for each number of a long list takes too long
+    level = [values]
+    for _ in range(_DEEPEST):
+        types = [each for each in set(map(type, level)) if issubclass(each, _HOLDERS)]
+        if not types:
+            break
+        level = [each for each in level if isinstance(each, _HOLDERS)]
+        if any(issubclass(each, np.ndarray) for each in types):
+            if any(isinstance(each, np.ma.MaskedArray) and np.ma.is_masked(each) for each in level):
+                return True
+            level = [_items(each) for each in level]
+        level = list(chain.from_iterable(level))
+    return False
+
+
+def _items(values: Any) -> Any:
+    """Return what a list, or an array of objects, contains; nothing for an array of numbers."""
+    if not isinstance(values, np.ndarray):
+        return values
+    return values.flat if values.dtype == object else ()
