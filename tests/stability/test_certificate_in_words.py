@@ -75,6 +75,8 @@ def test_what_does_not_know_its_inputs_needs_bounds():
         ):
             certify(unknown)
         assert certify(unknown, input_range=(-1, 1)).holds
+        with pytest.raises(TypeError, match="drive_min and drive_max belong together"):
+            certify(unknown, drive_min=-1.0)
 
 
 @pytest.mark.parametrize("made", [ESNRegressor, ReservoirTransformer])

@@ -323,11 +323,11 @@ def test_one_period_of_a_constant_input_is_no_series(function):
 def test_a_transient_that_is_counted_is_told(function, global_random_seed):
     # one response, which is reached by a factor of 0.949 a row
     unit = Reservoir([[0.949]], [[1.0]], [0.0])
-    X, options = np.zeros((300, 1)), {"random_state": global_random_seed}
+    X, options = np.zeros((100, 1)), {"random_state": global_random_seed}
     with pytest.warns(RuntimeWarning, match="they converge, and the result describes this trans"):
         found = function(unit, X, **options)
     assert abs(found - (function is consistency)) > 0.004
-    still = function(unit, np.repeat(X, 4, axis=0), washout=1000, **options)
+    still = function(unit, np.repeat(X, 12, axis=0), washout=1000, **options)
     assert still == pytest.approx(float(function is consistency), abs=1e-9)
 
 

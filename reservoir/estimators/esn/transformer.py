@@ -209,7 +209,10 @@ class ReservoirTransformer(
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
-        return self._restored(sequences, self._run(sequences, self._starts(sequences))[0])
+        starts, engine = self._starts(sequences), self._source.engine_for(self._n_trained)
+        # without the ends of `_run`, which take a third of the time of a list of short sequences
+        states = self._source.states(sequences.arrays, starts, engine=engine)
+        return self._restored(sequences, states)
 
     def stream(self, initial_state: Any = "last") -> StateStream:
         """Return a session that keeps its state from chunk to chunk.

@@ -97,7 +97,7 @@ def consistency(
             convergence.add(block)
     found = moments.correlation()
     if found < _CONSISTENT:
-        convergence.warn_of_transient(skip, least=0.0)
+        convergence.warn_of_transient(skip)
     return found
 
 

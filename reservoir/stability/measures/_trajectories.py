@@ -214,9 +214,9 @@ class Convergence:
             self.first = float(np.ptp(block[:, 0], axis=0).max())
         self.last = float(np.ptp(block[:, -1], axis=0).max())
 
-    def warn_of_transient(self, washout: int, *, least: float) -> None:
-        """Warn if responses `least` apart or more converge within the rows that are counted."""
-        if self.first > least and self.last < _CONVERGED * self.first:
+    def warn_of_transient(self, washout: int) -> None:
+        """Warn if responses converge within the rows that are counted."""
+        if self.last < _CONVERGED * self.first:
             warnings.warn(
                 f"The responses differ by {self.first:.2g} after washout={washout} rows and by "
                 f"{self.last:.2g} in the last row: they converge, and the result describes this "

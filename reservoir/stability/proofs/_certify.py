@@ -220,6 +220,8 @@ def certify(
         if input_range is None:
             input_range, output_range = _ranges_in_training(reservoir, output_range)
         low, high = _drive_bounds(made, input_range, output_range)
+    elif drive_min is None or drive_max is None:
+        raise TypeError("drive_min and drive_max belong together. Give both, or an input_range.")
     else:
         low, high = drive_min, drive_max  # type: ignore[assignment]
     network = read_network(reservoir, low, high, unbounded=True)
