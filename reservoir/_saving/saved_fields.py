@@ -274,7 +274,7 @@ FIELDS = {
         _estimator: BaseEstimator; _initial_state: str | numbers; _id: label
         state: None | of(_estimator.state_.dtype, len(_estimator.state_))
             | of(_estimator.dtype, len(_estimator.state_))
-        _ended: tuple[None | Ending, None | Ending]
+        _ended: tuple[None | Ending, None | Ending]; _beyond?: bool
     """,
     "StateStream": "_estimator: ReservoirTransformer",
     "Stream": """

@@ -7,7 +7,7 @@ the `set_output` of scikit-learn supports results of `transform` only.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,14 +34,20 @@ from reservoir._validation import (
     steps_between,
     with_gaps,
 )
+from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators.parameters import (
     check_time_step,
     read_dtype,
 )
+from reservoir.estimators.progress import width_of
 from reservoir.estimators.targets import TargetCoding
 from reservoir.training.codes import valid_codes
 
+_MOST_BEYOND = 0.2  # share of rows that may be half a width outside the range in training
+_ENOUGH = 20  # rows of a call: fewer may be a single excursion
+_LONG = 60  # rows of training: in fewer, slow series have not reached their range yet
+_TOGETHER = 256  # sequences compared at a time, to copy few
 CONFIG = "_sklearn_output_config"  # the name that scikit-learn uses: `clone` copies it
 
 
@@ -238,6 +244,51 @@ class DataReader:
         """Return the targets of each sequence; they must have the form of the first ones."""
         targets: list[Array] = self.targets.read(estimator, y, sequences, first=False, **options)
         return targets
+
+    def warn_of_rows_beyond(self, estimator: Any, sequences: Sequences) -> bool:
+        """Warn if many rows are far outside the training range of a column, where units saturate.
+
+        Returns whether the warning was issued. Calls with few rows are not compared.
+        """
+        progress, arrays, clock = estimator._progress, sequences.arrays, self.clock
+        reach, most = progress.input_range, _MOST_BEYOND * sum(sequences.lengths)
+        if reach is None or most < _MOST_BEYOND * _ENOUGH:
+            return False
+        low, high = reach = reach if clock is None else clock.channels(reach)
+
+        def outside(low: Array, high: Array) -> Iterator[Array]:
+            for start in range(0, len(arrays), _TOGETHER):
+                some = arrays[start : start + _TOGETHER]
+                rows = some[0] if len(some) == 1 else np.concatenate(some)
+                rows = rows if clock is None else clock.channels(rows)
+                yield (rows < low) | (rows > high)
+
+        # to save time: in most calls few values are outside at all
+        if sum(map(np.count_nonzero, outside(low, high))) <= most or not self._saturates(estimator):
+            return False
+        with np.errstate(over="ignore"):
+            margin = width_of(reach) * max(1.0, _LONG / max(progress.n_steps, 1)) / 2
+            masks = outside(low - margin, high + margin)
+            counts = np.sum([mask.sum(axis=0) for mask in masks], axis=0)
+        j = int(np.argmax(counts))
+        if counts[j] <= most:
+            return False
+        warnings.warn(
+            "Rows beyond what was learned in "
+            f"{self.names_of_columns(Columns.of(estimator)).input(j)}: more than a fifth of them "
+            f"are outside the range in training, {low[j]:.6g} to {high[j]:.6g}, by more "
+            "than half its width, where states saturate. Train on rows with such values or on "
+            "differences between rows, or forecast the series with ESNForecaster.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+        return True
+
+    def _saturates(self, estimator: Any) -> bool:
+        """Whether states of units saturate; symbols have no order."""
+        activation: Any = getattr(estimator, "activation", None)
+        bounded: bool = getattr(ACTIVATIONS.get(activation, activation), "bounded", False)
+        return bounded and self.n_symbols is None
 
     # ------------------------------------------------------------------ results
 

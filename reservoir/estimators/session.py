@@ -24,6 +24,8 @@ class Session:
         The ends of the indexes of X and y in training.
     """
 
+    _beyond = False  # whether a warning of rows beyond the training range was issued
+
     def __init__(self, estimator: Any, initial_state: Any, ended: Ended) -> None:
         if isinstance(initial_state, str):
             check_choice("initial_state", initial_state, ("last", "steady", "zeros"))
@@ -58,6 +60,8 @@ class Session:
                 f"the rows before it: to {sequences.name(0)}. Begin a new sequence by "
                 f"{code('session.reset()')}."
             )
+        if y is None and not self._beyond:  # rows with targets are learned from
+            self._beyond = estimator._reader.warn_of_rows_beyond(estimator, sequences)
         return sequences
 
     def _warn_of_gap(self, sequences: Sequences) -> None:

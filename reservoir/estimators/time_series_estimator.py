@@ -46,8 +46,13 @@ class TimeSeriesEstimator(BaseEstimator):
 
         `stability.certify` and other functions of the reservoir read it.
         """
+        return self._progress.training(self._reader.clock)
+
+    @property
+    def _progress(self) -> Progress:
+        """Position of the model in its data."""
         progress: Progress = self._model.progress
-        return progress.training(self._reader.clock)
+        return progress
 
     def set_output(self: _Self, *, predict: str | None = None) -> _Self:
         """Set the container of the results of `predict` and `forecast`.

@@ -209,6 +209,7 @@ class ReservoirTransformer(
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
+        self._reader.warn_of_rows_beyond(self, sequences)
         starts, engine = self._starts(sequences), self._source.engine_for(self._n_trained)
         # without the ends of `_run`, which take a third of the time of a list of short sequences
         states = self._source.states(sequences.arrays, starts, engine=engine)

@@ -251,6 +251,7 @@ class Predictor(Forecaster):
         `return_state` the result is a pair of outputs and end states.
         """
         sequences = self.read(X)
+        self.reader.warn_of_rows_beyond(self.estimator, sequences)
         last_only = self.reader.targets.per_sequence
         # not in batches with feedback, so that divergence is warned of once
         batches = [] if self.feeds_back else batches_of(sequences.lengths)
