@@ -7,7 +7,7 @@ the `set_output` of scikit-learn supports results of `transform` only.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,7 +47,8 @@ from reservoir.training.codes import valid_codes
 _MOST_BEYOND = 0.2  # share of rows that may be half a width outside the range in training
 _ENOUGH = 20  # rows of a call: fewer may be a single excursion
 _LONG = 60  # rows of training: in fewer, slow series have not reached their range yet
-_TOGETHER = 256  # sequences compared at a time, to copy few
+_SMALL = 0.5  # input of a unit up to which tanh is almost linear
+_SEQUENCES = 1024  # of more sequences only some are compared, to save time and memory
 CONFIG = "_sklearn_output_config"  # the name that scikit-learn uses: `clone` copies it
 
 
@@ -246,49 +247,43 @@ class DataReader:
         return targets
 
     def warn_of_rows_beyond(self, estimator: Any, sequences: Sequences) -> bool:
-        """Warn if many rows are far outside the training range of a column, where units saturate.
+        """Warn if many rows are far outside the training range of a column; return whether it did.
 
-        Returns whether the warning was issued. Calls with few rows are not compared.
+        Activations without bounds and symbols are not compared, nor a call with few rows.
         """
-        progress, arrays, clock = estimator._progress, sequences.arrays, self.clock
-        reach, most = progress.input_range, _MOST_BEYOND * sum(sequences.lengths)
-        if reach is None or most < _MOST_BEYOND * _ENOUGH:
+        progress, clock = estimator._progress, self.clock
+        arrays = sequences.arrays[:: 1 + len(sequences) // _SEQUENCES]
+        rows = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        reach, most = progress.input_range, _MOST_BEYOND * len(rows)
+        if reach is None or len(rows) < _ENOUGH:
             return False
-        low, high = reach = reach if clock is None else clock.channels(reach)
-
-        def outside(low: Array, high: Array) -> Iterator[Array]:
-            for start in range(0, len(arrays), _TOGETHER):
-                some = arrays[start : start + _TOGETHER]
-                rows = some[0] if len(some) == 1 else np.concatenate(some)
-                rows = rows if clock is None else clock.channels(rows)
-                yield (rows < low) | (rows > high)
-
+        if clock is not None:
+            rows, reach = clock.channels(rows), clock.channels(reach)
+        low, high = reach
         # to save time: in most calls few values are outside at all
-        if sum(map(np.count_nonzero, outside(low, high))) <= most or not self._saturates(estimator):
+        if np.count_nonzero((rows < low) | (rows > high)) <= most:
             return False
-        with np.errstate(over="ignore"):
+        activation: Any = getattr(estimator, "activation", None)
+        bounded = getattr(ACTIVATIONS.get(activation, activation), "bounded", False)
+        with np.errstate(over="ignore", divide="ignore"):
             margin = width_of(reach) * max(1.0, _LONG / max(progress.n_steps, 1)) / 2
-            masks = outside(low - margin, high + margin)
-            counts = np.sum([mask.sum(axis=0) for mask in masks], axis=0)
-        j = int(np.argmax(counts))
-        if counts[j] <= most:
+            # for small inputs units are almost linear, and extrapolate
+            small = _SMALL / np.max(np.abs(getattr(estimator, "input_scaling", 1.0)))
+            low, high = np.minimum(low - margin, -small), np.maximum(high + margin, small)
+        beyond = ((rows < low) | (rows > high)).sum(axis=0)
+        j = int(np.argmax(beyond))
+        if not bounded or self.n_symbols is not None or beyond[j] <= most:
             return False
+        column = self.names_of_columns(Columns.of(estimator)).input(j)
         warnings.warn(
-            "Rows beyond what was learned in "
-            f"{self.names_of_columns(Columns.of(estimator)).input(j)}: more than a fifth of them "
-            f"are outside the range in training, {low[j]:.6g} to {high[j]:.6g}, by more "
-            "than half its width, where states saturate. Train on rows with such values or on "
-            "differences between rows, or forecast the series with ESNForecaster.",
+            f"Rows beyond what was learned in {column}: more than a fifth are outside its range in "
+            f"training, {reach[0, j]:.6g} to {reach[1, j]:.6g}, by more than half the width. "
+            "States saturate there: train on rows with such values or on differences between "
+            "rows, or forecast the series with ESNForecaster.",
             UserWarning,
             stacklevel=caller_level(),
         )
         return True
-
-    def _saturates(self, estimator: Any) -> bool:
-        """Whether states of units saturate; symbols have no order."""
-        activation: Any = getattr(estimator, "activation", None)
-        bounded: bool = getattr(ACTIVATIONS.get(activation, activation), "bounded", False)
-        return bounded and self.n_symbols is None
 
     # ------------------------------------------------------------------ results
 

@@ -60,7 +60,7 @@ class Session:
                 f"the rows before it: to {sequences.name(0)}. Begin a new sequence by "
                 f"{code('session.reset()')}."
             )
-        if y is None and not self._beyond:  # rows with targets are learned from
+        if y is None and not self._beyond:  # rows with targets are to be learned
             self._beyond = estimator._reader.warn_of_rows_beyond(estimator, sequences)
         return sequences
 

@@ -461,7 +461,8 @@ class Stream(Session):
         Warns
         -----
         UserWarning
-            If the index shows that the rows do not follow the rows before; also in `learn`.
+            If the index shows that the rows do not follow the rows before; also in `learn`. Once
+            in a session, if many rows are far outside the range in training, as in the estimator.
         """
         estimator = self._current
         sequences = self._read(chunk)

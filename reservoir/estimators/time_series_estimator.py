@@ -137,7 +137,8 @@ class TimeSeriesEstimator(BaseEstimator):
         -----
         UserWarning
             If ``initial_state="last"`` and the index shows that X does not begin right after
-            training; the run then starts from "steady".
+            training; the run then starts from "steady". If more than a fifth of the rows are
+            outside the training range of a column by more than half its width.
         """
         return self._run_by(self._predicts_by, X, initial_state, return_state=return_state)
 

@@ -205,7 +205,8 @@ class ReservoirTransformer(
         -----
         UserWarning
             If ``initial_state="last"`` and the index shows that X does not begin right after the
-            rows of fit; the run then starts from "steady".
+            rows of fit; the run then starts from "steady". If more than a fifth of the rows are
+            outside the range of a column in fit by more than half its width.
         """
         check_is_fitted(self)
         sequences = self._reader.inputs(self, X)
