@@ -110,6 +110,7 @@ def marks_of(case):
     return [pytest.mark.slow] if case.slow or PER_PLACE[case.place] > 1 else []
 
 
+@pytest.mark.fast_cases(25)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=marks_of(case)) for case in CASES],

@@ -156,7 +156,8 @@ def test_a_list_is_its_members(cls):
     several, y = sequences_of(cls)
     model = fitted(cls, several, y, initial_state="zeros")
     alone = [result(model, [part])[0] for part in several]
-    close(result(model, several), alone, 1e-12)
+    # sums over rows; features of whole sequences are float32
+    close(result(model, several), alone, 1e-6 if is_whole(cls) else 1e-12)
 
 
 @pytest.mark.parametrize("cls", [*by_row(), *whole()])

@@ -13,8 +13,10 @@ ANYWHERE = re.compile(r"\b(goes on|anew)\b")
 
 def odd_texts(path):
     """Yield docstrings that begin with an odd word, and texts with one anywhere."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    text = path.read_text(encoding="utf-8")
+    # the texts of a file are taken apart only if there is such a word anywhere in it
+    found = ANYWHERE.search(text) or re.search(rf'"""{FIRST.pattern}', text)
+    for node in ast.walk(ast.parse(text)) if found else ():
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             docstring = ast.get_docstring(node) or ""
             if FIRST.match(docstring):

@@ -149,6 +149,7 @@ def single_step(net, x0, u):
     return (1 - leak) * x0 + leak * value
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu", "softplus"])

@@ -111,7 +111,7 @@ def test_ids_of_polars_leave_the_other_columns_as_they_are(polars):
 def with_na(values, place):
     """Return a table of Python objects with NA in one place, and the same table with NaN."""
     pd = pytest.importorskip("pandas")
-    known = pd.DataFrame(values, columns=["u", "v"][: values.shape[1]])
+    known = pd.DataFrame(values, columns=["u", "v"][: values.shape[1]], copy=True)
     known.iloc[place] = np.nan
     objects = known.astype(object)
     objects.iloc[place] = pd.NA

@@ -128,7 +128,7 @@ def test_weights_side_by_side_equal_weights_over_stored_states(data):
     np.testing.assert_allclose(esn.coef_, ridge.coef_, rtol=0, atol=1e-8)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow  # starts workers, whose bits `test_n_jobs_does_not_change_a_bit` compares as well
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_strided_targets_do_not_change_a_bit_in_workers(noise):
     rng = np.random.default_rng(0)
