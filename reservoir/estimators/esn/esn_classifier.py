@@ -41,8 +41,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
 
     Pass ``cv=KFold(5)`` or `TimeSeriesSplit` to searches and cross-validation. The default for
     classifiers, and ``cv=5``, is `StratifiedKFold`, which takes rows out of the middle of others
-    if the shares of the classes drift: a search for `leak_rate` then never found the right one in
-    eight trials, with a mean accuracy of .886 instead of .986.
+    if the shares of the classes drift: a search for `leak_rate` then found the right one in one of
+    twenty trials, with a mean accuracy of .928 instead of .982.
 
     Parameters
     ----------
