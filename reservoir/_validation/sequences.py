@@ -277,7 +277,7 @@ def container_of(X: Any) -> str:
 
 def _is_table(item: Any) -> bool:
     """Whether an item of X is itself a table, so that X is a collection of sequences."""
-    if hasattr(item, "shape"):  # frames of polars have no ndim
+    if hasattr(item, "shape"):  # frames of polars have no `ndim`
         return len(item.shape) == 2
     return isinstance(item, (list, tuple)) and len(item) > 0 and isinstance(item[0], (list, tuple))
 

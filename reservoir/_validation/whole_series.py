@@ -146,7 +146,7 @@ def _kind(X: Any) -> str:
         if not len(X):
             raise ValueError("X contains no sequences (n_sequences=0); at least 1 is required.")
         first = X[0]
-        if getattr(first, "shape", ()):  # frames of polars have no ndim
+        if getattr(first, "shape", ()):  # frames of polars have no `ndim`
             return "list"
         if isinstance(first, (list, tuple)) and len(first):
             deeper = isinstance(first[0], (list, tuple)) or getattr(first[0], "ndim", 0) > 0
