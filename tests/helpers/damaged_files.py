@@ -21,7 +21,7 @@ _DTYPES = ("float32", "float64", "int64", "int32", "complex128", "bool", "U8", "
 # fields that hold arrays with no other length than their own, or rows in either precision
 FREE = {"washout_", "input_scaling_scores_", "alpha_scores_", "search_results_", "best_params_"}
 FREE |= {"_model.readout", "_model.online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
-FREE |= {"last_errors_", "_model.recent", "start_results_"}
+FREE |= {"last_errors_", "_model.recent", "start_results_", "_reader.fixed"}
 
 
 def parts_of(path):
@@ -131,7 +131,7 @@ def use(model):
     elif hasattr(model, "partial_fit"):
         X = rng.normal(size=(300, 2)).cumsum(axis=0)
         X[:, 0] = np.arange(1000, 1300)  # may be times
-        y = model.predict(X)
+        y = model.predict(X) if hasattr(model, "predict") else model.transform(X)
         if hasattr(model, "states"):
             model.states(X)
         model.partial_fit(X[200:] + np.array([300, 0]), y[200:])
