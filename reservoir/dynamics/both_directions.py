@@ -12,10 +12,9 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics._extremes import StatesError
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.open_loop import iter_states
-from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record
 
 _PART_SIZE = 2**22  # numbers in a part of the states of a run backwards: 32 MiB of doubles
@@ -24,7 +23,7 @@ _GROUP = 32  # sequences side by side, whose states backwards are in memory toge
 
 @saved
 @dataclass(frozen=True, eq=False)
-class BothDirections(FeatureSource):
+class BothDirections(SourceWrapper):
     """A reservoir that runs over each sequence twice: forwards, and backwards from the last row.
 
     The features of a row are the features of the run forwards, then the states of the run backwards
@@ -51,24 +50,9 @@ class BothDirections(FeatureSource):
     hides_input_by = DrivenReservoir.hides_input_by
 
     @property
-    def reservoir(self) -> Reservoir:
-        """The reservoir."""
-        return self.source.reservoir
-
-    @property
-    def fitted(self) -> dict[str, Any]:
-        """The reservoir, as the fitted attribute `reservoir_`."""
-        return self.source.fitted
-
-    @property
     def description(self) -> dict[str, str]:
         """Description of the second run for notebooks."""
         return {"Directions": "the reservoir runs over each sequence forwards and backwards"}
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of the input."""
-        return self.source.n_features
 
     @property
     def width(self) -> int:
@@ -79,11 +63,6 @@ class BothDirections(FeatureSource):
     def state_size(self) -> int:
         """Number of entries of a state: two per unit."""
         return 2 * self.source.state_size
-
-    @property
-    def dtype(self) -> Any:
-        """Data type of the features and of the states."""
-        return self.source.dtype
 
     def iter_features(
         self,
@@ -208,14 +187,6 @@ class BothDirections(FeatureSource):
     def overflow_of(self, column: int) -> tuple[str, str]:
         """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
         return self.source.overflow_of(column % self.source.width)
-
-    def engine_for(self, n_steps: int) -> str:
-        """Return the engine for a model fitted on `n_steps` rows."""
-        return self.source.engine_for(n_steps)
-
-    def activity(self) -> Record | None:
-        """Return an empty record of the units' activity, in the run forwards."""
-        return self.source.activity()
 
 
 @contextlib.contextmanager

@@ -350,3 +350,51 @@ class FeatureSource(ABC):
         received : array of shape (n_samples, n_fed_back), optional
             Outputs that were fed back.
         """
+
+
+class SourceWrapper(FeatureSource):
+    """A source that runs another one, `source`, whose properties it has unless it defines them."""
+
+    source: Any
+
+    @property
+    def reservoir(self) -> Any:
+        """The reservoir."""
+        return self.source.reservoir
+
+    @property
+    def fitted(self) -> dict[str, Any]:
+        """The reservoir, as the fitted attribute `reservoir_`."""
+        return self.source.fitted
+
+    @property
+    def n_features(self) -> Any:
+        """Number of columns of the input."""
+        return self.source.n_features
+
+    @property
+    def width(self) -> Any:
+        """Number of columns of the features."""
+        return self.source.width
+
+    @property
+    def n_fed_back(self) -> Any:
+        """Number of outputs that are fed back through feedback weights."""
+        return self.source.n_fed_back
+
+    @property
+    def dtype(self) -> Any:
+        """Data type of the features and of the outputs."""
+        return self.source.dtype
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
+        return self.source.overflow_of(column)
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return the engine for a model fitted on `n_steps` rows."""
+        return self.source.engine_for(n_steps)
+
+    def activity(self) -> Record | None:
+        """Return an empty record of the units' activity."""
+        return self.source.activity()

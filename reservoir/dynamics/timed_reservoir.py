@@ -11,15 +11,14 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Clock
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record
 
 
 @saved
 @dataclass(frozen=True, eq=False)
-class TimedReservoir(FeatureSource):
+class TimedReservoir(SourceWrapper):
     """A reservoir whose step durations are computed from a column of times in the input.
 
     The times are in steps since the clock's origin (`Clock.set`). A state contains, in addition to
@@ -42,14 +41,9 @@ class TimedReservoir(FeatureSource):
     hides_input_by = DrivenReservoir.hides_input_by
 
     @property
-    def reservoir(self) -> Reservoir:
-        """The reservoir."""
-        return self.driven.reservoir
-
-    @property
-    def fitted(self) -> dict[str, Any]:
-        """The reservoir, as the fitted attribute `reservoir_`."""
-        return self.driven.fitted
+    def source(self) -> DrivenReservoir:
+        """The reservoir as a source of features of the columns other than the times."""
+        return self.driven
 
     @property
     def n_features(self) -> int:
@@ -57,19 +51,9 @@ class TimedReservoir(FeatureSource):
         return self.driven.n_features + 1
 
     @property
-    def width(self) -> int:
-        """Number of columns of the features, which do not contain the time."""
-        return self.driven.width
-
-    @property
     def state_size(self) -> int:
         """Number of entries of a state: one per unit, and the time of the previous row."""
         return self.driven.state_size + 1
-
-    @property
-    def dtype(self) -> Any:
-        """Data type of the features and of the outputs."""
-        return self.driven.dtype
 
     @property
     def state_dtype(self) -> Any:
@@ -177,17 +161,9 @@ class TimedReservoir(FeatureSource):
         found = self.driven.input_column(column)
         return None if found is None else found + (found >= self.clock.place)
 
-    def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
-        return self.driven.overflow_of(column)
-
     def engine_for(self, n_steps: int) -> str:
         """Return "numpy", because kernels use one leak rate for all steps."""
         return "numpy"
-
-    def activity(self) -> Record | None:
-        """Return an empty record of the units' activity."""
-        return self.driven.activity()
 
     def watch_run(
         self,

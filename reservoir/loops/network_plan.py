@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir.building import build_reservoir
 from reservoir.dynamics.features import DrivenReservoir, FeatureSource
-from reservoir.dynamics.lagged import LaggedSource
+from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.loops.loop_design import Trajectories
 
 _IN_DEGREE = 10

@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.lagged import LaggedSource
+from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.dynamics.radial_units import RadialUnits
 from reservoir.loops.loop_design import LoopDesign, Place, Trajectories
 from reservoir.loops.network_plan import NetworkPlan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from reservoir.dynamics.lagged import LaggedSource
+from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.dynamics.radial_units import RadialUnits
 from reservoir.loops.loop_design import Place, Trajectories
 

@@ -10,7 +10,7 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import henon, lorenz
 from reservoir.dynamics import run, step
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.dynamics.lagged import LaggedSource
+from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.estimators.reporting import not_reported
 from reservoir.loops.bank_search import Search
 from reservoir.loops.ensemble_feedback import run_ensemble

@@ -1,6 +1,7 @@
 """Files of versions whose estimators had no reader and no model."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from reservoir import (
     load,
     save,
 )
+from reservoir._saving import SAVED
 from reservoir.datasets import mackey_glass, narma
 from reservoir.estimators.persistence.archive import write_archive
 from reservoir.estimators.persistence.parts import (
@@ -134,3 +136,7 @@ def test_forecasters_without_later_fields_are_read(search, tmp_path):
         load(tmp_path / "before.npz").forecast(5, SERIES[:5], coverage=0.9),
         model.forecast(5, SERIES[:5], coverage=0.9),
     )
+
+
+def test_pickles_name_the_earlier_module_of_lagged_sources():
+    assert pickle.loads(b"creservoir.dynamics.lagged\nLaggedSource\n.") is SAVED["LaggedSource"]
