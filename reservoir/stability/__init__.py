@@ -16,6 +16,11 @@ from reservoir.stability.measures._attractors import Attractors, sample_attracto
 from reservoir.stability.measures._consistency import consistency
 from reservoir.stability.measures._echo_state_index import echo_state_index
 from reservoir.stability.measures._exponents import lyapunov_exponents
+from reservoir.stability.measures._flow_exponents import (
+    flow_exponents,
+    kaplan_yorke_dimension,
+    map_exponents,
+)
 from reservoir.stability.measures._limit_cycles import (
     LimitCycle,
     LimitCycleError,
@@ -52,8 +57,11 @@ __all__ = [
     "echo_state_conditions",
     "echo_state_index",
     "find_limit_cycle",
+    "flow_exponents",
+    "kaplan_yorke_dimension",
     "largest_certified",
     "lyapunov_exponents",
+    "map_exponents",
     "sample_attractors",
     "stable_bias",
     "sweep",

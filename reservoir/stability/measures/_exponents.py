@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, room_for
+from reservoir._validation import check_count, room_for
 from reservoir.dynamics import iter_states
+from reservoir.stability.measures._qr_method import Basis
 from reservoir.stability.measures._trajectories import read_drive_series, read_state, read_washout
-
-_LOST = 4 * float(np.finfo(float).eps)  # smaller factors, relative to the largest, are rounding
 
 
 def lyapunov_exponents(
@@ -95,48 +92,16 @@ def lyapunov_exponents(
         raise ValueError(f"n_exponents={k} must be at most n_units={n_units}. Lower it.")
     skip = read_washout(washout, len(drive))
     state = read_state(drive.reservoir, initial_state)
-    # A random orthonormal basis, and the sums of the logarithms of its factors.
     what = f"Directions of n_units x n_exponents = {n_units} x {k} numbers, 3 at a time,"
     with room_for(what, 24.0 * n_units * k, "Lower n_exponents."):
-        normal = as_generator(random_state).standard_normal((n_units, k))
-        basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
+        basis = Basis(n_units, k, random_state)
     blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
     # Carry the basis along the trajectory.
     for begin, block in blocks:
         tangent = drive.tangent(state, block, begin)
         state = block[-1].copy()
         for t in range(len(block)):
-            basis, factors, kept = _orthonormal(tangent.advance(basis, t))
-            sums = sums[kept]
-            if begin + t >= skip:
-                sums = sums + np.log(factors)
-            if not len(factors):
-                return np.full(k, -np.inf)
-    # Lost directions have no sum: their exponents are -inf.
-    exponents = np.full(k, -np.inf)
-    exponents[: len(sums)] = np.sort(sums / (len(drive) - skip))[::-1]
-    return exponents
-
-
-def _orthonormal(V: Array) -> tuple[Array, Array, Array]:
-    """Return an orthonormal basis of the columns of V, its factors, and the indices it keeps.
-
-    The factors are the absolute values of the diagonal of R in the QR factorisation. A column that
-    is, to rounding, a combination of the columns before it has lost its direction and is dropped.
-    """
-    kept = np.arange(V.shape[1])
-    size = np.abs(V).max()
-    if size == 0:
-        return V[:, :0], np.empty(0), kept[:0]
-    V = V / size  # squares must not underflow
-    if V.shape[1] == 1:
-        norm = np.linalg.norm(V)
-        return V / norm, np.array([size * norm]), kept
-    while True:
-        Q, R = np.linalg.qr(V)
-        factors = np.abs(np.diag(R))
-        lost = factors <= _LOST * np.linalg.norm(V, axis=0).max()
-        if not lost.any():
-            return Q, factors * size, kept
-        first = int(np.argmax(lost))
-        V, kept = np.delete(V, first, axis=1), np.delete(kept, first)
+            basis.renew(tangent.advance(basis.directions, t), counted=begin + t >= skip)
+            if not basis.directions.size:
+                return basis.exponents(1)
+    return basis.exponents(len(drive) - skip)
