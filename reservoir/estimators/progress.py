@@ -22,6 +22,7 @@ _MAX_PAIRS = 64  # kept so that the scaling of a pipeline can be checked later
 _FAR = 10.0  # widths of the training range beyond it, where no useful forecast is
 _ROUNDING = 1e-9  # a range narrower than this share of its largest number counts as constant
 _NOTHING = np.array([[np.inf], [-np.inf]])  # the range without any targets
+_NAMED = 20  # further sequences that a warning names
 _OF_CONSTANT = 0.1  # of a constant's size: used as the width of its range
 AFTER_GAP = (
     "To cross-validate, warm up each test block with the rows before it: "
@@ -522,52 +523,51 @@ def widened(reach: Array) -> Array:
 
 
 def warn_of_leaving(
-    rows: Array,
+    loops: Sequence[tuple[Array, int]],
     reach: Array,
     *,
-    n_valid: int,
-    sequence: int | None = None,
+    names: Sequence[Any] | None = None,
     clipped: bool = False,
-) -> bool:
-    """Warn if rows are far outside the range of the training targets, or the loop diverged.
+) -> None:
+    """Warn once if loops are far outside the range of the training targets, or diverged.
 
     Parameters
     ----------
-    rows : array of shape (n_steps, n_outputs)
+    loops : sequence of (rows, n_valid)
+        The rows of each loop, (n_steps, n_outputs), and the step at which it left the
+        floating-point range, or the number of steps if it did not.
     reach : array of shape (2, n_outputs)
         The range of the training targets, in the units of the rows; NaN or infinite where unknown.
-    n_valid : int
-        The step at which the loop left the floating-point range; the number of steps if it did not.
-    sequence : int, optional
-        Number of the sequence, for the message.
+    names : sequence, optional
+        Number or id of the sequence that each loop continues, for the message.
     clipped : bool, default=False
         Whether the fed-back outputs went through `clip`.
-
-    Returns
-    -------
-    bool
-        Whether a warning was given.
     """
-    left = _first_outside(rows[:n_valid], reach)
-    diverged = n_valid < len(rows)
-    if left is None and not diverged:
-        return False
-    # one warning for both, if both are true
-    which = "" if sequence is None else f" of sequence {sequence}"
+    left = [_first_outside(rows[:n_valid], reach) for rows, n_valid in loops]
+    lost = [i for i, (rows, n) in enumerate(loops) if left[i] is not None or n < len(rows)]
+    if not lost:
+        return
+    # one warning for all loops, of both if both are true
+    (rows, n_valid), found = loops[lost[0]], left[lost[0]]
+    which = "" if names is None else f" of sequence {names[lost[0]]}"
     text = []
-    if diverged:
+    if n_valid < len(rows):
         text.append(
             f"The closed loop{which} diverged at step {n_valid}: it left the range of numbers "
             "whose squares are finite. The rows from this step on repeat the last output before it."
         )
-    if left is not None:
-        k, j = left
+    if found is not None:
+        k, j = found
         name = f" {j}" if rows.shape[1] > 1 else ""
         text.append(
             f"The closed loop{which} left the range of the training targets at step {k}: output"
             f"{name} is {rows[k, j]:.6g}, and the targets were between {reach[0, j]:.6g} and "
             f"{reach[1, j]:.6g}. The rows from this step on are unreliable."
         )
+    if names is not None and len(lost) > 1:
+        others = ", ".join(str(names[i]) for i in lost[1 : 1 + _NAMED])
+        others += ", ..." if len(lost) > 1 + _NAMED else ""
+        text.append(f"The same happened to other sequences: {others}.")
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
         "radius often help"
@@ -578,7 +578,6 @@ def warn_of_leaving(
         )
     )
     warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())
-    return True
 
 
 def _first_outside(rows: Array, reach: Array) -> tuple[int, int] | None:

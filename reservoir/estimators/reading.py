@@ -482,8 +482,6 @@ def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) 
         return None
     of_X, of_y = network.progress.ended
     if context is not None:
-        while isinstance(context, (list, tuple)) and len(context) == 1:
-            context = context[0]
         end = ending_of(context, of_X)
         ahead = 1
         if network.feeds_back:

@@ -499,11 +499,10 @@ class ReadoutPredictor(Predictor):
             rows.append(outputs)
             ends.append(np.concatenate([state, outputs[-1]]))
             valid.append(n_valid)
-        reach = self.progress.target_range
-        for i, (outputs, n_valid) in enumerate(zip(rows, valid, strict=True)):
-            which = i if len(rows) > 1 else None
-            if warn_of_leaving(outputs, reach, n_valid=n_valid, sequence=which):
-                break
+        names = range(len(rows)) if len(rows) > 1 else None
+        warn_of_leaving(
+            list(zip(rows, valid, strict=True)), self.progress.target_range, names=names
+        )
         return rows, ends
 
     def states(self, sequences: Sequences, starts: list[Array]) -> list[Array]:

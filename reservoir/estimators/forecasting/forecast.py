@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count
+from reservoir._validation import Sequences, check_count
+from reservoir.estimators.forecasting.contexts import Contexts
 from reservoir.estimators.forecasting.pipeline import (
+    Bounds,
     Chain,
     Layout,
     bounds_of,
@@ -20,7 +22,6 @@ from reservoir.estimators.forecasting.pipeline import (
 )
 from reservoir.estimators.parameters import with_other_names
 from reservoir.estimators.progress import warn_of_leaving
-from reservoir.estimators.reading import framed_forecast, index_of_forecast
 
 __all__ = ["forecast"]
 
@@ -30,10 +31,10 @@ def forecast(
     model: Any,
     n_steps: int,
     *,
-    context: ArrayLike | None = None,
-    exog: ArrayLike | None = None,
+    context: Any = None,
+    exog: Any = None,
     clip: bool | tuple[ArrayLike, ArrayLike] | Callable[[Array], ArrayLike] = False,
-) -> Array:
+) -> Any:
     """Forecast in closed loop with a network, alone or inside scikit-learn's wrappers.
 
     Finds the network inside Pipeline, TransformedTargetRegressor, fitted searches (their best
@@ -47,12 +48,14 @@ def forecast(
         TransformedTargetRegressor or search that contains one
     n_steps : int
         Number of rows to forecast.
-    context : array of shape (n_context, n_features), optional
+    context : array of shape (n_context, n_features), or sequences, optional
         Rows to warm up on, in the units of the model's X. By default the forecast continues from
         the end of training. Columns of a DataFrame, also of `exog`, are matched by name if the
-        model was fitted on names.
+        model was fitted on names. Several sequences, in any container that `fit` accepts, lead to
+        one forecast each, the same as a call with this sequence alone returns.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
-        Exogenous inputs, the last columns of X, in the same units.
+        Exogenous inputs, the last columns of X, in the same units. With several contexts there is
+        one such table for each, in the same kind of container.
     clip : bool, (low, high) or callable, default=False
         True clips the feedback to the range of the training targets, widened by its width on both
         sides, or to the range that the network's ``certificate_`` covers (``bias="stable"``). A
@@ -63,14 +66,15 @@ def forecast(
 
     Returns
     -------
-    array of shape (n_steps,) or (n_steps, n_outputs)
-        In the units of the model's y.
+    array of shape (n_steps,) or (n_steps, n_outputs), or sequences
+        In the units of the model's y; with several contexts in their container.
 
     Warns
     -----
     RuntimeWarning
         If a row leaves the range of the training targets by more than ten times its width, or the
-        loop diverges; the message gives the step. Rows after it are unreliable.
+        loop diverges; the message gives the step, and with several contexts the sequence. Rows
+        after it are unreliable.
 
     Raises
     ------
@@ -124,17 +128,21 @@ class ClosedLoop:
         ----------
         n_steps : int
             Number of rows to forecast.
-        context : array of shape (n_context, n_features), optional
+        context : array of shape (n_context, n_features), or sequences, optional
             Rows that warm the model up first, starting where `predict` would. Row 0 of the
             forecast is then the prediction of `predict` for the last of them. Without context the
             forecast continues from the end of training: row 0 is the step after the last target.
-            The columns of a DataFrame are matched by name, if X had names in fit.
+            The columns of a DataFrame are matched by name, if X had names in fit. Several
+            sequences, in any container that `fit` accepts, lead to one forecast each, the same as
+            a call with this sequence alone returns.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
             Exogenous inputs. Row k is used together with the input that yields row k of the
             forecast, or row k + 1 if there is a context. The columns of a DataFrame are matched by
-            name, as in `context`.
+            name, as in `context`. With several contexts there is one such table for each, in the
+            same kind of container.
         initial_state : str or array, optional
-            As in `predict`. Without a context the default is the state at the end of training.
+            As in `predict`: one for all contexts, or a row for each. Without a context the default
+            is the state at the end of training.
         return_state : bool, default=False
             Whether to return the state as well.
         clip : bool, (low, high) or callable, default=False
@@ -150,9 +158,10 @@ class ClosedLoop:
 
         Returns
         -------
-        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
-        state : array of the shape of `state_`
-            Only if `return_state`.
+        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit; or sequences
+            With several contexts in their container.
+        state : array of the shape of `state_`, or (n_sequences, n_units)
+            Only if `return_state`; with several contexts a row for each.
 
         Raises
         ------
@@ -168,7 +177,8 @@ class ClosedLoop:
         RuntimeWarning
             If a row leaves the range of the training targets (over all calls of partial_fit) by
             more than ten times its width, or the loop diverges; the rows after a divergence repeat
-            the last output before it. The message names the step; later rows are unreliable.
+            the last output before it. The message names the step, and with several contexts the
+            sequences; later rows are unreliable.
         """
         self._check_fitted()
         rows, state = _forecast(walk(self), n_steps, context, exog, initial_state, clip)
@@ -177,31 +187,44 @@ class ClosedLoop:
 
 def _forecast(
     chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: Any
-) -> tuple[Array, Array]:
-    """Find the first output and the initial state, then close the loop."""
+) -> tuple[Any, Array]:
+    """Close a loop after each context, and return its rows and the states at their ends."""
     n_steps = check_count("n_steps", n_steps, size=3)
     network, layout = chain.network, Layout(chain)
     bounds = bounds_of(network, clip)
     # all checks before anything runs
     if not network.feeds_back:
         layout.check_trained_for_loop()
-    n_rows = n_steps if context is None else n_steps - 1
-    exog = layout.read_exog(exog, n_rows, has_context=context is not None)
-    # the loop begins at the end of training, or after the context
-    if context is None:
-        output, state = layout.end_of_training(exog, initial_state)
+    contexts = Contexts.read(layout, context)
+    given = contexts.exog(layout, exog, n_steps if context is None else n_steps - 1)
+    specs = contexts.initial_states(initial_state)
+    # one loop after the other, so that each has the bits that it has alone
+    before = contexts.sequences or (None,)
+    loops = [_loop(layout, *each, bounds) for each in zip(before, given, specs, strict=True)]
+    outcomes = [(rows, n_valid) for rows, _, n_valid in loops]
+    names, clipped = contexts.names, bounds is not None
+    warn_of_leaving(outcomes, layout.reach(), names=names, clipped=clipped)
+    made = [rows.astype(network.dtype) for rows, _, _ in loops]
+    made = [rows[:, 0] if chain.one_dimensional else rows for rows in made]
+    return contexts.restore(layout, made), contexts.stacked([state for _, state, _ in loops])
+
+
+def _loop(
+    layout: Layout, before: Sequences | None, exog: Array, spec: Any, bounds: Bounds | None
+) -> tuple[Array, Array, int]:
+    """Close one loop, after a context or the end of training, in the units of the user's y."""
+    network = layout.network
+    # the first output and the state before the loop
+    if before is None:
+        output, state = layout.end_of_training(exog, spec)
         head = np.zeros((0, layout.n_outputs))
     else:
-        output, state = layout.warm_up(context, initial_state)
+        outputs, (state,) = network.warm_up(before, spec)
+        output = outputs[0][-1].astype(np.float64)
         head = output[None]
-    index = index_of_forecast(chain.innermost, network, n_steps, context)
     # the loop itself runs in the units of the network
     rows, n_valid = np.zeros((0, layout.n_outputs)), 0
-    if n_rows:
+    if len(exog):
         close = through_weights if network.feeds_back else through_inputs
         rows, state, n_valid = close(layout, output, state, exog, bounds)
-    rows = layout.to_units(np.concatenate([head, rows]))
-    warn_of_leaving(rows, layout.reach(), n_valid=len(head) + n_valid, clipped=bounds is not None)
-    rows = rows.astype(network.dtype)
-    rows = rows[:, 0] if chain.one_dimensional else rows
-    return framed_forecast(chain.innermost, rows, index), state
+    return layout.to_units(np.concatenate([head, rows])), state, len(head) + n_valid

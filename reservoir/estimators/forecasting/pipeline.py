@@ -467,7 +467,7 @@ class Layout:
         rows = self.to_units(np.concatenate([reach, self.network.progress.pairing.targets]))
         return np.array([rows.min(axis=0), rows.max(axis=0)])
 
-    def read_exog(self, exog: Any, n_rows: int, *, has_context: bool) -> Array:
+    def read_exog(self, exog: Any, n_rows: int, *, has_context: bool, name: str = "exog") -> Array:
         """Return exogenous rows after checks; the error states the required shape."""
         wanted = (n_rows, self.n_exog)
         why = " (row 0 of the forecast comes from the context)" if has_context else ""
@@ -480,18 +480,18 @@ class Layout:
         # columns of a frame are matched by name, columns of an array by position
         if self.names is not None and self.n_exog:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
-            exog = in_order_of_fit("exog", exog, names)
-        check_no_dates("exog", exog)
-        check_unmasked("exog", exog)
+            exog = in_order_of_fit(name, exog, names)
+        check_no_dates(name, exog)
+        check_unmasked(name, exog)
         try:
-            rows = as_plain("exog", exog, np.float64)
+            rows = as_plain(name, exog, np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"exog must contain numbers, shape {wanted}: {error}.") from error
+            raise type(error)(f"{name} must contain numbers, shape {wanted}: {error}.") from error
         rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
         if rows.shape != wanted:
-            raise ValueError(f"exog must have shape {wanted}{why}; got {rows.shape}.")
+            raise ValueError(f"{name} must have shape {wanted}{why}; got {rows.shape}.")
         if not np.isfinite(rows).all():
-            raise ValueError("exog contains NaN or infinity.")
+            raise ValueError(f"{name} contains NaN or infinity.")
         return rows
 
     def end_of_training(self, exog: Array, initial_state: Any) -> tuple[Array, Array]:
@@ -512,14 +512,6 @@ class Layout:
         row = self.to_inputs(self.to_units(target[None]), exog[:1])
         one = Sequences((row.astype(network.dtype),), "table")
         return target, network.starts(initial_state, one)[0]
-
-    def warm_up(self, context: Any, initial_state: Any) -> tuple[Array, Array]:
-        """Run over the context; return its last output and the state there."""
-        sequences = self.read_inputs("context", context)
-        if len(sequences) != 1:
-            raise ValueError(f"context must be one sequence; got {len(sequences)} sequences.")
-        outputs, states = self.network.warm_up(sequences, initial_state)
-        return outputs[0][-1].astype(np.float64), states[0]
 
     def read_inputs(self, name: str, table: Any) -> Sequences:
         """Return the network's inputs for rows of the outermost X."""

@@ -345,8 +345,6 @@ class TestRefusals:
             esn.forecast(3)
         rows = esn.forecast(3, context=waves[600:700])
         np.testing.assert_allclose(rows, waves[700:703], atol=0.05)
-        with pytest.raises(ValueError, match="one sequence"):
-            esn.forecast(3, context=[waves[:9], waves[:9]])
 
     def test_models_without_a_network(self, waves):
         with pytest.raises(TypeError, match="LinearRegression"):
