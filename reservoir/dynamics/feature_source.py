@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
+from reservoir.dynamics.closed_loop import loop_limit
+from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.saturation import Record
 
 _STEADY_STEPS = 10_000
@@ -257,16 +259,42 @@ class FeatureSource(ABC):
     ) -> tuple[Array, Array, int]:
         """Run in closed loop, as `run_closed_loop` with ``return_steps=True``.
 
-        This default raises; a source whose outputs can be fed back overrides it.
+        This default takes each step by `advance`; a source may override it with a faster loop.
         """
         self.check_can_loop()
+        state, fed_back = initial_state, bool(self.n_fed_back)
+        output = np.array(initial_output, self.dtype)
+        limited, limit = as_hold(clip, output.size, self.dtype), loop_limit(self.dtype)
+        predict = readout if callable(readout) else as_function(readout, self.dtype)
+        outputs = np.empty((n_steps, output.size), self.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(n_steps):
+                given = np.zeros(0) if exog is None else exog[k]
+                fed = limited(output)
+                row = np.asarray(given if fed_back else np.concatenate([fed, given]), self.dtype)
+                teachers = fed[None] if fed_back else None
+                features, after = self.advance(state[None], row[None], teachers)
+                # a readout may map states beyond the limit to finite outputs: check them as well
+                valid = bool((np.abs(after) < limit).all())
+                new = np.asarray(predict(features[0]), self.dtype) if valid else output
+                if new.shape != output.shape:
+                    raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
+                # diverged: repeat the last good output
+                if not valid or not (np.abs(new) < limit).all():
+                    outputs[k:] = output
+                    return outputs, state, k
+                outputs[k] = output = new
+                state = after[0]
+        return outputs, np.array(state), n_steps
 
-    def check_can_loop(self) -> NoReturn:
-        """Raise, because the source cannot run in closed loop."""
-        raise ValueError(
-            f"{type(self).__name__} cannot run in closed loop: its outputs cannot be fed back. Use "
-            "predict, or features that support closed loops, such as the states of a Reservoir."
-        )
+    def check_can_loop(self) -> None:
+        """Raise if the source cannot run in closed loop: by default if it reads later rows."""
+        if not self.causal:
+            raise ValueError(
+                f"{type(self).__name__} cannot run in closed loop: its outputs cannot be fed back. "
+                "Use predict, or features that support closed loops, such as the states of a "
+                "Reservoir."
+            )
 
     def states(
         self,
@@ -387,6 +415,11 @@ class SourceWrapper(FeatureSource):
         """Data type of the features and of the outputs."""
         return self.source.dtype
 
+    def check_can_loop(self) -> None:
+        """Raise if this source, or the one that it runs, cannot run in closed loop."""
+        super().check_can_loop()
+        self.source.check_can_loop()
+
     def overflow_of(self, column: int) -> tuple[str, str]:
         """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""
         return self.source.overflow_of(column)
@@ -398,3 +431,9 @@ class SourceWrapper(FeatureSource):
     def activity(self) -> Record | None:
         """Return an empty record of the units' activity."""
         return self.source.activity()
+
+
+def as_function(readout: tuple[Array, Array], dtype: Any) -> Callable[[Array], Array]:
+    """Return a linear readout as a function of one row of features."""
+    coef, intercept = (np.asarray(part, dtype) for part in readout)
+    return lambda features: coef @ features + intercept

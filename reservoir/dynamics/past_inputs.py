@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import SourceWrapper
+from reservoir.dynamics.feature_source import SourceWrapper, as_function
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
 
@@ -210,7 +210,7 @@ class PastInputs(HoldsPast):
         """
         n_seen, older = self.source.width, np.array(self._ages()[1:], dtype=np.intp)
         features, step = np.empty(self.width, self.dtype), 0
-        predict = readout if callable(readout) else _linear(readout, self.dtype)
+        predict = readout if callable(readout) else as_function(readout, self.dtype)
 
         def predict_with_past(seen: Array) -> Array:
             nonlocal step
@@ -315,9 +315,3 @@ class LaggedSource(HoldsPast):
         lagged = every[:, self._ages()].reshape(n_runs, -1)
         features, after = self.source.advance(states[:, size:], lagged, teachers)
         return features, np.hstack([every[:, 1:].reshape(n_runs, -1), after])
-
-
-def _linear(readout: tuple[Array, Array], dtype: Any) -> Callable[[Array], Array]:
-    """Return a linear readout as a function of one row of features."""
-    coef, intercept = (np.asarray(part, dtype) for part in readout)
-    return lambda features: coef @ features + intercept

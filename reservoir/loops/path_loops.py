@@ -106,8 +106,7 @@ def run_source_loops(
     n_steps, initial_states, initial_outputs, exog, clip
         As in `loop_by_loop.run_one_by_one`.
     """
-    if type(source).run_loop is FeatureSource.run_loop:
-        source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
+    source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
     inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])
     return run_path_loops(
         source,

@@ -25,8 +25,12 @@ from helpers.toys.nearest_readout import NearestReadout
 from helpers.toys.ordered_labels import OrderedRegressor
 from helpers.toys.travel import Travel
 from reservoir import ESNClassifier, ESNRegressor, ReservoirFeatures, forecast, load, save
+from reservoir.building import build_reservoir
 from reservoir.datasets import narma, sine_square
 from reservoir.dynamics import run
+from reservoir.dynamics.both_directions import BothDirections
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.dynamics.pooling import POOLS
 from reservoir.estimators.reporting import not_reported
 from reservoir.readouts import READOUTS, kind_of
@@ -150,13 +154,38 @@ def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
     assert model.states(X[TEST]).shape == (150, 6 * X.shape[1])
 
 
-def test_sources_without_a_closed_loop_raise(toys):
-    series = np.sin(0.3 * np.arange(300))
-    model = LagRegressor(n_lags=3).fit(series[:-1, None], series[1:])
-    with pytest.raises(ValueError, match="LaggedInputs cannot run in closed loop"):
-        model.forecast(5)
+@pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
+def test_a_source_loops_by_its_steps(toys):
+    Z = np.column_stack([np.sin(0.3 * np.arange(300)), np.cos(0.11 * np.arange(300))])
+    model = LagRegressor(n_lags=3).fit(Z[:-1], Z[1:, 0])
+    past, output, rows = list(Z[-4:-1]), Z[-1, 0], []
+    for e in Z[:40, 1]:
+        past.append([np.clip(output, -0.9, 0.9), e])
+        output = model.coef_ @ np.concatenate(past[-4:]) + model.intercept_
+        rows.append(output)
+    found, state = model.forecast(40, exog=Z[:40, 1], clip=(-0.9, 0.9), return_state=True)
+    np.testing.assert_allclose(found, rows, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(state, np.concatenate(past[-3:]), rtol=0, atol=1e-12)
+    # the readout as a function, and a loop that diverges
+    after = {"initial_state": model.state_, "initial_output": Z[-1, :1], "exog": Z[:40, 1:]}
+    source, ridge = model._model.source, (np.atleast_2d(model.coef_), model.intercept_)
+    linear = source.run_loop(ridge, 40, **after)[0]
+    called = source.run_loop(lambda v: ridge[0] @ v + ridge[1], 40, **after)[0]
+    np.testing.assert_array_equal(linear, called)
+    rows, state, n_valid = source.run_loop((1e30 * ridge[0], 0.0), 40, **after)
+    assert 1 < n_valid < 40
+    np.testing.assert_array_equal(rows[n_valid:], np.tile(rows[n_valid - 1], (40 - n_valid, 1)))
+    assert np.isfinite(state).all()
     with pytest.raises(ValueError, match=r'washout="measured" .*LaggedInputs'):
         LagRegressor(washout="measured").fit(X, Y)
+
+
+def test_sources_without_a_closed_loop_raise():
+    inner = DrivenReservoir(build_reservoir(5, 1, random_state=0))
+    with pytest.raises(ValueError, match="BothDirections cannot run in closed loop"):
+        BothDirections(inner).run_loop(None, 3, initial_state=np.zeros(10), initial_output=[0.0])
+    with pytest.raises(ValueError, match="BothDirections cannot run in closed loop"):
+        LaggedSource(BothDirections(inner), 1).check_can_loop()
 
 
 @pytest.mark.parametrize("solver", ["cholesky", "qr"])

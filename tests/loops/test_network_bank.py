@@ -140,6 +140,17 @@ def test_lags_are_rows_of_the_past_written_out(n_rows):
         features, states = source.advance(states, np.tile(row, (2, 1)))
         np.testing.assert_allclose(features, [wanted, wanted], rtol=0, atol=1e-14)
     np.testing.assert_allclose(states[0], end, rtol=0, atol=1e-14)
+    # in closed loop, where each output is the first column of the next row
+    coef, last = np.random.default_rng(1).normal(size=(1, source.width)) / 9, np.array([0.3])
+    loop = {"initial_state": end, "initial_output": last, "exog": rows[:3, 1:]}
+    outputs, after, n_valid = source.run_loop((coef, np.zeros(1)), 3, **loop)
+    state = end[None]
+    for output, known in zip(outputs, rows[:, 1], strict=False):
+        features, state = source.advance(state, np.array([[*last, known]]))
+        last = coef @ features[0]
+        np.testing.assert_allclose(output, last, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(after, state[0], rtol=0, atol=1e-14)
+    assert n_valid == 3
 
 
 # --- fits ----------------------------------------------------------------------------------------

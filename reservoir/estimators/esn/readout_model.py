@@ -520,8 +520,7 @@ class ReadoutPredictor(Predictor):
     def check_can_loop(self) -> None:
         """Check that outputs can be fed back as the next inputs."""
         self.estimator._check_steps("forecast")
-        if getattr(self.source, "clock", None) is not None:
-            self.source.check_can_loop()
+        self.source.check_can_loop()
 
     def readout(self) -> Any:
         """Return the readout of a loop: (coef, intercept), or a function of one row of features."""
