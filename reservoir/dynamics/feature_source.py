@@ -319,6 +319,16 @@ class FeatureSource(ABC):
             rows[index][start : start + len(features)] = features
         return rows
 
+    def trimmed(self, states: Array) -> tuple[FeatureSource, Array]:
+        """Return a source with the same features, and its states for these: without unused rows.
+
+        Parameters
+        ----------
+        states : array of shape (n_runs, state_size)
+            States of the source.
+        """
+        return self, states
+
     def input_column(self, column: int) -> int | None:
         """Return the input column that a feature column copies; None if it copies no input."""
         return None
