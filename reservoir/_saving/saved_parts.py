@@ -19,9 +19,7 @@ PARTS = {
     "TimedReservoir": "driven: DrivenReservoir; clock: Clock",
     "LaggedSource": "source: FeatureSource; n_lags, skip: count",
     "BothDirections": "source: DrivenReservoir",
-    "PastInputs": """
-        source: DrivenReservoir(include_input=True); n_lags, skip: count; n_used: None | count
-    """,
+    "PastInputs": "source: DrivenReservoir(include_input=True); n_lags, skip: count",
     "LaggedPolynomials": """
         n_features, n_lags, skip, degree: count; basis: 'monomial' | 'chebyshev'
         centre: real(n_features); width_of_input: of(centre.dtype, n_features)
