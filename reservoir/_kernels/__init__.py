@@ -383,9 +383,10 @@ def closed_loop(
     *,
     drive: Array,
     from_output: Array,
-    exog: Array,
+    rows: Array,
     coef: Array,
     squares: Array | None,
+    older: Array,
     intercept: Array,
     n_fed: int,
     clip: tuple[Array, Array] | None,
@@ -409,13 +410,16 @@ def closed_loop(
         The drive except for the outputs: the bias and the exogenous inputs times their weights.
     from_output : array of shape (n_units, n_outputs)
         Weights from the outputs to the units.
-    exog : array of shape (n_steps, n_exog)
-        Exogenous inputs, if the readout uses them.
+    rows : array of shape (n_past + n_steps, n_features)
+        Inputs of earlier steps, then of the steps of the loop, of which the first `n_fed` columns
+        are written; C-ordered.
     coef, intercept : arrays
-        The readout: ``coef`` has n_units columns and, if the readout also uses the input, `n_fed`
-        columns for the outputs that are fed back as inputs and n_exog for `exog`.
+        The readout: ``coef`` has n_units columns and, if the readout also uses the input,
+        n_features further ones.
     squares : array of shape (n_outputs, n_units) or None
         The readout's weights of the squares of the states.
+    older : array of shape (n_outputs, n_older n_features)
+        The readout's weights of the `n_older` rows before the present one, at most `n_past`.
     n_fed : int
         Number of outputs that are fed back as inputs: 0 if feedback weights are used.
     clip : (low, high) or None
@@ -442,7 +446,7 @@ def closed_loop(
         bounds = np.stack([np.broadcast_to(end, output.shape) for end in clip]).astype(dtype)
     done = _call(
         "closed_loop", outputs.ravel(), output.copy(), x.ravel(), z, pack_drive(drive, dtype), fed,
-        exog, reads, of_squares, tail, intercept, n_fed, bounds, bounded, dtype.type(limit),
-        n_units, W, code, slope_below(dtype), *leaks,
+        rows.ravel(), rows.shape[1], reads, of_squares, tail, older.ravel(), intercept, n_fed,
+        bounds, bounded, dtype.type(limit), n_units, W, code, slope_below(dtype), *leaks,
     )  # fmt: skip
     return done, x[done % 2, :n_units].copy()

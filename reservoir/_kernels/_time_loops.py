@@ -149,11 +149,22 @@ def _square(z: Any, x: Any, at: int) -> None:
         z[i] = number * number
 
 
+@inner
+def _dot(a: Any, start: int, x: Any, at: int, n: int) -> Any:
+    """Return the scalar product of ``a[start : start + n]`` and ``x[at : at + n]`` for any n."""
+    whole = n // 8 * 8
+    total = dot8(a, start, x, at, whole)
+    for i in range(whole, n):
+        total += a[start + i] * x[at + i]
+    return total
+
+
 @kernel
 def closed_loop(
-    outputs: Any, output: Any, x: Any, z: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
-    coef_squares: Any, coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool,
-    limit: Any, n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
+    outputs: Any, output: Any, x: Any, z: Any, drive: Any, from_output: Any, rows: Any,
+    n_columns: int, coef: Any, coef_squares: Any, coef_tail: Any, coef_older: Any, intercept: Any,
+    n_fed: int, clip: Any, bounded: bool, limit: Any, n_units: int, W: Any, code: int, slope: Any,
+    leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
     """Run a reservoir in closed loop; return the number of steps that stayed within the limit.
 
@@ -164,18 +175,24 @@ def closed_loop(
     outputs, one row per step or one for all; `from_output` has a row per
     output. The readout consists of `coef`, with a row per output, for the state; `coef_squares`,
     like it or empty, for the squares of its entries, which are written into the working memory `z`;
-    `coef_tail`, of shape (n_outputs, n_fed + n_exog) or without columns, for fed-back outputs and
-    exogenous inputs. `clip`, of shape (2, n_outputs) or without columns, contains the bounds of
-    outputs that are fed back. Rows are padded to whole cache lines. Other parameters are described
-    in `reservoir._kernels.closed_loop`.
+    `coef_tail`, of shape (n_outputs, n_columns) or without columns, for the input of the step; and
+    `coef_older`, flat, with as many weights per output as it uses numbers before the input in
+    `rows`. `rows` is flat, with `n_columns` per row: the inputs of earlier steps, then those of the
+    loop, whose first `n_fed` numbers are written. `clip`, of shape (2, n_outputs) or without
+    columns, contains the bounds of outputs that are fed back. Rows of other arrays are padded to
+    whole cache lines. Other parameters are described in `reservoir._kernels.closed_loop`.
     """
     size, n_outputs, line, lines = z.shape[0], output.shape[0], line_size(z), lines_size(z)
     whole, half, leaky = n_units // lines * lines, x.shape[0] // 2, leak.shape[0]
-    for k in range(outputs.shape[0] // n_outputs):
-        old, new = (k & 1) * half, (1 - (k & 1)) * half
-        # clip the outputs that are fed back
+    n_steps, n_older = outputs.shape[0] // n_outputs, coef_older.shape[0] // n_outputs
+    n_before = rows.shape[0] - n_steps * n_columns
+    for k in range(n_steps):
+        old, new, now = (k & 1) * half, (1 - (k & 1)) * half, n_before + k * n_columns
+        # clip the outputs that are fed back, and write those that are inputs
         for j in range(clip.shape[1]):
             output[j] = min(max(output[j], clip[0, j]), clip[1, j])
+        for i in range(n_fed):
+            rows[now + i] = output[i]
         # the step of the reservoir, as in `advance`
         product(z, W, x, old)
         base = k * size if drive.shape[0] > size else 0
@@ -191,21 +208,20 @@ def closed_loop(
             )  # fmt: skip
         if not bounded and not _within(x, new, n_units, limit):
             return k
-        # the readout: from the state, its squares and the input, if it has coefficients for them
+        # the readout: from the state, its squares, the input and older ones, if they have weights
         if coef_squares.shape[0] > 0:
             _square(z, x, new)
         for j in range(n_outputs):
             value = intercept[j] + dot8(coef, j * size, x, new, size)
             if coef_squares.shape[0] > 0:
                 value += dot8(coef_squares, j * size, z, 0, size)
-            if coef_tail.shape[1] > 0:
-                for i in range(n_fed):
-                    value += coef_tail[j, i] * output[i]
-                for i in range(exog.shape[1]):
-                    value += coef_tail[j, n_fed + i] * exog[k, i]
+            for i in range(coef_tail.shape[1]):
+                value += coef_tail[j, i] * rows[now + i]
+            if n_older > 0:
+                value += _dot(coef_older, j * n_older, rows, now - n_older, n_older)
             outputs[k * n_outputs + j] = value
         if not _within(outputs, k * n_outputs, n_outputs, limit):
             return k
         for j in range(n_outputs):
             output[j] = outputs[k * n_outputs + j]
-    return outputs.shape[0] // n_outputs
+    return n_steps

@@ -19,7 +19,9 @@ PARTS = {
     "TimedReservoir": "driven: DrivenReservoir; clock: Clock",
     "LaggedSource": "source: FeatureSource; n_lags, skip: count",
     "BothDirections": "source: DrivenReservoir",
-    "PastInputs": "source: DrivenReservoir(include_input=True); n_lags, skip: count",
+    "PastInputs": """
+        source: DrivenReservoir(include_input=True); n_lags, skip: count; n_used: None | count
+    """,
     "LaggedPolynomials": """
         n_features, n_lags, skip, degree: count; basis: 'monomial' | 'chebyshev'
         centre: real(n_features); width_of_input: of(centre.dtype, n_features)

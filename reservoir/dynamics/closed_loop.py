@@ -119,18 +119,74 @@ def run_closed_loop(
     >>> outputs.ravel(), state
     (array([0.5  , 0.25 , 0.125]), array([0.25]))
     """
+    outputs, state, n_valid = run_loop(
+        reservoir,
+        readout,
+        n_steps,
+        initial_state=initial_state,
+        initial_output=initial_output,
+        exog=exog,
+        include_input=include_input,
+        augment=augment,
+        clip=clip,
+        engine=engine,
+    )
+    if return_steps:
+        return outputs, state, n_valid
+    if n_valid < len(outputs):
+        warn_of_divergence(n_valid, loop_limit(reservoir.dtype))
+    return outputs, state
+
+
+class InputRows(NamedTuple):
+    """The input rows of a closed loop, older ones of which are the last features of its readout.
+
+    Attributes
+    ----------
+    rows : array of shape (n_past + n_steps, n_features)
+        The rows before the loop, then memory for the input of each step, which the loop writes.
+    n_past : int
+        Number of rows before the loop.
+    older : array of shape (n_older,), int
+        Indices of the older rows that the first step's features contain, latest first; at step k
+        they are greater by k.
+    """
+
+    rows: Array
+    n_past: int
+    older: Array
+
+
+def run_loop(
+    reservoir: Reservoir,
+    readout: Any,
+    n_steps: int,
+    *,
+    initial_state: Any,
+    initial_output: Any,
+    exog: Any,
+    include_input: bool,
+    augment: Any,
+    clip: Any,
+    engine: str,
+    inputs: InputRows | None = None,
+) -> tuple[Array, Array, int]:
+    """Run in closed loop as `run_closed_loop` with ``return_steps=True``; record the inputs."""
     n_steps = check_count("n_steps", n_steps, minimum=0, size=1)
     dtype = reservoir.dtype
     exog, n_outputs = _read_exog(reservoir, exog, n_steps)
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state[:] = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
-    seen = _Seen.by_readout(reservoir, state, augment, include_input=include_input)
+    n_fed = 0 if reservoir.W_fb is not None else n_outputs
+    if inputs is None:
+        inputs = InputRows(np.empty((n_steps, reservoir.n_features), dtype), 0, np.empty(0, int))
+    inputs.rows[inputs.n_past :, n_fed:] = exog
+    seen = _Seen.by_readout(inputs, state, augment, include_input=include_input)
     # the output that the first step receives, and the bounds of the outputs that are fed back
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
-    n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = None if callable(clip) else as_limits(clip, n_outputs, dtype)
     # a sum that overflows depends on the order of its terms; outputs may grow up to `loop_limit`
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
@@ -152,15 +208,12 @@ def run_closed_loop(
             outputs = np.concatenate([outputs, np.tile(output, (n_steps - first, 1))])
         elif first < n_steps:
             ridge = _as_coefficients(readout, n_outputs, seen.features)
+            rest = inputs._replace(rows=inputs.rows[first:])
             later, state, n_more = _compiled_loop(
-                reservoir, ridge, augment, state, output, exog[first:], n_fed, limits
+                reservoir, ridge, augment, state, output, exog[first:], n_fed, limits, rest
             )
             outputs, n_valid = np.concatenate([outputs, later]), first + n_more
-    if return_steps:
-        return outputs, state, n_valid
-    if n_valid < n_steps:
-        warn_of_divergence(n_valid, loop_limit(dtype))
-    return outputs, state
+    return outputs, state, n_valid
 
 
 def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, int]:
@@ -200,30 +253,51 @@ class _Seen(NamedTuple):
     state : array of shape (n_units,)
     features : array of shape (n_seen [+ n_features],)
         Memory for the features: first the state itself, or the result of `augment` for it; then
-        the input, if the readout receives it.
+        the input, if the readout receives it; then older inputs, if there are any.
     n_seen : int
         Number of features that are computed from the state.
     augment : None, str or callable
         As in `run_closed_loop`.
+    inputs : InputRows
+        The inputs of the loop.
+    tail, older : array of shape (n_features,) or (0,), array of shape (n_older * n_features,)
+        The parts of `features` that are the input and older inputs.
     """
 
     state: Array
     features: Array
     n_seen: int
     augment: Any
+    inputs: InputRows
+    tail: Array
+    older: Array
 
     @classmethod
     def by_readout(
-        cls, reservoir: Reservoir, state: Array, augment: Any, *, include_input: bool
+        cls, inputs: InputRows, state: Array, augment: Any, *, include_input: bool
     ) -> _Seen:
         """Return a copy of a state, with memory for the features that a readout receives."""
         with np.errstate(all="ignore"):  # the initial state itself is never passed to a readout
             n_seen = augmented_width(augment, state[None], check=False)
-        features = np.zeros(n_seen + (reservoir.n_features if include_input else 0), state.dtype)
-        if augment is not None:
-            return cls(state.copy(), features, n_seen, augment)
-        features[:n_seen] = state
-        return cls(features[:n_seen], features, n_seen, None)
+        n_features = inputs.rows.shape[1]
+        end = n_seen + (n_features if include_input else 0)
+        features = np.zeros(end + len(inputs.older) * n_features, state.dtype)
+        held = state.copy() if augment is not None else features[:n_seen]
+        held[:] = state
+        return cls(held, features, n_seen, augment, inputs, features[n_seen:end], features[end:])
+
+    def write(self, fed: Array, step: int) -> None:
+        """Write the features after a step; `fed` contains its inputs that are fed back."""
+        if self.augment is not None:
+            seen = self.features[None, : self.n_seen]
+            write_augmented(self.augment, self.state[None], seen, check=False)
+        rows, n_past, older = self.inputs
+        now = rows[n_past + step]
+        now[: fed.size] = fed
+        if self.tail.size:
+            self.tail[:] = now
+        if self.older.size:
+            self.older[:] = rows[older + step].ravel()
 
 
 def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
@@ -297,6 +371,7 @@ def _compiled_loop(
     exog: Array,
     n_fed: int,
     limits: tuple[Array, Array] | None,
+    inputs: InputRows,
 ) -> tuple[Array, Array, int]:
     """Run the closed loop of a linear readout with compiled kernels; the results are as in `_loop`.
 
@@ -305,7 +380,8 @@ def _compiled_loop(
     for all steps.
     """
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
-    coef, squares = split_augmented(augment, ridge[0], reservoir.n_units)
+    coef, of_older = _split_older(ridge[0], inputs)
+    coef, squares = split_augmented(augment, coef, reservoir.n_units)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
@@ -320,10 +396,11 @@ def _compiled_loop(
             output,
             drive=drive,
             from_output=from_output,
-            exog=given,
+            rows=inputs.rows[start : start + inputs.n_past + len(block)],
             coef=coef,
             squares=squares,
             intercept=ridge[1],
+            older=of_older,
             n_fed=n_fed,
             clip=limits,
             bounded=get_activation(reservoir.activation).bounded,
@@ -338,6 +415,20 @@ def _compiled_loop(
             return outputs, state, start + done
         output = block[-1].copy()
     return outputs, state, len(exog)
+
+
+def _split_older(coef: Array, inputs: InputRows) -> tuple[Array, Array]:
+    """Split a readout's weights for kernels: the weights of older rows are the last columns.
+
+    The second result contains weights of all rows from the oldest in use to the last one before the
+    present, in this order; they are zero for rows that the readout does not receive.
+    """
+    first, n_features = inputs.older.min(initial=inputs.n_past), inputs.rows.shape[1]
+    n_others = coef.shape[1] - inputs.older.size * n_features
+    older = np.zeros((len(coef), inputs.n_past - first, n_features), coef.dtype)
+    shape = len(coef), inputs.older.size, n_features
+    older[:, inputs.older - first] = coef[:, n_others:].reshape(shape)
+    return coef[:, :n_others], older.reshape(len(coef), (inputs.n_past - first) * n_features)
 
 
 def _products(given: Array, weights: Array) -> Array:
@@ -392,7 +483,7 @@ def _loop(
         Number of steps that stayed finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
-    state, features, tail = seen.state, seen.features, seen.features[seen.n_seen :]
+    state, features = seen.state, seen.features
     from_output, from_exog = _weights_of_loop(reservoir, n_outputs, n_fed)
     add_recurrence = recurrence(reservoir._product_W)
     activation = get_activation(reservoir.activation)
@@ -418,10 +509,7 @@ def _loop(
         state *= keep
         state += z
         # the readout, from the new state and the input that led to it
-        if seen.augment is not None:
-            write_augmented(seen.augment, state[None], features[None, : seen.n_seen], check=False)
-        if tail.size:
-            tail[:n_fed], tail[n_fed:] = fed[:n_fed], row
+        seen.write(fed[:n_fed], k)
         # a readout may map states beyond the limit to finite outputs: check the states as well
         valid = bounded or bool((np.abs(state) < limit).all())
         new = np.asarray(readout(features), dtype=features.dtype) if valid else output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,12 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.activations import get_activation
 from reservoir.dynamics._many import iter_many, run_many
-from reservoir.dynamics.augment import (
-    AUGMENTS,
-    augmented_differences,
-    augmented_width,
-    check_augment,
-    write_augmented,
-)
-from reservoir.dynamics.closed_loop import run_closed_loop
+from reservoir.dynamics.augment import AUGMENTS, augmented_width, check_augment, write_augmented
+from reservoir.dynamics.closed_loop import InputRows, run_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
-from reservoir.dynamics.reference import leaks_of, recurrent_matrix, step_many
+from reservoir.dynamics.reference import leaks_of, step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record, new_record
 from reservoir.dynamics.unit_steps import Steps
@@ -131,14 +125,19 @@ class DrivenReservoir(FeatureSource):
         activity: Record | None = None,
         skip: int = 0,
         dt: Array | None = None,
+        room: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence block by block; `dt` is the duration of each step, as in `run`."""
-        n_units, n_seen = self.reservoir.n_units, self.n_seen
+        """Run over one sequence block by block.
+
+        `dt` is the duration of each step, as in `run`, and `room` the number of further columns of
+        the features, which the caller fills.
+        """
+        n_units, n_seen, width = self.reservoir.n_units, self.n_seen, self.width
         plain = self.augment is None
-        n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
+        n_rows = block_rows(n_units if plain else max(n_units, width), len(rows))
         # without `augment`, states are written directly into the features; otherwise they are
         # written into a second buffer, from which the features are computed
-        buffer = np.empty((n_rows, self.width), self.dtype)
+        buffer = np.empty((n_rows, width + room), self.dtype)
         before = state  # the record of activity needs the state before each block
         for start, states in iter_states(
             self.reservoir,
@@ -162,7 +161,7 @@ class DrivenReservoir(FeatureSource):
             features = buffer[: len(states)]
             if not plain:
                 write_augmented(self.augment, states, features[:, :n_seen])
-            features[:, n_seen:] = rows[start : start + len(states), : self.width - n_seen]
+            features[:, n_seen:width] = rows[start : start + len(states), : width - n_seen]
             yield start, features, after
 
     def iter_many_features(
@@ -175,6 +174,7 @@ class DrivenReservoir(FeatureSource):
         activity: Record | None = None,
         skips: Sequence[int] | None = None,
         dt: Sequence[Array] | None = None,
+        room: int = 0,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side, so that W is read only once per step."""
         before = list(states)
@@ -196,58 +196,35 @@ class DrivenReservoir(FeatureSource):
                 steps = Steps(block, before[index], inputs, received, leak, noisy=False)
                 activity.add(self.reservoir, skip - start, steps)
                 before[index] = after
-            yield index, start, self.seen(block, series[index][start : start + len(block)]), after
+            inputs = series[index][start : start + len(block)]
+            yield index, start, self.seen(block, inputs, room=room), after
 
-    def seen(self, states: Array, inputs: Array | None = None, *, check: bool = True) -> Array:
+    def seen(
+        self, states: Array, inputs: Array | None = None, *, check: bool = True, room: int = 0
+    ) -> Array:
         """Return the features of rows of states, without inputs if `inputs` is None.
 
-        The result has new memory unless the features are the states.
+        The result has new memory unless the features are the states; `room` as in `iter_features`.
         """
-        n_inputs = 0 if inputs is None else self.width - self.n_seen
+        n_seen, n_inputs = self.n_seen, 0 if inputs is None else self.width - self.n_seen
+        if self.augment is None and not n_inputs + room:
+            return states
+        features = np.empty((len(states), n_seen + n_inputs + room), self.dtype)
         if self.augment is None:
-            return np.hstack([states, inputs]) if n_inputs else states  # type: ignore[list-item]
-        features = np.empty((len(states), self.n_seen + n_inputs), self.dtype)
-        write_augmented(self.augment, states, features[:, : self.n_seen], check=check)
+            features[:, :n_seen] = states
+        else:
+            write_augmented(self.augment, states, features[:, :n_seen], check=check)
         if n_inputs:
-            features[:, self.n_seen :] = inputs
+            features[:, n_seen : n_seen + n_inputs] = inputs
         return features
 
     def advance(
-        self, states: Array, inputs: Array, teachers: Array | None = None
+        self, states: Array, inputs: Array, teachers: Array | None = None, room: int = 0
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side, with one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
-        return self.seen(after, inputs, check=False), after
-
-    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
-        """Take one step with differences, with one product with W for all of them."""
-        reservoir, activation = self.reservoir, get_activation(self.reservoir.activation)
-        leak = np.asarray(reservoir.leak_rate)
-        # one column each, the first for the run
-        before = np.ascontiguousarray(states.T)
-        z = recurrent_matrix(reservoir) @ before
-        z += reservoir.W_in @ inputs.T
-        first = z[:, 0] + reservoir.bias
-        z *= (leak * activation.derivative(first))[:, None]
-        z[:, 0] = leak * activation.function(first)
-        before *= (1 - leak)[..., None]
-        z += before
-        after = z.T
-        if self.augment is not None:
-            seen = augmented_differences(self.augment, after)
-        else:
-            seen = after
-        if not self.include_input:
-            return seen, after
-        features = np.empty((len(states), self.width))
-        features[:, : seen.shape[1]] = seen
-        features[:, seen.shape[1] :] = inputs
-        return features, after
-
-    def astype(self, dtype: Any) -> DrivenReservoir:
-        """Return the source over the reservoir in another dtype."""
-        return replace(self, reservoir=self.reservoir.astype(dtype))
+        return self.seen(after, inputs, check=False, room=room), after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)
@@ -264,9 +241,10 @@ class DrivenReservoir(FeatureSource):
         exog: Array | None = None,
         clip: Any = None,
         engine: str = "auto",
+        inputs: InputRows | None = None,
     ) -> tuple[Array, Array, int]:
         """Run in closed loop, with feedback through the inputs or through feedback weights."""
-        return run_closed_loop(
+        return run_loop(
             self.reservoir,
             readout,
             n_steps,
@@ -276,8 +254,8 @@ class DrivenReservoir(FeatureSource):
             include_input=self.include_input,
             augment=self.augment,
             clip=clip,
-            return_steps=True,
             engine=engine,
+            inputs=inputs,
         )
 
     def states(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import SourceWrapper, as_function
+from reservoir.dynamics.closed_loop import InputRows
+from reservoir.dynamics.feature_source import FeatureSource, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
 
@@ -64,10 +65,9 @@ class HoldsPast(SourceWrapper):
         """Return a state with all past rows equal to `row`, and `state` for the inner source."""
         return np.concatenate([np.tile(row, self.n_past), state])
 
-    def _known(self, rows: Array, state: Array) -> Array:
-        """Return the past rows of a state, followed by further rows."""
-        past = state[: self.n_held].reshape(self.n_past, self.n_features)
-        return np.concatenate([past, rows])
+    def _past(self, state: Array) -> Array:
+        """Return the past rows of a state."""
+        return state[: self.n_held].reshape(self.n_past, self.n_features)
 
     def _ages(self) -> list[int]:
         """Return the indices of the rows in use, present row first, in past and present rows."""
@@ -81,7 +81,7 @@ class PastInputs(HoldsPast):
 
     The states then need not represent the linear effects of the last few inputs. The features are
     the features of the reservoir, which end with the present input, followed by the older rows,
-    latest first.
+    latest first. How many of them the features contain does not change the state.
 
     Parameters
     ----------
@@ -89,21 +89,53 @@ class PastInputs(HoldsPast):
         The reservoir as a source of features, with ``include_input=True``.
     n_lags, skip : int
         As in `HoldsPast`.
+    n_used : int, optional
+        Number of rows, the present row included, that the features contain; by default `n_lags`.
     """
 
     source: DrivenReservoir
+    n_used: int | None = None
 
     hides_input_by = "include_input=False, n_lags=1"
+
+    def __post_init__(self) -> None:
+        """Check `n_used`."""
+        if not 1 <= self.n_rows <= self.n_lags:
+            raise ValueError(f"n_used={self.n_used} must be from 1 to n_lags={self.n_lags}.")
+
+    def using(self, n_used: int) -> PastInputs:
+        """Return the source whose features contain `n_used` rows; its states are the same."""
+        return replace(self, n_used=n_used)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, the present row included, that the features contain."""
+        return self.n_lags if self.n_used is None else self.n_used
 
     @property
     def description(self) -> dict[str, str]:
         """Description of the older rows for notebooks."""
-        return {"Inputs": f"the readout receives {self.n_lags} rows, {self.skip} apart"}
+        return {"Inputs": f"the readout receives {self.n_rows} rows, {self.skip} apart"}
 
     @property
     def width(self) -> int:
         """Number of columns of the features."""
-        return self.source.width + (self.n_lags - 1) * self.n_features
+        return self.source.width + self._room
+
+    @property
+    def _room(self) -> int:
+        """Number of columns of the features that contain older rows."""
+        return (self.n_rows - 1) * self.n_features
+
+    def _older(self) -> Array:
+        """Return the indices of the older rows in use, as `_ages`."""
+        return np.array(self._ages()[1 : self.n_rows], dtype=np.intp)
+
+    def trimmed(self, states: Array) -> tuple[FeatureSource, Array]:
+        """Return the source and its states without past rows that its features do not contain."""
+        unused = (self.n_lags - self.n_rows) * self.skip * self.n_features
+        kept = self.source if self.n_rows == 1 else PastInputs(self.source, self.n_rows, self.skip)
+        return kept, states[:, unused:]
 
     def iter_features(
         self,
@@ -118,7 +150,7 @@ class PastInputs(HoldsPast):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        known = self._known(rows, state)
+        past = self._past(state)
         for start, features, units in self.source.iter_features(
             rows,
             state[self.n_held :],
@@ -128,8 +160,10 @@ class PastInputs(HoldsPast):
             engine=engine,
             activity=activity,
             skip=skip,
+            room=self._room,
         ):
-            yield start, *self._with_past(known[start:], features, units)
+            past, end = self._write(features, past, rows[start : start + len(features)], units)
+            yield start, features, end
 
     def iter_many_features(
         self,
@@ -142,7 +176,7 @@ class PastInputs(HoldsPast):
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side."""
-        known = [self._known(rows, state) for rows, state in zip(series, states, strict=True)]
+        past = [self._past(state) for state in states]
         for index, start, features, units in self.source.iter_many_features(
             series,
             [state[self.n_held :] for state in states],
@@ -150,37 +184,36 @@ class PastInputs(HoldsPast):
             engine=engine,
             activity=activity,
             skips=skips,
+            room=self._room,
         ):
-            yield index, start, *self._with_past(known[index][start:], features, units)
+            rows = series[index][start : start + len(features)]
+            past[index], end = self._write(features, past[index], rows, units)
+            yield index, start, features, end
 
-    def _with_past(self, known: Array, features: Array, units: Array) -> tuple[Array, Array]:
-        """Return the features and the state after a block, with past rows added to both.
+    def _write(
+        self, features: Array, past: Array, rows: Array, units: Array
+    ) -> tuple[Array, Array]:
+        """Write older rows into the features of a block; return the past rows and state after it.
 
-        `known` contains the rows before the block's first row, then the rows of the block.
+        `past` contains the past rows before the block, `rows` the rows of the block, and `units`
+        the state of the reservoir after it.
         """
-        n_rows = len(features)
-        older = [known[age : age + n_rows] for age in self._ages()[1:]]
-        past = known[n_rows : n_rows + self.n_past]
-        return np.hstack([features, *older]), np.concatenate([past.ravel(), units])
+        known, at = np.concatenate([past, rows]), self.source.width
+        for age in self._older():
+            features[:, at : at + self.n_features] = known[age : age + len(rows)]
+            at += self.n_features
+        past = known[len(rows) :]
+        return past, np.concatenate([past.ravel(), units])
 
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
-        return self._stepped(states, inputs, self.source.advance, teachers)
-
-    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
-        """Take one step with differences, to which past rows are added as to states."""
-        return self._stepped(states, inputs, self.source.tangent)
-
-    def _stepped(
-        self, states: Array, inputs: Array, step: Callable[..., Any], *teachers: Array | None
-    ) -> tuple[Array, Array]:
-        """Return features and states after a step of the inner source, with past rows."""
-        past, n = states[:, : self.n_held], self.n_features
-        features, units = step(states[:, self.n_held :], inputs, *teachers)
-        older = [past[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
-        return np.hstack([features, *older]), np.hstack([past[:, n:], inputs, units])
+        n_runs, held = len(states), self.n_held
+        features, units = self.source.advance(states[:, held:], inputs, teachers, self._room)
+        past = states[:, :held].reshape(n_runs, self.n_past, self.n_features)
+        features[:, self.source.width :] = past[:, self._older()].reshape(n_runs, self._room)
+        return features, np.hstack([states[:, self.n_features : held], inputs, units])
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the fixed point for a constant input."""
@@ -197,40 +230,21 @@ class PastInputs(HoldsPast):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run in closed loop: the reservoir's loop, with a readout that stores its past inputs."""
-        # all rows: the past rows of the state, then the input of each step
-        known = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
-        known[: self.n_past] = self._known(known[:0], initial_state)
+        """Run in closed loop: the reservoir's loop, which records its inputs."""
+        rows = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
+        rows[: self.n_past] = self._past(initial_state)
         outputs, units, n_valid = self.source.run_loop(
-            self._with_memory(readout, known),
+            readout,
             n_steps,
             initial_state=initial_state[self.n_held :],
             initial_output=initial_output,
             exog=exog,
             clip=clip,
             engine=engine,
+            inputs=InputRows(rows, self.n_past, self._older()),
         )
-        past = known[n_valid : n_valid + self.n_past]
+        past = rows[n_valid : n_valid + self.n_past]
         return outputs, np.concatenate([past.ravel(), units]), n_valid
-
-    def _with_memory(self, readout: Any, known: Array) -> Callable[[Array], Array]:
-        """Return a readout as a function of the reservoir's features, to be called once per step.
-
-        Each call writes the present input into `known`, from which later calls read it.
-        """
-        n_seen, older = self.source.width, np.array(self._ages()[1:], dtype=np.intp)
-        features, step = np.empty(self.width, self.dtype), 0
-        predict = readout if callable(readout) else as_function(readout, self.dtype)
-
-        def predict_with_past(seen: Array) -> Array:
-            nonlocal step
-            known[self.n_past + step] = seen[n_seen - self.n_features :]
-            features[:n_seen] = seen
-            features[n_seen:] = known[older + step].ravel()
-            step += 1
-            return predict(features)
-
-        return predict_with_past
 
     def states(
         self,
@@ -301,7 +315,7 @@ class LaggedSource(HoldsPast):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        every = self._known(rows, state)
+        every = np.concatenate([self._past(state), rows])
         lagged = np.hstack([every[k : k + len(rows)] for k in self._ages()])
         for start, features, end in self.source.iter_features(
             lagged,
@@ -320,18 +334,8 @@ class LaggedSource(HoldsPast):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
-        return self._stepped(states, inputs, self.source.advance, teachers)
-
-    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
-        """Take one step with differences, which are lagged as inputs are."""
-        return self._stepped(states, inputs, self.source.tangent)
-
-    def _stepped(
-        self, states: Array, inputs: Array, step: Callable[..., Any], *teachers: Array | None
-    ) -> tuple[Array, Array]:
-        """Return features and states after a step of the inner source on lagged inputs."""
         n_runs, size = len(states), self.n_held
         every = np.hstack([states[:, :size], inputs]).reshape(n_runs, self.n_past + 1, -1)
         lagged = every[:, self._ages()].reshape(n_runs, -1)
-        features, after = step(states[:, size:], lagged, *teachers)
+        features, after = self.source.advance(states[:, size:], lagged, teachers)
         return features, np.hstack([every[:, 1:].reshape(n_runs, -1), after])

@@ -107,12 +107,13 @@ def run_source_loops(
         As in `loop_by_loop.run_one_by_one`.
     """
     source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
+    source, states = source.trimmed(initial_states)
     inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])
     return run_path_loops(
         source,
         np.stack([np.asarray(coef, source.dtype) for coef, _ in readouts]),
         np.stack([np.asarray(intercept, source.dtype) for _, intercept in readouts]),
-        initial_states,
+        states,
         inputs,
         n_steps,
         exog=None if exog is None else lambda k: exog[:, k],

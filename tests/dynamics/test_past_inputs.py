@@ -5,7 +5,7 @@ import pytest
 
 from reservoir import _kernels
 from reservoir.building import build_reservoir
-from reservoir.dynamics import run, step
+from reservoir.dynamics import closed_loop, run, step
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.loops.path_loops import run_source_loops
@@ -15,8 +15,9 @@ ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
 KINDS = [(2, 1), (3, 2), (10, 1)]
 
 
-def source_of(n_lags=3, skip=2, n_features=2, n_outputs=0, augment=None, **options):
+def source_of(n_lags=3, skip=2, n_features=2, n_outputs=0, augment=None, dtype=None, **options):
     reservoir = build_reservoir(12, n_features, n_outputs=n_outputs, random_state=0, **options)
+    reservoir = reservoir.astype(dtype or "float64")
     return PastInputs(DrivenReservoir(reservoir, True, augment), n_lags, skip)
 
 
@@ -131,13 +132,129 @@ def test_many_loops_are_loops_one_by_one():
             np.testing.assert_allclose(rows[:, i, j], alone, rtol=0, atol=1e-12)
 
 
-def test_a_diverging_loop_keeps_its_last_finite_state():
+def kept(source, n_used):
+    """Number of features with `n_used` rows, which are the first features with more rows."""
+    return source.width - (source.n_lags - n_used) * source.n_features
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n_used", [1, 2, 4])
+def test_fewer_rows_are_the_first_features_and_the_same_states(n_used, dtype, engine):
+    whole = source_of(4, 2, n_outputs=1, augment="square", dtype=dtype)
+    source, series = whole.using(n_used), [inputs(n).astype(dtype) for n in (3, 40, 60)]
+    starts = [whole.initial_state_of(rows[0]).astype(dtype) for rows in series]
+    teachers, n = [inputs(len(rows), 1) for rows in series], kept(whole, n_used)
+    columns = [whole.input_column(j) for j in range(n)]
+    assert source.width == n
+    assert columns == [source.input_column(j) for j in range(n)]
+    alone, options = [], {"engine": engine}
+    for rows, start, teacher in zip(series, starts, teachers, strict=True):
+        one, other = (
+            [(features.copy(), end) for _, features, end in each]
+            for each in (
+                source.iter_features(rows, start, teacher=teacher, **options),
+                whole.iter_features(rows, start, teacher=teacher, **options),
+            )
+        )
+        alone += [(ours, other[k][0][:, :n], end, other[k][1]) for k, (ours, end) in enumerate(one)]
+    options["teachers"] = teachers
+    many = zip(
+        source.iter_many_features(series, starts, **options),
+        whole.iter_many_features(series, starts, **options),
+        strict=True,
+    )
+    alone += [(ours[2], theirs[2][:, :n], ours[3], theirs[3]) for ours, theirs in many]
+    start, row, teacher = (
+        np.stack([each] * 3) for each in (starts[2], series[2][3], teachers[2][3])
+    )
+    ours, theirs = source.advance(start, row, teacher), whole.advance(start, row, teacher)
+    alone += [(ours[0], theirs[0][:, :n], ours[1], theirs[1])]
+    for ours, theirs, end, same in alone:
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(end, same)
+        assert ours.dtype == end.dtype == dtype
+
+
+@pytest.mark.parametrize("n_used", [0, 4])
+def test_features_contain_one_row_up_to_all(n_used):
+    with pytest.raises(ValueError, match=rf"n_used={n_used} must be from 1 to n_lags=3\."):
+        source_of(3).using(n_used)
+
+
+LOOPS = {  # columns of the input, outputs that are fed back through weights, other options
+    "own outputs": (2, 0, {}),
+    "exog": (3, 0, {"augment": "square"}),
+    "feedback": (2, 2, {"augment": "even_square", "dtype": "float32"}),
+    "exog of float32": (4, 0, {"skip": 3, "dtype": "float32"}),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("n_used", [1, 2, 6])
+def test_compiled_loops_are_those_of_numpy(name, n_used, monkeypatch):
+    n_features, n_outputs, options = LOOPS[name]
+    whole, n_steps = source_of(6, n_features=n_features, n_outputs=n_outputs, **options), 700
+    source, rng = whole.using(n_used), np.random.default_rng(4)
+    coef, intercept = rng.normal(size=(2, source.width)) / (2 * source.width), rng.normal(size=2)
+    padded = np.zeros((2, whole.width))
+    padded[:, : source.width] = coef
+    n_exog = n_features if n_outputs else n_features - 2
+    where = {
+        "initial_state": rng.normal(size=whole.state_size) / 4,
+        "initial_output": rng.normal(size=2),
+        "exog": rng.normal(size=(n_steps, n_exog)) if n_exog else None,
+        "clip": (-0.8, [0.9, 0.4]),
+    }
+    expected = source.run_loop((coef, intercept), n_steps, engine="numpy", **where)
+    others = [whole.run_loop((padded, intercept), n_steps, engine="numpy", **where)]
+    others += [source.run_loop(lambda v: coef @ v + intercept, n_steps, **where)]
+    if n_used == 1:  # the same bits without past rows
+        alone = where | {"initial_state": where["initial_state"][whole.n_held :]}
+        for engine in ENGINES:
+            ours = source.run_loop((coef, intercept), n_steps, engine=engine, **where)
+            same = source.source.run_loop((coef, intercept), n_steps, engine=engine, **alone)
+            np.testing.assert_array_equal(ours[0], same[0])
+            np.testing.assert_array_equal(ours[1][whole.n_held :], same[1])
+    if "numba" in ENGINES:
+        compiled, called = _kernels.closed_loop, []
+        monkeypatch.setattr(
+            _kernels, "closed_loop", lambda *a, **k: called.append(k) or compiled(*a, **k)
+        )
+        others += [source.run_loop((coef, intercept), n_steps, engine="numba", **where)]
+        monkeypatch.setattr(closed_loop, "steps_in_numpy", lambda *_: 9)  # then kernels
+        others += [source.run_loop((coef, intercept), n_steps, **where)]
+        assert len(called) == (4 if n_exog else 2)  # with exogenous inputs in two blocks each
+    tolerance = 1e-12 if source.dtype == "float64" else 1e-4
+    for found in others:
+        assert found[2] == n_steps
+        np.testing.assert_allclose(found[0], expected[0], rtol=0, atol=tolerance)
+        np.testing.assert_allclose(found[1], expected[1], rtol=0, atol=tolerance)
+
+
+def test_loops_side_by_side_need_only_the_rows_in_use():
+    whole, rng = source_of(4), np.random.default_rng(5)
+    states, firsts = rng.normal(size=(2, whole.state_size)), rng.normal(size=(2, 1))
+    exog = rng.normal(size=(2, 9, 1))
+    where = {"initial_states": states, "initial_outputs": firsts, "exog": exog}
+    for n_used in (1, 2, 4):
+        source = whole.using(n_used)
+        readout = rng.normal(size=(1, source.width)) / 9, rng.normal(size=1)
+        rows = run_source_loops(source, [readout], 9, **where)
+        for i in range(2):
+            options = {"initial_state": states[i], "initial_output": firsts[i], "exog": exog[i]}
+            alone, _, _ = source.run_loop(readout, 9, **options)
+            np.testing.assert_allclose(rows[:, 0, i], alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_diverging_loop_keeps_its_last_finite_state(engine):
     source = source_of(n_features=1, activation="identity")
     coef = np.full((1, source.width), 3.0)
     state, first = np.full(source.state_size, 0.1), np.ones(1)
     with np.errstate(over="ignore", invalid="ignore"):
         rows, after, n_valid = source.run_loop(
-            (coef, np.zeros(1)), 400, initial_state=state, initial_output=first
+            (coef, np.zeros(1)), 400, initial_state=state, initial_output=first, engine=engine
         )
     assert 10 < n_valid < 400
     np.testing.assert_array_equal(rows[n_valid:], np.tile(rows[n_valid - 1], (400 - n_valid, 1)))

@@ -30,6 +30,8 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.topologies import diagonals, random_sparse
 
 PAGE = mmap.PAGESIZE
@@ -163,6 +165,10 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     n_columns = n_units * (2 if augment == "square" else 1)
     readout = 0.1 * rng.normal(size=(n_outputs, n_columns)), np.zeros(n_outputs)
     start = rng.normal(size=n_outputs)
+    skip = int(rng.integers(1, 3))
+    lags = PastInputs(DrivenReservoir(closed_loop, True, augment), int(rng.integers(1, 8)), skip)
+    past = rng.normal(size=lags.state_size).astype(dtype)
+    of_lags = 0.1 * rng.normal(size=(n_outputs, lags.width)), np.zeros(n_outputs)
     lengths = [int(rng.integers(1, n_steps + 2)) for _ in series]
     thresholds = rng.uniform(-1, 1, (int(rng.integers(1, 6)), n_units)).astype(dtype)
     pooling = Pooling(("mean", "std", "max", "min", "last", "quantiles"), thresholds)
@@ -178,8 +184,11 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
             augment=augment,
             engine=engine,
         )
+        beside = lags.run_loop(
+            of_lags, n_steps, initial_state=past, initial_output=start, exog=X, engine=engine
+        )
         alone = run(open_loop, X, engine=engine)
-        found = [outputs, alone, *run_many(open_loop, series, engine=engine)]
+        found = [outputs, *beside[:2], alone, *run_many(open_loop, series, engine=engine)]
         if pooled:
             cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
             found.append(pool_many(open_loop, cut, pooling, engine=engine))

@@ -68,6 +68,7 @@ def save_as_before(model, file):
         {key: encode(value, key, written) for key, value in half.items()}
         for half in (params, {key: fitted[key] for key in fitted.keys() - params.keys()})
     ]
+    halves = without_fields(halves, {"n_used"})
     header = {"format": "reservoir", "version": 1, "class": type(model).__name__}
     header |= dict(zip(("params", "fitted"), halves, strict=True))
     write_archive(file, json.dumps(header), written.arrays)
@@ -138,5 +139,11 @@ def test_forecasters_without_later_fields_are_read(search, tmp_path):
     )
 
 
-def test_pickles_name_the_earlier_module_of_lagged_sources():
+def test_earlier_pickles_of_sources_with_past_rows_are_read():
     assert pickle.loads(b"creservoir.dynamics.lagged\nLaggedSource\n.") is SAVED["LaggedSource"]
+    model, rows, targets = CASES["lags"]
+    source = model.fit(rows, targets)._model.source
+    del vars(source)["n_used"]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert again._model.source.width == source.width == 15 + 3

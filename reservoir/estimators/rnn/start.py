@@ -49,7 +49,6 @@ _DECLARED = (
     "step_jacobians",
     "jacobian_gradient",
     "tangent",
-    "state_tangent",
     "torch_layer",
 )
 
