@@ -28,11 +28,15 @@ class Squares(NamedTuple):
         ``split(coef, n_units)`` splits the weights of the features, of shape (n_outputs, width),
         into the weights of the states and the weights of their squares, each of shape
         (n_outputs, n_units), for compiled closed loops.
+    slopes : callable
+        ``slopes(state)`` returns the derivative of each feature by the unit that it comes from, of
+        shape (width,), for a state of shape (n_units,). Features are in the order of the units.
     """
 
     width: Callable[[int], int]
     write: Callable[[Array, Array], None]
     split: Callable[[Array, int], tuple[Array, Array]]
+    slopes: Callable[[Array], Array]
 
 
 def _write_square(states: Array, place: Array) -> None:
@@ -56,10 +60,22 @@ def _split_even_square(coef: Array, n_units: int) -> tuple[Array, Array]:
     return np.where(even, 0, coef), np.where(even, coef, 0)
 
 
+def _slopes_of_square(state: Array) -> Array:
+    return np.concatenate([np.ones_like(state), 2 * state])
+
+
+def _slopes_of_even_square(state: Array) -> Array:
+    slopes = np.ones_like(state)
+    slopes[::2] = 2 * state[::2]
+    return slopes
+
+
 #: Value of the parameter `augment` -> features that the readout receives.
 AUGMENTS: dict[str, Squares] = {
-    "square": Squares(lambda n_units: 2 * n_units, _write_square, _split_square),
-    "even_square": Squares(lambda n_units: n_units, _write_even_square, _split_even_square),
+    "square": Squares(lambda n_units: 2 * n_units, _write_square, _split_square, _slopes_of_square),
+    "even_square": Squares(
+        lambda n_units: n_units, _write_even_square, _split_even_square, _slopes_of_even_square
+    ),
 }
 
 
@@ -113,6 +129,22 @@ def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = 
             AUGMENTS[augment].write(states, place)
         return
     place[:] = _called(augment, states, place.shape[1], check=check)
+
+
+def augmented_differences(augment: Any, states: Array) -> Array:
+    """Return the features of a state, the first row, and their differences, the other rows.
+
+    The other rows of `states` are differences of the state.
+    """
+    if callable(augment):
+        raise ValueError(
+            f"augment={augment!r} is a function, whose derivative is not known, and exponents need "
+            f"it. Use one of {', '.join(map(repr, AUGMENTS))}."
+        )
+    entry, n_units = AUGMENTS[augment], states.shape[1]
+    features = np.tile(states, entry.width(n_units) // n_units) * entry.slopes(states[0])
+    entry.write(states[:1], features[:1])
+    return features
 
 
 def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Array | None]:

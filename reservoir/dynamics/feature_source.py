@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -189,6 +190,38 @@ class FeatureSource(ABC):
             for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
                 rows[k], after[k] = features[0], end
         return rows, after
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step, together with small differences of the state and of the input.
+
+        This is optional: exponents of closed loops need it, and a source without it raises. The
+        arrays are those of `advance` without feedback, but only the first row is a run; each other
+        row is a difference, to which the step's derivative is applied. Products of arrays with few
+        rows are enough: the derivative is not formed.
+
+        Parameters
+        ----------
+        states : array of shape (1 + n_differences, state_size)
+            The state before the step, then differences.
+        inputs : array of shape (1 + n_differences, n_features)
+            The input, then its differences.
+
+        Returns
+        -------
+        features : array of shape (1 + n_differences, width)
+            The features after the step, then their differences.
+        states : array of shape (1 + n_differences, state_size)
+            The state after the step, then its differences.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no derivative of its step (the method tangent), which "
+            "exponents need. Use ESNRegressor without bidirectional or time_column, or "
+            "NVARRegressor."
+        )
+
+    def astype(self, dtype: Any) -> FeatureSource:
+        """Return the source with weights and states of another dtype; needed with `tangent`."""
+        return self
 
     def initial_state_of(self, row: Array) -> Array:
         """Return the state before the first row of a new sequence: zeros.
@@ -429,6 +462,10 @@ class SourceWrapper(FeatureSource):
         """Raise if this source, or the one that it runs, cannot run in closed loop."""
         super().check_can_loop()
         self.source.check_can_loop()
+
+    def astype(self, dtype: Any) -> FeatureSource:
+        """Return the source over the inner source of another dtype."""
+        return replace(self, source=self.source.astype(dtype))  # type: ignore[type-var]
 
     def overflow_of(self, column: int) -> tuple[str, str]:
         """Return a message and a remedy for a unit, or a feature of it, whose squares overflow."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,18 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.activations import get_activation
 from reservoir.dynamics._many import iter_many, run_many
-from reservoir.dynamics.augment import AUGMENTS, augmented_width, check_augment, write_augmented
+from reservoir.dynamics.augment import (
+    AUGMENTS,
+    augmented_differences,
+    augmented_width,
+    check_augment,
+    write_augmented,
+)
 from reservoir.dynamics.closed_loop import InputRows, run_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
-from reservoir.dynamics.reference import leaks_of, step_many
+from reservoir.dynamics.reference import leaks_of, recurrent_matrix, step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record, new_record
 from reservoir.dynamics.unit_steps import Steps
@@ -225,6 +231,33 @@ class DrivenReservoir(FeatureSource):
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
         return self.seen(after, inputs, check=False, room=room), after
+
+    def tangent(self, states: Array, inputs: Array, room: int = 0) -> tuple[Array, Array]:
+        """Take one step with differences; `room` is the number of further columns of features."""
+        reservoir, activation = self.reservoir, get_activation(self.reservoir.activation)
+        leak = np.asarray(reservoir.leak_rate)
+        # one column each, the first for the run
+        before = np.array(states.T, order="C")
+        z = recurrent_matrix(reservoir) @ before
+        z += reservoir.W_in @ inputs.T
+        first = z[:, 0] + reservoir.bias
+        z *= (leak * activation.derivative(first))[:, None]
+        z[:, 0] = leak * activation.function(first)
+        before *= (1 - leak)[..., None]
+        z += before
+        after = z.T
+        seen = after if self.augment is None else augmented_differences(self.augment, after)
+        n_seen, width = seen.shape[1], seen.shape[1] + self.n_features * self.include_input
+        if width + room == n_seen:
+            return seen, after
+        features = np.empty((len(states), width + room))
+        features[:, :n_seen] = seen
+        features[:, n_seen:width] = inputs[:, : width - n_seen]
+        return features, after
+
+    def astype(self, dtype: Any) -> DrivenReservoir:
+        """Return the source over the reservoir in another dtype."""
+        return replace(self, reservoir=self.reservoir.astype(dtype))
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -209,8 +209,21 @@ class PastInputs(HoldsPast):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
+        inner = states[:, self.n_held :]
+        return self._stepped(
+            states, inputs, *self.source.advance(inner, inputs, teachers, self._room)
+        )
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step with differences, to which past rows are added as to states."""
+        inner = states[:, self.n_held :]
+        return self._stepped(states, inputs, *self.source.tangent(inner, inputs, self._room))
+
+    def _stepped(
+        self, states: Array, inputs: Array, features: Array, units: Array
+    ) -> tuple[Array, Array]:
+        """Return features and states after a step of the reservoir, with past rows."""
         n_runs, held = len(states), self.n_held
-        features, units = self.source.advance(states[:, held:], inputs, teachers, self._room)
         past = states[:, :held].reshape(n_runs, self.n_past, self.n_features)
         features[:, self.source.width :] = past[:, self._older()].reshape(n_runs, self._room)
         return features, np.hstack([states[:, self.n_features : held], inputs, units])
@@ -334,8 +347,18 @@ class LaggedSource(HoldsPast):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
+        return self._stepped(states, inputs, self.source.advance, teachers)
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step with differences, which are lagged as inputs are."""
+        return self._stepped(states, inputs, self.source.tangent)
+
+    def _stepped(
+        self, states: Array, inputs: Array, step: Callable[..., Any], *teachers: Array | None
+    ) -> tuple[Array, Array]:
+        """Return features and states after a step of the inner source on lagged inputs."""
         n_runs, size = len(states), self.n_held
         every = np.hstack([states[:, :size], inputs]).reshape(n_runs, self.n_past + 1, -1)
         lagged = every[:, self._ages()].reshape(n_runs, -1)
-        features, after = self.source.advance(states[:, size:], lagged, teachers)
+        features, after = step(states[:, size:], lagged, *teachers)
         return features, np.hstack([every[:, 1:].reshape(n_runs, -1), after])

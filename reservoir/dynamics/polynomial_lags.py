@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -199,14 +199,17 @@ class LaggedPolynomials(FeatureSource):
         """Indices of the rows in use, present row first, within the past and present rows."""
         return self.n_past - self.skip * np.arange(self.n_lags)
 
-    def _terms(self, lagged: Array) -> Array:
+    def _terms(
+        self, lagged: Array, multiply: Callable[..., Any] = np.multiply, one: Any = 1
+    ) -> Array:
         """Return the terms in the order of the plan, of shape (n_terms,) or (n_terms, n_rows).
 
         `lagged` has shape (n_lags, n_features) or (n_lags, n_features, n_rows), respectively.
+        `multiply` and `one` are the product of terms and its neutral element.
         """
         several = lagged.shape[2:]
         column = (-1, *(1 for _ in several))
-        scaled = (lagged - self.centre.reshape(column)) / self.width_of_input.reshape(column)
+        scaled = (lagged - self.centre.reshape(column) * one) / self.width_of_input.reshape(column)
         v = scaled.reshape(-1, *several)
         m = len(v)
         terms = np.empty((self.width, *several), self.dtype)
@@ -215,17 +218,17 @@ class LaggedPolynomials(FeatureSource):
         twice = 2 * v if self.basis == "chebyshev" else v
         for k in range(1, self.degree):
             power = terms[k * m : (k + 1) * m]
-            np.multiply(twice, terms[(k - 1) * m : k * m], out=power)
+            multiply(twice, terms[(k - 1) * m : k * m], out=power)
             if self.basis == "chebyshev":
-                power -= terms[(k - 2) * m : (k - 1) * m] if k > 1 else 1
+                power -= terms[(k - 2) * m : (k - 1) * m] if k > 1 else one
         for start, stop, left, right in self._plan.levels:
-            np.multiply(terms[left], terms[right], out=terms[start:stop])
+            multiply(terms[left], terms[right], out=terms[start:stop])
         return terms
 
-    def _features(self, lagged: Array) -> Array:
+    def _features(self, lagged: Array, *products: Any) -> Array:
         """Return the terms as rows of features, in the order of the columns."""
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = self._terms(lagged)
+            terms = self._terms(lagged, *products)
         return np.ascontiguousarray(terms[self._plan.order].T)
 
     def iter_features(
@@ -254,9 +257,24 @@ class LaggedPolynomials(FeatureSource):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
+        return self._stepped(states, inputs)
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step with differences: terms are multiplied by the product rule."""
+        one = np.zeros(len(states))
+        one[0] = 1
+        return self._stepped(states, inputs, _product_rule, one)
+
+    def astype(self, dtype: Any) -> LaggedPolynomials:
+        """Return the source with features of another dtype."""
+        scaling = {name: getattr(self, name).astype(dtype) for name in ("centre", "width_of_input")}
+        return replace(self, **scaling)
+
+    def _stepped(self, states: Array, inputs: Array, *products: Any) -> tuple[Array, Array]:
+        """Return the features and the states after a step."""
         past = states.reshape(len(states), self.n_past, self.n_features)
         known = np.concatenate([past, np.asarray(inputs, self.dtype)[:, None]], axis=1)
-        features = self._features(known[:, self._places].transpose(1, 2, 0))
+        features = self._features(known[:, self._places].transpose(1, 2, 0), *products)
         return features, known[:, 1:].reshape(len(states), self.state_size)
 
     def initial_state_of(self, row: Array) -> Array:
@@ -355,3 +373,9 @@ class LaggedPolynomials(FeatureSource):
         name = self.names([f"x{i}" for i in range(self.n_features)])[column]
         what = f"The squares of the terms overflow, first for {name}"
         return what, "Scale X (StandardScaler), or lower degree."
+
+
+def _product_rule(a: Array, b: Array, out: Array) -> None:
+    """Multiply terms, in the first columns, together with their differences, in the others."""
+    np.multiply(a[..., :1], b, out=out)
+    out[..., 1:] += a[..., 1:] * b[..., :1]

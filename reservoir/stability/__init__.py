@@ -26,6 +26,7 @@ from reservoir.stability.measures._limit_cycles import (
     LimitCycleError,
     find_limit_cycle,
 )
+from reservoir.stability.measures._loop_exponents import loop_exponents
 from reservoir.stability.measures._transient_length import transient_length
 from reservoir.stability.proofs._bias_bounds import BiasBounds, bias_bounds, critical_bias
 from reservoir.stability.proofs._certificate import Certificate
@@ -60,6 +61,7 @@ __all__ = [
     "flow_exponents",
     "kaplan_yorke_dimension",
     "largest_certified",
+    "loop_exponents",
     "lyapunov_exponents",
     "map_exponents",
     "sample_attractors",

@@ -37,7 +37,7 @@ from reservoir.estimators.esn.readout_training import (
     state_after,
     tails_of,
 )
-from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.estimators.forecasting.predictor import Outputs, Predictor, Step
 from reservoir.estimators.progress import AFTER_GAP, Progress, StateShape, warn_of_leaving
 from reservoir.estimators.reading import TrainingData, timed_starts
 from reservoir.estimators.reporting import ProgressReport
@@ -532,6 +532,10 @@ class ReadoutPredictor(Predictor):
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run in closed loop; the caller warns of a loop that diverged."""
         return self.model.run(readout, n_steps, **options)
+
+    def tangent(self) -> Step:
+        """Return the step of the source with differences, in double precision."""
+        return self.source.astype(np.float64).tangent
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
         """Run loops from several starts with several readouts."""

@@ -7,5 +7,6 @@ closed loops into gaps from both sides; `loop_trials` compares loops with the da
 
 from reservoir.estimators.forecasting.filling import fill_gap, fill_gaps
 from reservoir.estimators.forecasting.forecast import forecast
+from reservoir.estimators.forecasting.loop_map import LoopMap  # noqa: F401 (registers it)
 
 __all__ = ["fill_gap", "fill_gaps", "forecast"]

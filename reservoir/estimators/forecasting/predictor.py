@@ -26,13 +26,16 @@ from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, join
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
+#: Function of states and inputs, (1 + n_differences, ...), that returns features and states.
+Step = Callable[[Array, Array], tuple[Array, Array]]
+
 
 class Forecaster(Protocol):
     """Interface through which forecasts use a fitted network.
 
     `forecaster_of` makes one from an estimator; another family of estimators registers its
-    conversion with ``@forecaster_of.register``. A derived class inherits the last three methods,
-    which serve to compare models.
+    conversion with ``@forecaster_of.register``. A derived class inherits the last four methods,
+    which serve to compare models and to measure exponents.
 
     Attributes
     ----------
@@ -111,6 +114,16 @@ class Forecaster(Protocol):
         None if that requires training again for each value.
         """
         return None
+
+    def tangent(self) -> Step:
+        """Return the step of the network with differences, `FeatureSource.tangent`, in doubles.
+
+        Raises ValueError if the network has no derivative, which is the default.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no derivative of its step (the method tangent), which "
+            "exponents need. Use ESNRegressor, NVARRegressor or RNNRegressor."
+        )
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
         """Run closed loops from several states with several readouts, as `run_one_by_one`."""

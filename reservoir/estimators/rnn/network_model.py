@@ -17,7 +17,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Clock, Sequences
 from reservoir.dynamics import Reservoir, run_closed_loop
-from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.estimators.forecasting.predictor import Outputs, Predictor, Step
 from reservoir.estimators.progress import Progress, StateShape
 from reservoir.estimators.reading import timed_starts
 from reservoir.training.bptt import Network, predict
@@ -233,6 +234,21 @@ class NetworkPredictor(Predictor):
         if output == "identity":
             return coef, intercept
         return lambda features: apply_output(coef @ features + intercept, output)
+
+    def tangent(self) -> Step:
+        """Return the step of the network with differences, in double precision."""
+        network, cell = self.model.network, self.model.network.cell
+        if cell.as_simple() is not None:
+            source = DrivenReservoir(self.model.reservoir(), network.include_input)
+            return source.astype(np.float64).tangent
+        params = {name: each.astype(np.float64) for name, each in self.model.params.items()}
+
+        def step(states: Array, inputs: Array) -> tuple[Array, Array]:
+            after = cell.state_tangent(params, states, inputs)
+            seen = after[:, : cell.width]
+            return np.hstack([seen, inputs]) if network.include_input else seen, after
+
+        return step
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run in closed loop, as `run_closed_loop`; the caller warns of a loop that diverged."""

@@ -49,6 +49,7 @@ _DECLARED = (
     "step_jacobians",
     "jacobian_gradient",
     "tangent",
+    "state_tangent",
     "torch_layer",
 )
 

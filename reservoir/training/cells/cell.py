@@ -172,7 +172,8 @@ class Cell(ABC):
 
     The other methods declare optional capabilities, which a cell lacks by default: `layer` (starts
     from data and least squares), `as_simple` (an equivalent simple cell), `step_jacobians` and
-    `jacobian_gradient` (gradient control), `tangent` (Hessian-free training), and `torch_layer`.
+    `jacobian_gradient` (gradient control), `tangent` (Hessian-free training), `state_tangent`
+    (exponents of closed loops), and `torch_layer`.
     If a capability is missing, code that needs it raises an error that names the cell. If states
     depend on future rows, `causal` is False. A cell that uses the times of rows defines which other
     columns it uses (`n_channels`, `channels`), the time of a state (`before`), and the equivalent
@@ -453,6 +454,33 @@ class Cell(ABC):
         raise ValueError(
             "Hessian-free training needs the derivative of the states along a direction in the "
             f"weights, `tangent`, which {type(self).__name__} does not define. Use solver='adam'."
+        )
+
+    def state_tangent(self, params: Params, states: Array, inputs: Array) -> Array:
+        """Take one step, together with small differences of the state and of the input.
+
+        Parameters
+        ----------
+        params : dict of arrays
+        states : array of shape (1 + n_differences, state_size)
+            A state, then differences, to which the derivative of the step is applied.
+        inputs : array of shape (1 + n_differences, n_features)
+            The input, then its differences.
+
+        Returns
+        -------
+        array of shape (1 + n_differences, state_size)
+            The state after the step, then its differences. The first `width` entries of a state
+            must be what the readout receives.
+
+        Raises
+        ------
+        ValueError
+            If the cell does not define it, which is the default.
+        """
+        raise ValueError(
+            "Exponents need the derivative of a cell's step by its state, `state_tangent`, which "
+            f"{type(self).__name__} does not define. Use cell='rnn', 'leaky', 'lstm' or 'gru'."
         )
 
     def torch_layer(self) -> TorchLayer:

@@ -164,20 +164,46 @@ class GRUCell(Cell):
         W_T = np.ascontiguousarray(params["W"].T)
         D, d_h = np.empty_like(R), np.zeros_like(H[0])
         for t in range(len(D)):
-            reset, update, candidate = np.split(G[t], 3, axis=1)
-            moved = recurrent[t].copy()
-            moved[:, : 2 * n] += d_h @ W_T[:, : 2 * n]
-            z_r, z_u, z_c = np.split(Z[t], 3, axis=1)
-            d_reset = reset * (1 - reset) * (z_r + moved[:, :n])
-            d_update = update * (1 - update) * (z_u + moved[:, n : 2 * n])
-            if self.reset_after:
-                through = d_reset * R[t] + reset * (moved[:, 2 * n :] + d_h @ W_T[:, 2 * n :])
-            else:
-                through = moved[:, 2 * n :] + (d_reset * H[t] + reset * d_h) @ W_T[:, 2 * n :]
-            d_candidate = (1 - candidate**2) * (z_c + through)
-            d_h = update * d_h + d_update * (H[t] - candidate) + (1 - update) * d_candidate
-            D[t] = d_h
+            D[t] = d_h = self._moved(W_T, G[t], H[t], R[t], Z[t], recurrent[t], d_h)
         return D
+
+    def state_tangent(self, params: Params, states: Array, inputs: Array) -> Array:
+        """Take one step with differences; `params`, `states`, `inputs`: `Cell.state_tangent`."""
+        trace = self.forward(params, inputs[None, :1], states[:1])
+        G, R = trace.kept["G"][0], trace.kept["R"][0]
+        d_z = inputs[1:] @ params["W_in"].T
+        still = np.zeros_like(d_z)  # the weights are constant
+        after = self._moved(params["W"].T, G, states[:1], R, d_z, still, states[1:])
+        return np.vstack([trace.end, after])
+
+    def _moved(
+        self,
+        W_T: Array,
+        gates: Array,
+        h: Array,
+        R: Array,
+        d_z: Array,
+        d_recurrent: Array,
+        d_h: Array,
+    ) -> Array:
+        """Return the differences of the state after a step, from those of the state before it, d_h.
+
+        `gates`, h and R are those of the step, as in a trace; `d_z` and `d_recurrent` are the
+        differences of the projected inputs and, at constant h, of the recurrent products.
+        """
+        n = self.n_units
+        reset, update, candidate = np.split(gates, 3, axis=1)
+        moved = d_recurrent.copy()
+        moved[:, : 2 * n] += d_h @ W_T[:, : 2 * n]
+        z_r, z_u, z_c = np.split(d_z, 3, axis=1)
+        d_reset = reset * (1 - reset) * (z_r + moved[:, :n])
+        d_update = update * (1 - update) * (z_u + moved[:, n : 2 * n])
+        if self.reset_after:
+            through = d_reset * R + reset * (moved[:, 2 * n :] + d_h @ W_T[:, 2 * n :])
+        else:
+            through = moved[:, 2 * n :] + (d_reset * h + reset * d_h) @ W_T[:, 2 * n :]
+        d_candidate = (1 - candidate**2) * (z_c + through)
+        return update * d_h + d_update * (h - candidate) + (1 - update) * d_candidate
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.GRU, whose second bias corresponds to the candidate's bias_recurrent."""

@@ -169,14 +169,19 @@ class LSTMCell(Cell):
         D = np.empty_like(TC)
         d_h, d_c = np.zeros_like(C[0]), np.zeros_like(C[0])
         for t in range(len(D)):
-            i, f, g, o = np.split(G[t], 4, axis=1)
-            z_i, z_f, z_g, z_o = np.split(Z[t] + d_h @ W_T, 4, axis=1)
-            d_i = i * (1 - i) * (z_i + peephole[0] * d_c)
-            d_f = f * (1 - f) * (z_f + peephole[1] * d_c)
-            d_c = f * d_c + d_f * C[t] + d_i * g + i * (1 - g * g) * z_g
-            d_o = o * (1 - o) * (z_o + peephole[2] * d_c)
-            D[t] = d_h = d_o * TC[t] + o * (1 - TC[t] ** 2) * d_c
+            d_h, d_c = _moved(G[t], C[t], TC[t], peephole, Z[t] + d_h @ W_T, d_c)
+            D[t] = d_h
         return D
+
+    def state_tangent(self, params: Params, states: Array, inputs: Array) -> Array:
+        """Take one step with differences; `params`, `states`, `inputs`: `Cell.state_tangent`."""
+        n = self.n_units
+        trace = self.forward(params, inputs[None, :1], states[:1])
+        C, TC, G = (trace.kept[name] for name in ("C", "TC", "G"))
+        peephole = params["peephole"] if self.peephole else np.zeros((3, n))
+        moved = inputs[1:] @ params["W_in"].T + states[1:, :n] @ params["W"].T
+        after = _moved(G[0], C[0], TC[0], peephole, moved, states[1:, n:])
+        return np.vstack([trace.end, np.hstack(after)])
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.LSTM, which has no peepholes."""
@@ -186,6 +191,23 @@ class LSTMCell(Cell):
                 '(cell="lstm")'
             )
         return TorchLayer("LSTM", {}, torch_arrays, from_torch_arrays)
+
+
+def _moved(
+    gates: Array, c: Array, tanh_c: Array, peephole: Array, d_z: Array, d_c: Array
+) -> tuple[Array, Array]:
+    """Return the differences of h and c after a step.
+
+    `gates` and the tanh of the new c are those of the step, and c is the cell value before it;
+    `d_z` are the differences of the pre-activations, without peepholes, and `d_c` those of c.
+    """
+    i, f, g, o = np.split(gates, 4, axis=1)
+    z_i, z_f, z_g, z_o = np.split(d_z, 4, axis=1)
+    d_i = i * (1 - i) * (z_i + peephole[0] * d_c)
+    d_f = f * (1 - f) * (z_f + peephole[1] * d_c)
+    d_c = f * d_c + d_f * c + d_i * g + i * (1 - g * g) * z_g
+    d_o = o * (1 - o) * (z_o + peephole[2] * d_c)
+    return d_o * tanh_c + o * (1 - tanh_c**2) * d_c, d_c
 
 
 def _invert_open(h: Array) -> Array:
