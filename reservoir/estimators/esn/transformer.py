@@ -130,13 +130,14 @@ class ReservoirTransformer(
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
-        y : ignored
+        y : targets, optional
+            Not learned from. `reservoir.forecast` of a pipeline begins with the last of them.
 
         Returns
         -------
         self
         """
-        self._fit(X, keep=False)
+        self._fit(X, y, keep=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -152,7 +153,7 @@ class ReservoirTransformer(
         States, as from `transform`, but starting from zeros where `transform` would continue from
         the end of fit.
         """
-        return self._fit(X, keep=True)
+        return self._fit(X, y, keep=True)
 
     def partial_fit(
         self, X: Any, y: Any = None, *, new_sequence: bool = False
@@ -165,7 +166,8 @@ class ReservoirTransformer(
         ----------
         X : array of shape (n_samples, n_features), or sequences
             A table continues where the last call ended; each item of a list is a separate sequence.
-        y : ignored
+        y : targets, optional
+            As in `fit`.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence. With `sequence_column`, a new id starts a new
             sequence automatically.
@@ -186,8 +188,8 @@ class ReservoirTransformer(
                 sequences = self._reader.inputs(self, X)
                 warn_of_range(self._source, getattr(self, "certificate_", None), sequences)
             else:
-                sequences = self._build(X)
-            self._follow(sequences, new_sequence=new_sequence)
+                sequences = self._build(X, y)
+            self._follow(sequences, y, new_sequence=new_sequence)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -232,11 +234,11 @@ class ReservoirTransformer(
         check_is_fitted(self)
         return StateStream(self, initial_state)
 
-    def _fit(self, X: Any, *, keep: bool) -> Any:
+    def _fit(self, X: Any, y: Any, *, keep: bool) -> Any:
         """Build the reservoir and run over X; return the states if they are to be kept."""
         with restored_on_error(self):
-            sequences = self._build(X)
-            parts = self._follow(sequences, keep=keep)
+            sequences = self._build(X, y)
+            parts = self._follow(sequences, y, keep=keep)
             self._progress.continues = len(sequences) == 1
             return self._restored(sequences, parts) if keep else None
 
@@ -251,7 +253,7 @@ class ReservoirTransformer(
             )
         return sequences.restore(parts)
 
-    def _build(self, X: Any) -> Sequences:
+    def _build(self, X: Any, y: Any) -> Sequences:
         """Build the reservoir for the columns of X, and return X as sequences."""
         if isinstance(self.initial_state, str):
             check_choice("initial_state", self.initial_state, ("last", "steady", "zeros"))
@@ -268,7 +270,8 @@ class ReservoirTransformer(
         self.__dict__.update(columns.fitted)
         washout = min(resolve_washout("auto", sequences.lengths))
         self._reader, self._source = reader, source
-        self._progress = Progress(0, washout=washout)
+        targets = _targets(y, sequences)
+        self._progress = Progress(targets[0].shape[1] if targets else 0, washout=washout)
         self.time_step_ = None if reader.clock is None else reader.clock.step
         self.reservoir_, self._n_features_out = source.reservoir, source.reservoir.n_units
         self._n_trained = 0
@@ -278,7 +281,7 @@ class ReservoirTransformer(
         return sequences
 
     def _follow(
-        self, sequences: Sequences, *, new_sequence: bool = False, keep: bool = False
+        self, sequences: Sequences, y: Any, *, new_sequence: bool = False, keep: bool = False
     ) -> list[Array]:
         """Run over the rows of a fit, or of a chunk, to their end; return the states to `keep`."""
         self._progress = progress = self._progress.draft()
@@ -291,7 +294,13 @@ class ReservoirTransformer(
         skips = progress.skips(sequences, continues)
         parts, ends = self._run(sequences, starts, keep=keep, activity=activity, skips=skips)
         self.state_: Array = ends[-1]
-        progress.count(sequences, continues=continues)
+        targets = _targets(y, sequences)
+        if targets and targets[0].shape[1] == progress.last_output.size:
+            progress.add(sequences, targets, continues=continues)
+        else:
+            progress.count(sequences, continues=continues)
+            progress.last_output[:] = np.nan  # not known any more
+            progress.last_is_target = False
         progress.continues = True
         names = self._reader.names_of_columns(Columns.of(self), sequences)
         warned = activity is not None and activity.warn(self.reservoir_, names)
@@ -324,7 +333,8 @@ class ReservoirTransformer(
     @property
     def training_(self) -> Training:
         """Range of the inputs in fit, which `stability.certify` reads."""
-        return self._progress.training(self._reader.clock)
+        # the states are no next inputs, whatever the targets are
+        return self._progress.training(self._reader.clock)._replace(predicts_next_input=False)
 
     if not TYPE_CHECKING:  # with it a type checker would accept any misspelt attribute
 
@@ -338,3 +348,18 @@ class ReservoirTransformer(
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = []  # set by the parameter dtype, not by X
         return tags
+
+
+def _targets(y: Any, sequences: Sequences) -> list[Array] | None:
+    """Return y as numbers, an array for each sequence; None if it is not numbers in these rows."""
+    if y is None:
+        return None
+    try:
+        table = sequences.container == "table"
+        parts = sequences.split(np.asarray(y, dtype=np.float64)) if table else list(y)
+        found = [np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in parts]
+    except (IndexError, TypeError, ValueError):  # labels, or another container
+        return None
+    widths = {part.shape[1] for part in found}
+    same = [len(part) for part in found] == sequences.lengths and len(widths) == 1
+    return found if same else None

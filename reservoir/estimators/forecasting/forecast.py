@@ -193,9 +193,9 @@ def _forecast(
     network, layout = chain.network, Layout(chain)
     bounds = bounds_of(network, clip)
     # all checks before anything runs
+    contexts = Contexts.read(layout, context)
     if not network.feeds_back:
         layout.check_trained_for_loop()
-    contexts = Contexts.read(layout, context)
     given = contexts.exog(layout, exog, n_steps if context is None else n_steps - 1)
     specs = contexts.initial_states(initial_state)
     # one loop after the other, so that each has the bits that it has alone

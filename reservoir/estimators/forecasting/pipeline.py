@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from reservoir._typing import Array
 from reservoir._validation import (
@@ -26,6 +25,20 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
+from reservoir.estimators.forecasting.row_steps import (
+    Affine,
+    check_without_memory,
+    compose,
+    folded,
+    with_names,
+)
+from reservoir.estimators.forecasting.state_steps import (
+    ChainForecaster,
+    RegressorForecaster,
+    is_plain_regressor,
+    keeps_a_state,
+    steps_of,
+)
 from reservoir.estimators.progress import widened
 
 Rows = Callable[[Array], Array]
@@ -118,14 +131,6 @@ def through_inputs(
     return fed.inverse()(rows.astype(np.float64)), state, n_valid
 
 
-def folded(fed: Affine, readout: Any) -> Any:
-    """Return a readout of the feedback: the outputs after the scalers."""
-    if callable(readout):
-        return lambda features: fed(readout(features))
-    coef, intercept = readout
-    return fed.scale[:, None] * coef, fed(intercept)
-
-
 def row_by_row(
     layout: Layout,
     readout: Any,
@@ -188,7 +193,8 @@ class Chain(NamedTuple):
 
     `inputs` are applied in order with transform, `outputs` in order with inverse_transform. Names
     of the network's parameters get the `prefix` to become parameters of the whole model; it is None
-    if the whole model cannot set them.
+    if the whole model cannot set them. `first` is the step whose input the network receives, if the
+    network has steps of a pipeline inside.
     """
 
     inputs: tuple[Any, ...]
@@ -197,89 +203,50 @@ class Chain(NamedTuple):
     one_dimensional: bool
     innermost: Any
     prefix: str | None = ""
+    first: Any = None
 
     @property
     def outermost(self) -> Any:
         """The step, or network, that receives the user's X."""
-        return self.inputs[0] if self.inputs else self.innermost
+        inside = self.innermost if self.first is None else self.first
+        return self.inputs[0] if self.inputs else inside
 
     def below(self, name: str) -> Chain:
         """Return the chain as part of a model that has it as its parameter `name`."""
         return self._replace(prefix=None if self.prefix is None else f"{name}__{self.prefix}")
 
 
-def walk(model: Any) -> Chain:
-    """Return the network inside a model, and the steps around it."""
+def walk(model: Any, *, behind_states: bool = False) -> Chain:
+    """Return the network inside a model, and the steps around it.
+
+    Behind a step that keeps a state, any regressor may be at the end.
+    """
     if hasattr(model, "best_estimator_"):
-        return walk(model.best_estimator_)._replace(prefix=None)
+        return walk(model.best_estimator_, behind_states=behind_states)._replace(prefix=None)
     if hasattr(model, "refit") and hasattr(model, "cv_results_"):
         raise ValueError(
             f"{type(model).__name__} was fitted with refit=False, so it has no fitted network. Use "
             "refit=True, or fit a network with the best parameters."
         )
     if isinstance(model, FrozenEstimator):
-        return walk(model.estimator)._replace(prefix=None)
+        return walk(model.estimator, behind_states=behind_states)._replace(prefix=None)
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
-        inner = walk(last).below(name)
-        steps = tuple(s for _, s in model.steps[:-1] if s is not None and s != "passthrough")
-        return inner._replace(inputs=steps + inner.inputs)
+        steps = steps_of(model)[:-1]
+        # a network begins with the first step that keeps a state from row to row
+        n = next((k for k, step in enumerate(steps) if keeps_a_state(step)), len(steps))
+        inner = walk(last, behind_states=behind_states or n < len(steps)).below(name)
+        if n == len(steps):
+            return inner._replace(inputs=tuple(steps) + inner.inputs)
+        joined, first = ChainForecaster(steps[n:], inner), steps[n]
+        return inner._replace(inputs=tuple(steps[:n]), outputs=(), network=joined, first=first)
     if isinstance(model, TransformedTargetRegressor):
-        inner = walk(model.regressor_).below("regressor")
+        inner = walk(model.regressor_, behind_states=behind_states).below("regressor")
         one = model._training_dim == 1  # scikit-learn squeezes one column before the regressor
         return inner._replace(outputs=(*inner.outputs, model.transformer_), one_dimensional=one)
-    network = forecaster_of(model)
+    plain = behind_states and is_plain_regressor(model)
+    network: Any = RegressorForecaster(model) if plain else forecaster_of(model)
     return Chain((), (), network, network.one_dimensional, model)
-
-
-class Affine(NamedTuple):
-    """``x -> scale * x + offset``, column by column."""
-
-    scale: Array
-    offset: Array
-
-    def __call__(self, rows: Array) -> Array:
-        """Return mapped rows."""
-        return self.scale * rows + self.offset
-
-    def after(self, first: Affine) -> Affine:
-        """Return the map that applies `first`, then this one."""
-        return Affine(self.scale * first.scale, self.scale * first.offset + self.offset)
-
-    def inverse(self) -> Affine:
-        """Return the inverse map."""
-        return Affine(1 / self.scale, -self.offset / self.scale)
-
-    def columns(self, index: Any) -> Affine:
-        """Return the map of some of the columns."""
-        return Affine(self.scale[index], self.offset[index])
-
-
-def affine(step: Any, n_columns: int) -> Affine | None:
-    """Return a scaler as an affine map of columns; None for any other transformer."""
-    one, zero = np.ones(n_columns), np.zeros(n_columns)
-    if type(step) is StandardScaler:
-        scale = 1 / step.scale_ if step.with_std else one
-        return Affine(scale, -step.mean_ * scale if step.with_mean else zero)
-    if type(step) is RobustScaler:
-        scale = 1 / step.scale_ if step.with_scaling else one
-        return Affine(scale, -step.center_ * scale if step.with_centering else zero)
-    if type(step) is MinMaxScaler and not step.clip:
-        return Affine(step.scale_, step.min_)
-    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
-        return Affine(1 / step.scale_, zero)
-    return None
-
-
-def compose(steps: tuple[Any, ...], n_columns: int, *, inverse: bool = False) -> Affine | None:
-    """Return steps (or their inverses) as one map; None if one is not affine."""
-    total = Affine(np.ones(n_columns), np.zeros(n_columns))
-    for step in steps:
-        found = affine(step, n_columns)
-        if found is None:
-            return None
-        total = (found.inverse() if inverse else found).after(total)
-    return total
 
 
 def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
@@ -326,19 +293,12 @@ class Layout:
     def check_trained_for_loop(self) -> None:
         """Check that the network was trained to predict its own next input."""
         self.network.check_can_loop()
-        for step in self.chain.inputs:
-            if _keeps_a_state(step):
-                raise ValueError(
-                    f"{type(step).__name__} before the network keeps a state from row to row, and "
-                    "forecast feeds rows back one by one. Put its units into the network: several "
-                    "leak rates, leak_rate=(0.5, 0.3), make groups of units in one ESNRegressor."
-                )
         if self.n_exog < 0:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "
                 f"X has {self.n_exog + self.n_outputs}. The first columns of X must be the outputs."
             )
-        alone = not self.chain.inputs and not self.chain.outputs
+        alone = not self.chain.inputs and not self.chain.outputs and self.network.reads_targets
         problem = self.network.progress.pairing.problem if alone else self._sampled_problem()
         if problem is not None:
             elsewhere = self._columns_of_outputs()
@@ -358,8 +318,12 @@ class Layout:
         if len(pairing.targets) == 0 or mixes:
             return None
         n_exog_zeros = np.zeros((len(pairing.targets), self.n_exog))
-        rows = self.to_inputs(self.to_units(pairing.targets), n_exog_zeros)
-        compared = slice(None) if self.inputs_map is None else slice(self.n_outputs)
+        units, first = self.to_units(pairing.targets), self.network.to_first
+        rows = first(self.to_inputs(units, n_exog_zeros, check=True))
+        # columns that do not depend on exogenous ones, whose values were not kept
+        compared = np.isclose(rows, first(self.to_inputs(units, n_exog_zeros + 1))).all(axis=0)
+        if not compared.any():
+            return None
         rows, followed = rows[:, compared], pairing.inputs[:, compared]
         same = _agree(rows, followed)
         if same.all():
@@ -377,7 +341,7 @@ class Layout:
         another property of X and y prevents the closed loop.
         """
         pairing = self.network.progress.pairing
-        if len(pairing.targets) == 0 or self.inputs_map is None:
+        if len(pairing.targets) == 0 or self.inputs_map is None or not self.network.reads_targets:
             return None
         found: list[int] = []
         for values in self.to_units(pairing.targets).T:
@@ -414,8 +378,11 @@ class Layout:
         of_outputs = self.inputs_map.columns(self.columns).columns(slice(0, self.n_outputs))
         return of_outputs.after(self.units_map)
 
-    def to_inputs(self, outputs: Array, exog: Array) -> Array:
-        """Return the network's inputs for rows in the units of the outermost X."""
+    def to_inputs(self, outputs: Array, exog: Array, *, check: bool = False) -> Array:
+        """Return the network's inputs for rows in the units of the outermost X.
+
+        If `check` is set, steps that have a memory raise.
+        """
         rows = np.hstack([exog] if self.feedback else [outputs, exog])
         if self.id_column is not None:
             rows = np.insert(rows, self.id_column, 0.0, axis=1)
@@ -423,7 +390,10 @@ class Layout:
             rows = self.inputs_map(rows)
         else:
             for step in self.chain.inputs:
-                rows = step.transform(_with_names(step, rows))
+                before = with_names(step, rows)
+                rows = step.transform(before)
+                if check:
+                    check_without_memory(step, before, rows)
             rows = np.asarray(rows)
         return rows if self.id_column is None else np.delete(rows, self.id_column, axis=1)
 
@@ -519,13 +489,12 @@ class Layout:
         rows = table
         try:
             for step in self.chain.inputs:
-                rows = step.transform(rows)
-            sequences = self.network.read(rows)
+                before, rows = rows, step.transform(rows)
+                if container_of(table) == "table":
+                    check_without_memory(step, before, rows)
+            return self.network.read(rows)
         except ValueError as error:
             raise ValueError(f"In {name}: {error}") from error
-        if self.inputs_map is None and container_of(table) == "table":
-            self._check_memoryless(table, rows)
-        return sequences
 
     def read_targets(self, y: Any, sequences: Sequences) -> list[Array]:
         """Return the network's targets for rows of the outermost y."""
@@ -538,34 +507,7 @@ class Layout:
             found.append(rows)
         return sequences.split(found[0]) if sequences.container == "table" else found
 
-    def _check_memoryless(self, context: Any, rows: Any) -> None:
-        last = context.iloc[-1:] if hasattr(context, "iloc") else np.asarray(context)[-1:]
-        for step in self.chain.inputs:
-            last = step.transform(last)
-        if not np.allclose(np.asarray(last)[0], np.asarray(rows)[-1]):
-            names = ", ".join(type(step).__name__ for step in self.chain.inputs)
-            raise ValueError(
-                f"A step before the network ({names}) transforms a single row differently from the "
-                "same row among its neighbours, so rows cannot be fed back one by one."
-            )
-
-
-def _keeps_a_state(step: Any) -> bool:
-    """Whether a step, or one inside it, transforms a row by the rows before it."""
-    inside = step.get_params().values() if hasattr(step, "get_params") else ()
-    return any(hasattr(one, "transform") and hasattr(one, "stream") for one in (step, *inside))
-
 
 def _agree(rows: Array, followed: Array) -> Array:
     near = 1e-5 * followed.std(axis=0) + 1e-6 * np.abs(followed)
     return np.abs(rows - followed) <= near
-
-
-def _with_names(step: Any, rows: Any) -> Any:
-    """Return rows with the feature names that a step was fitted with, if there are any."""
-    names = getattr(step, "feature_names_in_", None)
-    if names is None or hasattr(rows, "columns"):
-        return rows
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=names)

@@ -56,6 +56,9 @@ class Forecaster(Protocol):
         State at the end of training.
     certificate : Certificate or None
         The ranges in which the network is proved to forget its initial state, if there is a proof.
+    reads_targets : bool
+        Whether `progress` compares targets with the inputs of the network themselves; otherwise
+        with those of a part of it, which `to_first` returns.
     """
 
     n_outputs: int
@@ -68,6 +71,11 @@ class Forecaster(Protocol):
     progress: Progress
     state: Array
     certificate: Any
+    reads_targets: bool = True
+
+    def to_first(self, rows: Array) -> Array:
+        """Return inputs of the network as inputs of the part that `progress` is of."""
+        return rows
 
     def check_can_loop(self) -> None:
         """Raise if outputs cannot be the next inputs."""

@@ -1,0 +1,115 @@
+"""Steps of pipelines as functions of single rows: affine maps, and transformers without memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from reservoir._typing import Array
+
+_CHECKED = 8  # last rows that are transformed once more, one by one
+
+
+class Affine(NamedTuple):
+    """``x -> scale * x + offset``, column by column."""
+
+    scale: Array
+    offset: Array
+
+    def __call__(self, rows: Array) -> Array:
+        """Return mapped rows."""
+        return self.scale * rows + self.offset
+
+    def after(self, first: Affine) -> Affine:
+        """Return the map that applies `first`, then this one."""
+        return Affine(self.scale * first.scale, self.scale * first.offset + self.offset)
+
+    def inverse(self) -> Affine:
+        """Return the inverse map."""
+        return Affine(1 / self.scale, -self.offset / self.scale)
+
+    def columns(self, index: Any) -> Affine:
+        """Return the map of some of the columns."""
+        return Affine(self.scale[index], self.offset[index])
+
+
+def affine(step: Any, n_columns: int) -> Affine | None:
+    """Return a scaler as an affine map of columns; None for any other transformer."""
+    one, zero = np.ones(n_columns), np.zeros(n_columns)
+    if type(step) is StandardScaler:
+        scale = 1 / step.scale_ if step.with_std else one
+        return Affine(scale, -step.mean_ * scale if step.with_mean else zero)
+    if type(step) is RobustScaler:
+        scale = 1 / step.scale_ if step.with_scaling else one
+        return Affine(scale, -step.center_ * scale if step.with_centering else zero)
+    if type(step) is MinMaxScaler and not step.clip:
+        return Affine(step.scale_, step.min_)
+    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        return Affine(1 / step.scale_, zero)
+    return None
+
+
+def compose(steps: tuple[Any, ...], n_columns: int, *, inverse: bool = False) -> Affine | None:
+    """Return steps (or their inverses) as one map; None if one is not affine."""
+    total = Affine(np.ones(n_columns), np.zeros(n_columns))
+    for step in steps:
+        found = affine(step, n_columns)
+        if found is None:
+            return None
+        total = (found.inverse() if inverse else found).after(total)
+    return total
+
+
+def folded(fed: Affine, readout: Any) -> Any:
+    """Return a readout of the feedback: the outputs after the scalers."""
+    if callable(readout):
+        return lambda features: fed(readout(features))
+    coef, intercept = readout
+    return fed.scale[:, None] * coef, fed(intercept)
+
+
+def with_names(step: Any, rows: Any) -> Any:
+    """Return rows with the feature names that a step was fitted with, if there are any."""
+    names = getattr(step, "feature_names_in_", None)
+    if names is None or hasattr(rows, "columns"):
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=names)
+
+
+def row_function(step: Any) -> Callable[[Array], Array]:
+    """Return a transformer as a function of rows, each of which is transformed by itself."""
+    found = affine(step, getattr(step, "n_features_in_", 0))
+    if found is not None:
+        return found.__call__
+    return lambda rows: as_rows(step.transform(with_names(step, rows)))
+
+
+def as_rows(values: Any) -> Array:
+    """Return what a transformer returned as an array, (n_rows, n_columns)."""
+    return np.asarray(values.toarray() if issparse(values) else values)
+
+
+def check_without_memory(step: Any, table: Any, rows: Any) -> None:
+    """Check that a step transforms the last rows of a table one by one as it did all of them."""
+    if affine(step, getattr(step, "n_features_in_", 0)) is not None:
+        return
+    together = as_rows(rows)
+    take = table.iloc if hasattr(table, "iloc") else np.asarray(table)
+    n, k = len(take[:]), min(_CHECKED, len(take[:]))
+    try:
+        alone = [as_rows(step.transform(take[i : i + 1])) for i in range(n - k, n)]
+        same = len(together) == n and np.allclose(np.concatenate(alone), together[n - k :])
+    except ValueError:  # it needs several rows, or returns other columns
+        same = False
+    if not same:
+        raise ValueError(
+            f"{type(step).__name__} transforms a single row differently from the same row among "
+            "its neighbours, so rows cannot be fed back one by one. Use steps without memory; the "
+            "memory of a ReservoirTransformer is kept from row to row."
+        )
