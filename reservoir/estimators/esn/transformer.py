@@ -47,7 +47,8 @@ class ReservoirTransformer(
 
     The result has one row of states per row of X. `fit` builds the reservoir, and learns nothing
     from the values of X; `transform` continues from its end. Several sequences are passed as for
-    `ESNRegressor`.
+    `ESNRegressor`. `reservoir.forecast` closes the loop of a pipeline of transformers and a
+    regressor, such as a deep reservoir.
 
     The defaults differ from those of `ESNRegressor` (300 units with leak rates 0.5 and 0.3, chosen
     on many tasks): 100 units without a leak are few features for the next step, and remember the

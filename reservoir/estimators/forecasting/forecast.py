@@ -42,10 +42,15 @@ def forecast(
     scalers as the training data: scalers that act on each column separately are folded into the
     loop as one affine map, whereas any other transformer is called for each row.
 
+    A network may also consist of steps: the states of `ReservoirTransformer`, several of them (deep
+    reservoirs) or parts of FeatureUnion and ColumnTransformer, follow the loop row by row, to a
+    linear model, another regressor or an echo state network at the end.
+
     Parameters
     ----------
     model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline,
-        TransformedTargetRegressor or search that contains one
+        TransformedTargetRegressor or search that contains one, or a Pipeline of
+        `ReservoirTransformer` and a regressor
     n_steps : int
         Number of rows to forecast.
     context : array of shape (n_context, n_features), or sequences, optional
@@ -84,7 +89,8 @@ def forecast(
         If the model was not trained to predict its next input (the message gives the columns of the
         outputs if they are not the first), its outputs are the probabilities of
         ``output="softmax"``, the shape or a column name of an argument does not match, a
-        transformer depends on other rows, n_steps < 1, or `clip` is not a range.
+        transformer depends on other rows, a ReservoirTransformer was fitted without targets,
+        n_steps < 1, or `clip` is not a range.
 
     Examples
     --------

@@ -153,8 +153,9 @@ def forecaster_of(model: Any) -> Forecaster:
             "that follow."
         )
     raise TypeError(
-        "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "
-        f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."
+        "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, a Pipeline, "
+        "TransformedTargetRegressor or search that ends in one, or a Pipeline of a "
+        f"ReservoirTransformer and a regressor; got {type(model).__name__}."
     )
 
 

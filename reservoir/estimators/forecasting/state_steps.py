@@ -71,7 +71,7 @@ class Stage:
     def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
         """Transform one sequence, and return the state after it.
 
-        The run starts as in transform, or if `anew` as in fit_transform.
+        The run starts as in `transform`, or as in `fit_transform` if `anew` is set.
         """
         raise NotImplementedError
 

@@ -219,6 +219,18 @@ def test_chunks_move_the_end_of_a_transformer(series):
         forecast(pipe, 4)
 
 
+def test_pipelines_of_several_sequences(series):
+    X, y = series[:N, :1], series[1 : N + 1, 0]
+    pipe = make_pipeline(states(), esn()).fit([X, X[:90]], [y, y[:90]])
+    with pytest.raises(ValueError, match="needs a context"):
+        forecast(pipe, 3)
+    context = X[20:60]
+    rows = forecast(pipe, 4, context=context)
+    for k, row in enumerate(rows):  # all is played again at each step
+        played = np.append(context, rows[:k])[:, None]
+        np.testing.assert_allclose(pipe.predict(played)[-1], row, rtol=0, atol=1e-9)
+
+
 class TestRefusals:
     @pytest.fixture
     def data(self, series):
