@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,16 @@ class RowFunction(FeatureSource):
         ``function(rows)`` returns one row of features per row.
     n_features : int
         Number of columns of the rows.
+    scale : float or array of shape (n_features,), optional
+        The factor of each column if the function is an affine map of columns.
+    name : str
+        Name of the function in messages.
     """
 
     function: Callable[[Array], Array]
     n_features: int
+    scale: Any = None
+    name: str = "a function"
 
     state_size = 0
     dtype = np.dtype(np.float64)
@@ -56,6 +63,18 @@ class RowFunction(FeatureSource):
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
         return self.function(inputs), states
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step with differences, if the function is affine."""
+        if self.scale is None:
+            raise ValueError(
+                f"Exponents need the derivative of each step, and that of {self.name} is not "
+                "known. Use StandardScaler, RobustScaler, MaxAbsScaler, or MinMaxScaler without "
+                "clip."
+            )
+        rows = self.scale * inputs
+        rows[0] = self.function(inputs[:1])[0]
+        return rows, states
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +108,10 @@ class SeveralSources(FeatureSource):
         for source in self.sources:
             source.check_can_loop()
 
+    def astype(self, dtype: Any) -> SeveralSources:
+        """Return the sources in another dtype."""
+        return replace(self, sources=tuple(source.astype(dtype) for source in self.sources))
+
     def parts(self, states: Array) -> list[Array]:
         """Return the states of each source, in its data type, from states of all of them."""
         ends = np.cumsum([source.state_size for source in self.sources])
@@ -114,6 +137,20 @@ class SeveralSources(FeatureSource):
             features, states = self.advance(states, rows[k : k + 1])
             yield k, features, states[0]
 
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side."""
+        return self._stepped(states, inputs, "advance")
+
+    def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
+        """Take one step with differences, which pass from source to source as rows do."""
+        return self._stepped(states, inputs, "tangent")
+
+    @abstractmethod
+    def _stepped(self, states: Array, inputs: Array, step: str) -> tuple[Array, Array]:
+        """Return features and states after a step of all sources, by their method `step`."""
+
 
 class ChainedSource(SeveralSources):
     """Sources of which each receives the features of the one before it: a deep reservoir.
@@ -138,13 +175,10 @@ class ChainedSource(SeveralSources):
         """Data type of the features of the last source."""
         return self.sources[-1].dtype
 
-    def advance(
-        self, states: Array, inputs: Array, teachers: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Take one step of many runs side by side."""
+    def _stepped(self, states: Array, inputs: Array, step: str) -> tuple[Array, Array]:
         rows, ends = inputs, []
         for source, part in zip(self.sources, self.parts(states), strict=True):
-            rows, end = source.advance(part, rows.astype(source.dtype, copy=False))
+            rows, end = getattr(source, step)(part, rows.astype(source.dtype, copy=False))
             ends.append(end)
         return rows, np.hstack(ends)
 
@@ -175,12 +209,9 @@ class JoinedSource(SeveralSources):
         """Data type of the joined features."""
         return np.result_type(*(source.dtype for source in self.sources))
 
-    def advance(
-        self, states: Array, inputs: Array, teachers: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Take one step of many runs side by side."""
+    def _stepped(self, states: Array, inputs: Array, step: str) -> tuple[Array, Array]:
         found = [
-            source.advance(part, inputs[:, columns].astype(source.dtype, copy=False))
+            getattr(source, step)(part, inputs[:, columns].astype(source.dtype, copy=False))
             for source, columns, part in zip(
                 self.sources, self.columns, self.parts(states), strict=True
             )

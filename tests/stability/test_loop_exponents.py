@@ -5,10 +5,17 @@ import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, RNNRegressor, forecast
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    NVARRegressor,
+    ReservoirTransformer,
+    RNNRegressor,
+    forecast,
+)
 from reservoir.datasets import henon, lorenz
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.features import DrivenReservoir
@@ -142,6 +149,24 @@ def test_scalers_are_part_of_the_loop(kind, global_random_seed):
         np.testing.assert_allclose(
             loop_exponents(model, **options), loop_exponents(inner, **options), atol=1e-6
         )
+
+
+def test_a_loop_of_steps_is_its_forecast(global_random_seed):
+    deep = make_pipeline(ReservoirTransformer(12, dtype="float32"), ReservoirTransformer(9))
+    scaled = TransformedTargetRegressor(Ridge(1e-3), transformer=StandardScaler())
+    for last in (scaled, small(n_lags=2)):
+        model = make_pipeline(
+            StandardScaler(), make_union("passthrough", deep), StandardScaler(), last
+        )
+        model = fitted(model, LORENZ[:400])
+        points = check_loop(model, global_random_seed)
+        rows = forecast(model, 14)
+        wanted = model[0].inverse_transform(points[1:, -3:])
+        np.testing.assert_allclose(wanted, rows, rtol=1e-4)  # states in single precision
+    assert np.isfinite(loop_exponents(model, n_steps=20, washout=5)).all()
+    curved = make_pipeline(ReservoirTransformer(9), FunctionTransformer(np.tanh), Ridge())
+    with pytest.raises(ValueError, match="that of FunctionTransformer is not known"):
+        loop_exponents(fitted(curved), n_steps=5)
 
 
 def test_single_precision_is_measured_in_double(global_random_seed):

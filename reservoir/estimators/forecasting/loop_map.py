@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir.estimators.forecasting.contexts import Contexts
-from reservoir.estimators.forecasting.pipeline import Affine, Layout, affine, folded, walk
+from reservoir.estimators.forecasting.pipeline import Layout, walk
+from reservoir.estimators.forecasting.row_steps import Affine, affine, folded
 from reservoir.stability.loop_of import Loop, loop_of
 
 

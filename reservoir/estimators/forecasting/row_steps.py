@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 
 from reservoir._typing import Array
+from reservoir.dynamics.chained import RowFunction
 
 _CHECKED = 8  # last rows that are transformed once more, one by one
 
@@ -50,6 +56,8 @@ def affine(step: Any, n_columns: int) -> Affine | None:
         return Affine(step.scale_, step.min_)
     if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
         return Affine(1 / step.scale_, zero)
+    if type(step) is FunctionTransformer and step.func is None and step.inverse_func is None:
+        return Affine(one, zero)  # what scikit-learn makes of "passthrough"
     return None
 
 
@@ -82,12 +90,17 @@ def with_names(step: Any, rows: Any) -> Any:
     return pd.DataFrame(rows, columns=names)
 
 
-def row_function(step: Any) -> Callable[[Array], Array]:
-    """Return a transformer as a function of rows, each of which is transformed by itself."""
-    found = affine(step, getattr(step, "n_features_in_", 0))
+def row_function(step: Any) -> RowFunction:
+    """Return a transformer as a source, which transforms each row by itself."""
+    n_columns = getattr(step, "n_features_in_", 0)
+    found = affine(step, n_columns)
     if found is not None:
-        return found.__call__
-    return lambda rows: as_rows(step.transform(with_names(step, rows)))
+        return RowFunction(found.__call__, n_columns, found.scale)
+
+    def function(rows: Array) -> Array:
+        return as_rows(step.transform(with_names(step, rows)))
+
+    return RowFunction(function, n_columns, name=type(step).__name__)
 
 
 def as_rows(values: Any) -> Array:

@@ -20,7 +20,7 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences, container_of
 from reservoir.dynamics.chained import ChainedSource, JoinedSource, RowFunction
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.estimators.forecasting.predictor import Forecaster, Predictor, forecaster_of
+from reservoir.estimators.forecasting.predictor import Forecaster, Predictor, Step, forecaster_of
 from reservoir.estimators.forecasting.row_steps import (
     as_rows,
     check_without_memory,
@@ -68,10 +68,10 @@ class Stage:
     end: Array = NO_STATE
     reservoirs: Sequence[Any] = ()
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Transform one sequence, and return the state after it.
 
-        The run starts as in `transform`, or as in `fit_transform` if `anew` is set.
+        By default the run starts as in `transform`, otherwise as in `fit_transform`.
         """
         raise NotImplementedError
 
@@ -87,12 +87,12 @@ class ReservoirStage(Stage):
         self.step, self.source, self.end = step, step._source, step.state_
         self.reservoirs = [step]
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Run the reservoir over the rows."""
         step, given = self.step, isinstance(X, Sequences)
         sequences = X if given else step._reader.inputs(step, X)
         step._reader.warn_of_rows_beyond(step, sequences)
-        (rows,), (end,) = step._run(sequences, step._starts(sequences, anew=anew))
+        (rows,), (end,) = step._run(sequences, step._starts(sequences, anew=as_in_training))
         return (rows if given else _wrap_data_with_container("transform", rows, X, step)), end
 
 
@@ -100,10 +100,9 @@ class RowStage(Stage):
     """A transformer without memory."""
 
     def __init__(self, step: Any) -> None:
-        self.step = step
-        self.source = RowFunction(row_function(step), getattr(step, "n_features_in_", 0))
+        self.step, self.source = step, row_function(step)
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Transform the rows."""
         rows = self.step.transform(X)
         check_without_memory(self.step, X, rows)
@@ -123,11 +122,11 @@ class SeriesStage(Stage):
         self.end = np.concatenate([stage.end for stage in stages])
         self.reservoirs = [one for stage in stages for one in stage.reservoirs]
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Run each stage over the results of the one before it."""
         rows, ends = X, []
         for stage in self.stages:
-            rows, end = stage.run(rows, anew=anew)
+            rows, end = stage.run(rows, as_in_training=as_in_training)
             ends.append(end)
         return rows, np.concatenate(ends)
 
@@ -153,11 +152,14 @@ class JoinedStage(Stage):
         self.end = np.concatenate([stage.end for _, stage in self.parts])
         self.reservoirs = [one for _, stage in self.parts for one in stage.reservoirs]
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Run each stage over its columns."""
         X = X.arrays[0] if isinstance(X, Sequences) else X
         table = X.iloc if hasattr(X, "iloc") else np.asarray(X)
-        found = [stage.run(table[:, columns], anew=anew) for columns, stage in self.parts]
+        found = [
+            stage.run(table[:, columns], as_in_training=as_in_training)
+            for columns, stage in self.parts
+        ]
         parts, ends = zip(*found, strict=True)
         rows = np.hstack([as_rows(part) for part in parts])
         return _wrap_data_with_container("transform", rows, X, self.step), np.concatenate(ends)
@@ -193,9 +195,9 @@ class _Weighted(Stage):
     """Rows times a weight."""
 
     def __init__(self, weight: float) -> None:
-        self.weight, self.source = weight, RowFunction(lambda rows: weight * rows, 0)
+        self.weight, self.source = weight, RowFunction(lambda rows: weight * rows, 0, weight)
 
-    def run(self, X: Any, *, anew: bool = False) -> tuple[Any, Array]:
+    def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Return the rows times the weight."""
         return self.weight * as_rows(X), NO_STATE
 
@@ -252,7 +254,7 @@ class RegressorForecaster:
         """Return rows as one sequence."""
         return Sequences((as_rows(X),), "table")
 
-    def follow(self, sequences: Sequences, *, anew: bool) -> tuple[Array, Array]:
+    def follow(self, sequences: Sequences, *, as_in_training: bool) -> tuple[Array, Array]:
         """Return outputs and end state of a run over one sequence."""
         rows = sequences.arrays[0]
         return self._predict(rows).reshape(len(rows), -1), NO_STATE
@@ -334,17 +336,19 @@ class ChainForecaster(Forecaster):
         arrays = tuple(np.asarray(table, dtype=np.float64) for table in tables)
         return _Table(arrays, container, table=X if container == "table" else None)
 
-    def follow(self, sequences: Sequences, *, anew: bool) -> tuple[Array, Array]:
+    def follow(self, sequences: Sequences, *, as_in_training: bool) -> tuple[Array, Array]:
         """Return outputs and end state of a run over one sequence, from the start of a run."""
         table = getattr(sequences, "table", None)
-        rows, end = self.front.run(sequences if table is None else table, anew=anew)
+        rows, end = self.front.run(
+            sequences if table is None else table, as_in_training=as_in_training
+        )
         last = self.inner.network
         read = last.read(rows)
         if isinstance(last, Predictor):
-            starts = last.starts(None, read, as_in_training=anew)
+            starts = last.starts(None, read, as_in_training=as_in_training)
             (outputs,), (after,) = last.run_over(read, starts)
         else:
-            outputs, after = last.follow(read, anew=anew)
+            outputs, after = last.follow(read, as_in_training=as_in_training)
         return self._to_units(outputs), np.concatenate([end, after])
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
@@ -353,7 +357,7 @@ class ChainForecaster(Forecaster):
 
     def warm_up(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
         """Return outputs and end states of a run that starts as `predict` of the pipeline does."""
-        outputs, end = self.follow(sequences, anew=False)
+        outputs, end = self.follow(sequences, as_in_training=False)
         return [outputs], [end]
 
     def states_at(
@@ -366,7 +370,7 @@ class ChainForecaster(Forecaster):
     ) -> list[Array]:
         """Return the state before each (sequence, row)."""
         cut = [Sequences((sequences.arrays[i][:t],), "table") for i, t in places]
-        return [self.follow(rows, anew=as_in_training)[1] for rows in cut]
+        return [self.follow(rows, as_in_training=as_in_training)[1] for rows in cut]
 
     def readout(self) -> Any:
         """Return the readout of a loop, in the units of the targets that the first step saw."""
@@ -384,6 +388,10 @@ class ChainForecaster(Forecaster):
         for step in self.inner.outputs:
             outputs = np.reshape(step.inverse_transform(outputs), (len(outputs), -1))
         return outputs
+
+    def tangent(self) -> Step:
+        """Return the step of the chain with differences, in double precision."""
+        return self.source.astype(np.float64).tangent
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run in closed loop."""

@@ -389,7 +389,9 @@ class TestDivergence:
 
     def test_row_by_row_too(self, esn):
         growing = 1.5 ** np.arange(60)
-        pipe = make_pipeline(FunctionTransformer(), esn).fit(growing[:-1, None], growing[1:])
+        pipe = make_pipeline(FunctionTransformer(np.positive), esn).fit(
+            growing[:-1, None], growing[1:]
+        )
         with pytest.warns(RuntimeWarning, match=r"diverged at step \d+"):
             rows = forecast(pipe, 5000)
         assert rows.shape == (5000,)
