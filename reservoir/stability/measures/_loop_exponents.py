@@ -66,17 +66,17 @@ def loop_exponents(
 
     Notes
     -----
-    A loop of N units and q outputs has N + q exponents. Only the leading ones, down to the first
-    that is negative, are properties of the system from which the data come, and only if the loop
-    reproduces its climate. Negative exponents tell how the loop returns to its attractor, about
-    which data on the attractor contain almost nothing. For the Lorenz system (0.906, 0, -14.57),
-    networks of 300 units with small radius and large leak rate, ``n_lags=1``, find all three
-    within a tenth; with a radius of 0.9, or with lags, the first two are right, and the third is
-    between -1 and -8, a property of the network alone. So compare with `flow_exponents` where the
-    equation is known, and across seeds where it is not: an exponent that depends on the seed
-    belongs to the loop.
+    A loop of N units and q outputs has N + q exponents. Only the leading ones, those that are not
+    negative, are properties of the system from which the data come, and only if the loop
+    reproduces its climate. Negative exponents tell how the loop returns to its attractor, and the
+    data lie on the attractor. For the Lorenz system (0.906, 0 and -14.57), networks of 300 units
+    with a spectral radius of 0.6, a leak rate of 0.8 and ``n_lags=1`` find all three within a
+    tenth. With a radius of 0.9, or with lags, the first two are right, and the third is anywhere
+    between -1 and -14; for the Henon map, networks of radius 0.6 find -0.4 instead of
+    -1.62. So compare with `flow_exponents` or `map_exponents` where the equation is known, and
+    across seeds where it is not: an exponent that depends on the seed is the network's.
 
-    20,000 steps are enough for two digits: the first exponent stays within 0.02 of its final value
+    20,000 steps are enough for two digits: the first exponent is within 0.02 of its final value
     from 5,000 steps on.
 
     References
