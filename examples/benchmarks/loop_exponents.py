@@ -62,7 +62,7 @@ def henon_jacobian(s):
 
 def line(name, runs):
     """Print the least and the greatest of each value over the runs."""
-    low, high = np.min(runs, axis=0), np.max(runs, axis=0)
+    low, high = (np.round(end, 2) + 0.0 for end in (np.min(runs, axis=0), np.max(runs, axis=0)))
     cells = (f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True))
     print(f"{name:30}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
 
