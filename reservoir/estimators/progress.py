@@ -566,7 +566,7 @@ def warn_of_leaving(
         )
     if names is not None and len(lost) > 1:
         others = ", ".join(str(names[i]) for i in lost[1 : 1 + _NAMED])
-        others += ", ..." if len(lost) > 1 + _NAMED else ""
+        others += " and more" if len(lost) > 1 + _NAMED else ""
         text.append(f"The same happened to other sequences: {others}.")
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "

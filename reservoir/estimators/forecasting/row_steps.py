@@ -113,8 +113,9 @@ def check_without_memory(step: Any, table: Any, rows: Any) -> None:
     if affine(step, getattr(step, "n_features_in_", 0)) is not None:
         return
     together = as_rows(rows)
-    take = table.iloc if hasattr(table, "iloc") else np.asarray(table)
-    n, k = len(take[:]), min(_CHECKED, len(take[:]))
+    table = table if hasattr(table, "shape") else np.asarray(table)
+    take = table.iloc if hasattr(table, "iloc") else table
+    n, k = table.shape[0], min(_CHECKED, table.shape[0])
     try:
         alone = [as_rows(step.transform(take[i : i + 1])) for i in range(n - k, n)]
         same = len(together) == n and np.allclose(np.concatenate(alone), together[n - k :])

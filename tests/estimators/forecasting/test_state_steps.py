@@ -5,12 +5,17 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_transformer
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    StandardScaler,
+)
 
 from reservoir import (
     ESNRegressor,
@@ -18,6 +23,8 @@ from reservoir import (
     ReservoirTransformer,
     RNNRegressor,
     forecast,
+    load,
+    save,
 )
 from reservoir.datasets import mackey_glass
 from reservoir.estimators.progress import Progress
@@ -164,6 +171,23 @@ def test_a_loop_is_rows_one_by_one(series, name):
     # saved
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(forecast(again, 9, exog=known[N : N + 9]), rows)
+
+
+def test_saved_transformers_keep_the_last_target(series, tmp_path):
+    X, y = series[:N, :1], series[1 : N + 1, 0]
+    pipe = make_pipeline(states(), Ridge(1e-3)).fit(X, y)
+    rows = forecast(pipe, 4)
+    save(pipe[0], tmp_path / "states")
+    pipe.steps[0] = ("states", load(tmp_path / "states"))
+    np.testing.assert_array_equal(forecast(pipe, 4), rows)
+
+
+def test_sparse_rows_may_be_between(series):
+    X, y = series[:N, :1], series[1 : N + 1, 0]
+    bins = KBinsDiscretizer(4, encode="onehot", strategy="uniform")
+    pipe = make_pipeline(bins, TruncatedSVD(3, random_state=0), states(), Ridge(1e-3)).fit(X, y)
+    rows = forecast(pipe, 3, context=X[:60])
+    assert rows[0] == pytest.approx(pipe.predict(X[:60])[-1], abs=1e-12)
 
 
 def test_loops_are_clipped_and_diverge_as_those_of_networks(series):
