@@ -132,9 +132,9 @@ def backtest(
         A forecaster, a network or any other regressor; clones of it are fitted. A forecaster has
         ``fit(y, exog)`` and ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a custom
         class with these methods. A network is `reservoir.ESNRegressor`, `reservoir.RNNRegressor`,
-        `reservoir.NVARRegressor`, or a pipeline or search that ends in one; it is trained to
-        predict the next row, and forecasts in closed loop. Any other regressor, for instance one of
-        scikit-learn, needs `n_lags`.
+        `reservoir.NVARRegressor`, a pipeline or search that ends in one, or a pipeline with a
+        `reservoir.ReservoirTransformer`; it is trained to predict the next row, and forecasts in
+        closed loop. Any other regressor, for instance one of scikit-learn, needs `n_lags`.
     y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
         The series, with rows at equal time steps. Rows whose true value is NaN are not scored.
         Several series are columns; for other containers the error has the code that backtests each.

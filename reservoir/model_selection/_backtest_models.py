@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from reservoir._typing import Array
 from reservoir.estimators.forecasting import forecast
+from reservoir.estimators.forecasting.state_steps import is_reservoir, keeps_a_state
 
 
 class Rows(NamedTuple):
@@ -122,8 +123,7 @@ class Loops(Runner):
         if origin == self.seen:
             return forecast(self.fitted, horizon, exog=self._named(known))
         # the context: rows since the fit if the network continues from there, else all rows again
-        continues = getattr(innermost(self.fitted), "initial_state", None) == "last"
-        context = self.inputs(self.seen - 1 if continues else self.first, origin)
+        context = self.inputs(self.seen - 1 if _continues(self.fitted) else self.first, origin)
         rest = self._named(None if known is None else known[1:])
         return forecast(self.fitted, horizon, context=context, exog=rest)
 
@@ -143,6 +143,15 @@ class Loops(Runner):
         import pandas as pd
 
         return pd.DataFrame(known, columns=self.names[-known.shape[1] :])
+
+
+def _continues(model: Any) -> bool:
+    """Whether runs of a model, and of all steps before it that keep states, follow training."""
+    inner = innermost(model)
+    parts = [inner] if hasattr(inner, "forecast") else []
+    parts += [part for part in model.get_params().values() if is_reservoir(part)]
+    starts = [getattr(part, "initial_state", None) for part in parts]
+    return all(isinstance(start, str) and start == "last" for start in starts)
 
 
 def _names_of(rows: Rows) -> list[Any] | None:
@@ -238,11 +247,12 @@ def runner_for(
             f"coverage={given!r} needs a model that forecasts intervals, such as ESNForecaster; "
             f"{name} does not. Omit coverage."
         )
-    if hasattr(inner, "forecast"):
+    if hasattr(inner, "forecast") or keeps_a_state(model):
         if n_lags is not None:
+            looped = type(inner).__name__ if hasattr(inner, "forecast") else name
             raise ValueError(
-                f"n_lags={n_lags} is for regressors without memory, but {type(inner).__name__} "
-                "forecasts in closed loop. Omit n_lags."
+                f"n_lags={n_lags} is for regressors without memory, but {looped} forecasts in "
+                "closed loop. Omit n_lags."
             )
         if getattr(inner, "feedback", False):
             raise ValueError(

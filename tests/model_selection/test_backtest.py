@@ -14,7 +14,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reservoir
-from reservoir import ESNForecaster, ESNRegressor, NVARRegressor, RNNRegressor
+from reservoir import (
+    ESNForecaster,
+    ESNRegressor,
+    NVARRegressor,
+    ReservoirTransformer,
+    RNNRegressor,
+)
 from reservoir.datasets import load_el_nino, lorenz
 from reservoir.metrics import mase, pinball, rmsse, smape
 from reservoir.model_selection import backtest
@@ -283,13 +289,19 @@ def networks():
         "ESN from zeros": scaled(anew),
         "NVAR": scaled(NVARRegressor(n_lags=12, degree=1, alpha=1e-2)),
         "RNN": scaled(RNNRegressor(5, max_iter=2, random_state=0)),
+        "states": make_pipeline(
+            StandardScaler(), ReservoirTransformer(9, random_state=0), Ridge(0.1)
+        ),
+        "states from zeros": make_pipeline(
+            StandardScaler(), ReservoirTransformer(9, initial_state="zeros", random_state=0), esn
+        ),
         "search": GridSearchCV(
             scaled(esn), {"esnregressor__alpha": [1e-2, 1.0]}, cv=TimeSeriesSplit(2)
         ),
     }
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("name", networks())
 @pytest.mark.parametrize("exog", [None, PRICE])
 def test_networks_forecast_as_by_hand(name, exog):
@@ -307,8 +319,10 @@ def test_networks_forecast_as_by_hand(name, exog):
         )  # rows lie otherwise in memory
 
 
-@pytest.mark.fast_cases(3)
-@pytest.mark.parametrize("name", ["ESN", "ESN from zeros", "NVAR", "RNN"])
+@pytest.mark.fast_cases(5)
+@pytest.mark.parametrize(
+    "name", ["ESN", "ESN from zeros", "NVAR", "RNN", "states", "states from zeros"]
+)
 @pytest.mark.parametrize("y", [SALES, SALES.to_numpy()], ids=["Series", "array"])
 def test_networks_continue_without_refit(name, y):
     """As if each had been fitted once, and had listened to all further rows."""
@@ -322,7 +336,7 @@ def test_networks_continue_without_refit(name, y):
         if k == 0:
             rows = reservoir.forecast(fitted, 6, exog=known[78:84])
         else:  # the first row of a forecast comes from the last of the context
-            first = 0 if name == "ESN from zeros" else 77
+            first = 0 if "from zeros" in name else 77
             rows = reservoir.forecast(
                 fitted, 6, context=table[first:origin], exog=known[origin + 1 : origin + 6]
             )

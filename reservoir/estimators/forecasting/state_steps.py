@@ -37,10 +37,11 @@ NO_STATE = np.zeros(0)
 def keeps_a_state(step: Any) -> bool:
     """Whether a step, or one inside it, transforms a row by the rows before it."""
     inside = step.get_params().values() if hasattr(step, "get_params") else ()
-    return any(_is_reservoir(one) for one in (step, *inside))
+    return any(is_reservoir(one) for one in (step, *inside))
 
 
-def _is_reservoir(step: Any) -> bool:
+def is_reservoir(step: Any) -> bool:
+    """Whether an object transforms rows to states."""
     return hasattr(step, "transform") and hasattr(step, "stream")
 
 
@@ -206,7 +207,7 @@ def stage_of(step: Any) -> Stage:
     """Return the stage of a fitted step; raise if it hides a state."""
     if isinstance(step, str):  # "passthrough"
         return _Weighted(1.0)
-    if _is_reservoir(step):
+    if is_reservoir(step):
         return ReservoirStage(step)
     if not keeps_a_state(step):
         return RowStage(step)
