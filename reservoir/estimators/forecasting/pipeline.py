@@ -232,7 +232,7 @@ def walk(model: Any, *, behind_states: bool = False) -> Chain:
         return walk(model.estimator, behind_states=behind_states)._replace(prefix=None)
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
-        steps = steps_of(model)[:-1]
+        steps = steps_of(model.steps[:-1])
         # a network begins with the first step that keeps a state from row to row
         n = next((k for k, step in enumerate(steps) if keeps_a_state(step)), len(steps))
         inner = walk(last, behind_states=behind_states or n < len(steps)).below(name)
@@ -319,7 +319,7 @@ class Layout:
             return None
         n_exog_zeros = np.zeros((len(pairing.targets), self.n_exog))
         units, first = self.to_units(pairing.targets), self.network.to_first
-        rows = first(self.to_inputs(units, n_exog_zeros, check=True))
+        rows = first(self.to_inputs(units, n_exog_zeros, check=True), check=not self.n_exog)
         # columns that do not depend on exogenous ones, whose values were not kept
         compared = np.isclose(rows, first(self.to_inputs(units, n_exog_zeros + 1))).all(axis=0)
         if not compared.any():

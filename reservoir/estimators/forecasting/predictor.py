@@ -73,8 +73,11 @@ class Forecaster(Protocol):
     certificate: Any
     reads_targets: bool = True
 
-    def to_first(self, rows: Array) -> Array:
-        """Return inputs of the network as inputs of the part that `progress` is of."""
+    def to_first(self, rows: Array, *, check: bool = False) -> Array:
+        """Return inputs of the network as inputs of the part that `progress` is of.
+
+        If `check` is set, other parts are run over the rows, and raise if they have a memory.
+        """
         return rows
 
     def check_can_loop(self) -> None:

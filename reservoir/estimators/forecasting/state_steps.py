@@ -45,9 +45,15 @@ def is_reservoir(step: Any) -> bool:
     return hasattr(step, "transform") and hasattr(step, "stream")
 
 
-def steps_of(pipeline: Pipeline) -> list[Any]:
-    """Return the steps of a pipeline that do something."""
-    return [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
+def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Any]:
+    """Return the steps of a pipeline that do something, of pipelines inside as well."""
+    found: list[Any] = []
+    for _, step in steps:
+        if isinstance(step, Pipeline):
+            found += steps_of(step.steps)
+        elif step is not None and step != "passthrough":
+            found.append(step)
+    return found
 
 
 # ---------------------------------------------------------------------- stages
@@ -212,7 +218,7 @@ def stage_of(step: Any) -> Stage:
     if not keeps_a_state(step):
         return RowStage(step)
     if isinstance(step, Pipeline):
-        return SeriesStage([stage_of(one) for one in steps_of(step)])
+        return SeriesStage([stage_of(one) for one in steps_of(step.steps)])
     if isinstance(step, (FeatureUnion, ColumnTransformer)):
         return JoinedStage(step)
     raise ValueError(
@@ -314,8 +320,11 @@ class ChainForecaster(Forecaster):
         self.id_column = first._reader.id_place(Columns.of(first)) if self.reads_targets else None
         self.n_features_in = self.source.n_features + (self.id_column is not None)
 
-    def to_first(self, rows: Array) -> Array:
+    def to_first(self, rows: Array, *, check: bool = False) -> Array:
         """Return inputs as inputs of the first reservoir, whose `progress` this is."""
+        if check and not self.reads_targets:
+            table = with_names(self.front.stages[0].step, rows)  # type: ignore[attr-defined]
+            self.front.run(table, as_in_training=True)
         return self.front.to_first(rows)
 
     def check_can_loop(self) -> None:

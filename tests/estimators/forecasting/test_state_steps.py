@@ -295,7 +295,7 @@ class TestRefusals:
         for steps in ((memory, states()), (make_union(memory, states()),)):
             pipe = make_pipeline(*steps, Ridge()).fit(X, y)
             with pytest.raises(ValueError, match="FunctionTransformer transforms a single row"):
-                forecast(pipe, 3, context=X[:20] if context or len(steps) == 1 else None)
+                forecast(pipe, 3, context=X[:20] if context else None)
 
     def test_parts_that_cannot_follow_rows(self, data):
         X, y = data
