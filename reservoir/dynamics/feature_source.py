@@ -195,16 +195,16 @@ class FeatureSource(ABC):
         """Take one step, together with small differences of the state and of the input.
 
         This is optional: exponents of closed loops need it, and a source without it raises. The
-        arrays are those of `advance` without feedback, but only the first row is a run; each other
-        row is a difference, to which the step's derivative is applied. Products of arrays with few
-        rows are enough: the derivative is not formed.
+        arrays are those of `advance`, but only the first row is a run; each other row is a
+        difference, to which the step's derivative is applied. Products of arrays with few rows are
+        enough: the derivative is not formed.
 
         Parameters
         ----------
         states : array of shape (1 + n_differences, state_size)
             The state before the step, then differences.
-        inputs : array of shape (1 + n_differences, n_features)
-            The input, then its differences.
+        inputs : array of shape (1 + n_differences, n_features + n_fed_back)
+            The input and the output that is fed back, then their differences.
 
         Returns
         -------

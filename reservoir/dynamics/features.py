@@ -239,7 +239,10 @@ class DrivenReservoir(FeatureSource):
         # one column each, the first for the run
         before = np.array(states.T, order="C")
         z = recurrent_matrix(reservoir) @ before
+        inputs, fed_back = inputs[:, : self.n_features], inputs[:, self.n_features :]
         z += reservoir.W_in @ inputs.T
+        if reservoir.W_fb is not None:
+            z += reservoir.W_fb @ fed_back.T
         first = z[:, 0] + reservoir.bias
         z *= (leak * activation.derivative(first))[:, None]
         z[:, 0] = leak * activation.function(first)
@@ -252,7 +255,8 @@ class DrivenReservoir(FeatureSource):
             return seen, after
         features = np.empty((len(states), width + room))
         features[:, :n_seen] = seen
-        features[:, n_seen:width] = inputs[:, : width - n_seen]
+        if self.include_input:
+            features[:, n_seen:width] = inputs
         return features, after
 
     def astype(self, dtype: Any) -> DrivenReservoir:

@@ -217,7 +217,8 @@ class PastInputs(HoldsPast):
     def tangent(self, states: Array, inputs: Array) -> tuple[Array, Array]:
         """Take one step with differences, to which past rows are added as to states."""
         inner = states[:, self.n_held :]
-        return self._stepped(states, inputs, *self.source.tangent(inner, inputs, self._room))
+        features, units = self.source.tangent(inner, inputs, self._room)
+        return self._stepped(states, inputs[:, : self.n_features], features, units)
 
     def _stepped(
         self, states: Array, inputs: Array, features: Array, units: Array

@@ -14,7 +14,10 @@ from reservoir import (
     NVARRegressor,
     ReservoirTransformer,
     RNNRegressor,
+    force_train,
     forecast,
+    load,
+    save,
 )
 from reservoir.datasets import henon, lorenz
 from reservoir.dynamics import Reservoir
@@ -81,7 +84,7 @@ def check_loop(model, seed, context=None):
         {"augment": "even_square", "n_lags": 2},
         {"leak_rate": (0.5, 0.9)},
         {"include_input": False},
-        {"activation": "logistic", "in_degree": 30},
+        {"activation": "logistic", "in_degree": 30, "alpha": 1e-3},
         {"activation": "relu", "spectral_radius": 0.2},
     ],
     ids=str,
@@ -152,7 +155,10 @@ def test_scalers_are_part_of_the_loop(kind, global_random_seed):
 
 
 def test_a_loop_of_steps_is_its_forecast(global_random_seed):
-    deep = make_pipeline(ReservoirTransformer(12, dtype="float32"), ReservoirTransformer(9))
+    deep = make_pipeline(
+        ReservoirTransformer(12, dtype="float32", random_state=0),
+        ReservoirTransformer(9, random_state=1),
+    )
     scaled = TransformedTargetRegressor(Ridge(1e-3), transformer=StandardScaler())
     for last in (scaled, small(n_lags=2)):
         model = make_pipeline(
@@ -164,7 +170,9 @@ def test_a_loop_of_steps_is_its_forecast(global_random_seed):
         wanted = model[0].inverse_transform(points[1:, -3:])
         np.testing.assert_allclose(wanted, rows, rtol=1e-4)  # states in single precision
     assert np.isfinite(loop_exponents(model, n_steps=20, washout=5)).all()
-    curved = make_pipeline(ReservoirTransformer(9), FunctionTransformer(np.tanh), Ridge())
+    curved = make_pipeline(
+        ReservoirTransformer(9, random_state=0), FunctionTransformer(np.tanh), Ridge()
+    )
     with pytest.raises(ValueError, match="that of FunctionTransformer is not known"):
         loop_exponents(fitted(curved), n_steps=5)
 
@@ -176,6 +184,14 @@ def test_single_precision_is_measured_in_double(global_random_seed):
     np.testing.assert_allclose(points[1:, -3:], model.forecast(14), atol=1e-3)
 
 
+def test_a_loaded_model_has_the_same_exponents(tmp_path):
+    model = fitted(small(n_lags=2, dtype="float32"), ROWS[:300])
+    save(model, tmp_path / "model")
+    options = {"n_steps": 20, "washout": 0, "random_state": 0}
+    same = loop_exponents(load(tmp_path / "model"), **options)
+    np.testing.assert_array_equal(same, loop_exponents(model, **options))
+
+
 def test_a_loop_starts_after_its_context(global_random_seed):
     several = small(n_lags=2).fit([ROWS[:700], ROWS[700:1400]], [ROWS[1:701], ROWS[701:1401]])
     with pytest.raises(ValueError, match="forecast needs a context"):
@@ -185,6 +201,14 @@ def test_a_loop_starts_after_its_context(global_random_seed):
     np.testing.assert_allclose(points[:, -3:], several.forecast(15, context=ROWS[:100]), atol=1e-9)
     with pytest.raises(ValueError, match=r"context must be one sequence, .* got 2"):
         loop_exponents(several, context=[ROWS[:100], ROWS[:100]])
+
+
+def test_a_loop_through_feedback_weights_is_its_forecast(global_random_seed):
+    wave = np.sin(0.1 * np.arange(600))
+    options = {"feedback": True, "leak_rate": 0.3, "alpha": 0.1, "augment": "square"}
+    model = force_train(small(**options), wave, n_test=0)
+    points = check_loop(model, global_random_seed)
+    np.testing.assert_allclose(points[1:, -1], model.forecast(14), atol=1e-9)
 
 
 @pytest.mark.parametrize("lagged", [False, True])

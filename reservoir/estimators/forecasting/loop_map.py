@@ -16,7 +16,7 @@ from reservoir.stability.loop_of import Loop, loop_of
 
 
 class LoopMap(Loop):
-    """The closed loop of a model, as a map of points (state, next input of the network).
+    """The closed loop of a model, as a map of points: the state, then what is fed back into it.
 
     Scalers around the network are affine maps, and enter the readout.
 
@@ -34,19 +34,25 @@ class LoopMap(Loop):
         except TypeError as error:
             raise TypeError(f"Exponents need the closed loop of one network. {error}") from error
         network = layout.network
-        if network.feeds_back or layout.n_exog:
+        if not network.feeds_back:
+            layout.check_trained_for_loop()
+        if layout.n_exog:
             raise ValueError(
                 "Exponents need a closed loop without other inputs, but X has "
                 f"{layout.n_exog} exogenous columns, which forecast takes as exog. Fit a model "
                 "whose X has only the columns that it predicts."
             )
-        layout.check_trained_for_loop()
-        coef, intercept = folded(_fed_back(layout), _linear(network.readout()))
-        self._coef, self._intercept = np.asarray(coef, float), np.asarray(intercept, float)
-        self._step = network.tangent()
+        coef, intercept = _linear(network.readout())
         output, state = _beginning(layout, context)
-        self._size = state.size
-        self.start = np.concatenate([state, _fed_back(layout)(output)]).astype(float)
+        if network.feeds_back:  # outputs are fed back as they are; the state ends with the last one
+            self.start = state.astype(float)
+        else:
+            fed = _fed_back(layout)
+            coef, intercept = folded(fed, (coef, intercept))
+            self.start = np.concatenate([state, fed(output)]).astype(float)
+        self._coef, self._intercept = np.asarray(coef, float), np.asarray(intercept, float)
+        self._size = self.start.size - layout.n_outputs
+        self._step = network.tangent()
 
     def tangent(self, point: Array, differences: Array) -> tuple[Array, Array]:
         """Return the point after a step, and the differences of points."""
@@ -91,7 +97,8 @@ def _linear(readout: Any) -> Any:
     if callable(readout):
         raise ValueError(
             "Exponents need a linear readout, but the readout of this model is a function of the "
-            'features, whose derivative is not known. Use readout="ridge" or a linear output.'
+            "features, whose derivative is not known. Use the built-in readout of echo state "
+            'networks, or output="identity" of trained networks.'
         )
     return readout
 

@@ -30,8 +30,9 @@ def loop_exponents(
     ----------
     model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline,
         TransformedTargetRegressor or search that contains one
-        Trained to predict its next input, without exogenous columns. Trained networks may have the
-        cells "rnn", "leaky", "lstm" and "gru".
+        It must predict its next input, without exogenous columns; a network of
+        `reservoir.force_train` may have no inputs. Trained networks may have the cells "rnn",
+        "leaky", "lstm" and "gru".
     n_exponents : int, at most the number of entries of a point, default=3
         Number of exponents, the largest first.
     n_steps : int, default=20_000
