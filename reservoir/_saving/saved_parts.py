@@ -245,7 +245,7 @@ PARTS = {
     "FittedIntermittent": "smoothings: float64(n_outputs)",
     "FittedARI": """
         profiles: float64(_, n_outputs); scale: Differences; coef: float64(n_outputs, n_models, _)
-        intercept, shares: float64(n_outputs, n_models)
+        intercept, shares: float64(n_outputs, n_models); scale.lag: natural(0)
     """,
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)

@@ -65,13 +65,15 @@ class HoldsPast(SourceWrapper):
         """Return a state with all past rows equal to `row`, and `state` for the inner source."""
         return np.concatenate([np.tile(row, self.n_past), state])
 
-    def _past(self, state: Array) -> Array:
-        """Return the past rows of a state."""
-        return state[: self.n_held].reshape(self.n_past, self.n_features)
+    def _split(self, state: Array) -> tuple[Array, Array]:
+        """Return the past rows of a state, and the state of the inner source."""
+        n_past, n_columns = self.n_past, self.n_features
+        held = n_past * n_columns
+        return state[:held].reshape(n_past, n_columns), state[held:]
 
-    def _ages(self) -> list[int]:
+    def _ages(self) -> range:
         """Return the indices of the rows in use, present row first, in past and present rows."""
-        return [self.n_past - k * self.skip for k in range(self.n_lags)]
+        return range(self.n_past, -1, -self.skip)
 
 
 @saved
@@ -127,9 +129,9 @@ class PastInputs(HoldsPast):
         """Number of columns of the features that contain older rows."""
         return (self.n_rows - 1) * self.n_features
 
-    def _older(self) -> Array:
-        """Return the indices of the older rows in use, as `_ages`."""
-        return np.array(self._ages()[1 : self.n_rows], dtype=np.intp)
+    def _older(self) -> range:
+        """Return the indices of the rows in use, as `_ages`, without the present row."""
+        return self._ages()[1 : self.n_rows]
 
     def trimmed(self, states: Array) -> tuple[FeatureSource, Array]:
         """Return the source and its states without past rows that its features do not contain."""
@@ -150,10 +152,10 @@ class PastInputs(HoldsPast):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        past = self._past(state)
-        for start, features, units in self.source.iter_features(
+        past, units = self._split(state)
+        for start, features, after in self.source.iter_features(
             rows,
-            state[self.n_held :],
+            units,
             teacher=teacher,
             noise=noise,
             generator=generator,
@@ -162,7 +164,7 @@ class PastInputs(HoldsPast):
             skip=skip,
             room=self._room,
         ):
-            past, end = self._write(features, past, rows[start : start + len(features)], units)
+            past, end = self._write(features, past, rows[start : start + len(features)], after)
             yield start, features, end
 
     def iter_many_features(
@@ -176,10 +178,10 @@ class PastInputs(HoldsPast):
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side."""
-        past = [self._past(state) for state in states]
-        for index, start, features, units in self.source.iter_many_features(
+        past, units = map(list, zip(*map(self._split, states), strict=True))
+        for index, start, features, after in self.source.iter_many_features(
             series,
-            [state[self.n_held :] for state in states],
+            units,
             teachers=teachers,
             engine=engine,
             activity=activity,
@@ -187,7 +189,7 @@ class PastInputs(HoldsPast):
             room=self._room,
         ):
             rows = series[index][start : start + len(features)]
-            past[index], end = self._write(features, past[index], rows, units)
+            past[index], end = self._write(features, past[index], rows, after)
             yield index, start, features, end
 
     def _write(
@@ -198,11 +200,12 @@ class PastInputs(HoldsPast):
         `past` contains the past rows before the block, `rows` the rows of the block, and `units`
         the state of the reservoir after it.
         """
-        known, at = np.concatenate([past, rows]), self.source.width
-        for age in self._older():
-            features[:, at : at + self.n_features] = known[age : age + len(rows)]
-            at += self.n_features
-        past = known[len(rows) :]
+        known, older, (n_rows, n_columns) = np.concatenate([past, rows]), self._older(), rows.shape
+        at = features.shape[1] - len(older) * n_columns
+        for age in older:
+            features[:, at : at + n_columns] = known[age : age + n_rows]
+            at += n_columns
+        past = known[n_rows:]
         return past, np.concatenate([past.ravel(), units])
 
     def advance(
@@ -225,9 +228,10 @@ class PastInputs(HoldsPast):
     ) -> tuple[Array, Array]:
         """Return features and states after a step of the reservoir, with past rows."""
         n_runs, held = len(states), self.n_held
-        past = states[:, :held].reshape(n_runs, self.n_past, self.n_features)
-        features[:, self.source.width :] = past[:, self._older()].reshape(n_runs, self._room)
-        return features, np.hstack([states[:, self.n_features : held], inputs, units])
+        known = np.hstack([states[:, :held], inputs])
+        older = known.reshape(n_runs, self.n_past + 1, self.n_features)[:, self._older()]
+        features[:, self.source.width :] = older.reshape(n_runs, self._room)
+        return features, np.hstack([known[:, self.n_features :], units])
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the fixed point for a constant input."""
@@ -246,16 +250,16 @@ class PastInputs(HoldsPast):
     ) -> tuple[Array, Array, int]:
         """Run in closed loop: the reservoir's loop, which records its inputs."""
         rows = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
-        rows[: self.n_past] = self._past(initial_state)
+        rows[: self.n_past], units = self._split(initial_state)
         outputs, units, n_valid = self.source.run_loop(
             readout,
             n_steps,
-            initial_state=initial_state[self.n_held :],
+            initial_state=units,
             initial_output=initial_output,
             exog=exog,
             clip=clip,
             engine=engine,
-            inputs=InputRows(rows, self.n_past, self._older()),
+            inputs=InputRows(rows, self.n_past, np.array(self._older(), np.intp)),
         )
         past = rows[n_valid : n_valid + self.n_past]
         return outputs, np.concatenate([past.ravel(), units]), n_valid
@@ -329,11 +333,12 @@ class LaggedSource(HoldsPast):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        every = np.concatenate([self._past(state), rows])
+        past, inner = self._split(state)
+        every = np.concatenate([past, rows])
         lagged = np.hstack([every[k : k + len(rows)] for k in self._ages()])
         for start, features, end in self.source.iter_features(
             lagged,
-            state[self.n_held :],
+            inner,
             teacher=teacher,
             noise=noise,
             generator=generator,
