@@ -160,9 +160,14 @@ right.legend(frameon=False, fontsize="small")
 # sphinx_gallery_thumbnail_number = 4
 
 # %%
-# Means and deviations over so few turns are uncertain themselves. The second row shows how much: it
-# is the truth at other times.
-print(f"{'':24s}{'mean of z':>10s}{'std of x':>10s}{'std of z':>10s}{'x > 0':>8s}")
+# Means and deviations over so few turns are uncertain themselves, and so are the distances of the
+# power spectra and of the distributions from those of the first row. The second row shows how much:
+# it is the truth at other times.
+from reservoir.metrics import power_spectrum_distance, sliced_wasserstein
+
+print(
+    f"{'':24s}{'mean of z':>10s}{'std of x':>10s}{'std of z':>10s}{'spectrum':>10s}{'rows':>8s}"
+)
 for name, rows in {
     "truth, after training": orbit[n_fit:],
     "truth, in training": seen,
@@ -170,7 +175,9 @@ for name, rows in {
 }.items():
     x, z = rows[:, 0], rows[:, 2]
     spreads = f"{z.mean():10.1f}{x.std():10.1f}{z.std():10.1f}"
-    print(f"{name:24s}{spreads}{(x > 0).mean():8.0%}")
+    spectrum = power_spectrum_distance(orbit[n_fit:], rows)
+    apart = sliced_wasserstein(orbit[n_fit:], rows, random_state=0)
+    print(f"{name:24s}{spreads}{spectrum:10.2f}{apart:8.2f}")
 
 # %%
 # The strictest test is the rate at which two forecasts of the network part: its Lyapunov exponent.
@@ -195,6 +202,9 @@ ax.set(xlabel="time units", ylabel="distance of two forecasts")
 ax.legend(frameon=False)
 
 # %%
+# The loop of a single network needs no pairs: `stability.loop_exponents` follows its derivatives,
+# and returns the next exponents, too.
+#
 # To take away
 # ------------
 # - Without noise and with all variables, forecasts are valid for about twenty Lyapunov times, from

@@ -99,4 +99,5 @@ def loop_exponents(
     """
     loop = loop_of(model, context)
     lengths = Lengths.read(loop.start.size, n_exponents, n_steps, washout, dt)
-    return exponents_along(loop.tangent, loop.start, lengths, random_state)
+    remedy = "A larger alpha, noise in training or a smaller spectral radius often helps."
+    return exponents_along(loop.tangent, loop.start, lengths, random_state, remedy=remedy)

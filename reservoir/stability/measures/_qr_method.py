@@ -79,10 +79,13 @@ def exponents_along(
     point: Array,
     lengths: Lengths,
     random_state: RandomState,
+    *,
+    remedy: str = "Start from another point, or take shorter steps.",
 ) -> Array:
     """Return the exponents of a map per unit of time; raise ValueError if its orbit diverges.
 
     `advance` maps a point and directions, of shapes (size,) and (size, n), to those after a step.
+    `remedy` is the advice for an orbit that diverges.
     """
     what = (
         f"Directions of {point.size} x n_exponents = {point.size} x {lengths.n_exponents} numbers"
@@ -100,7 +103,7 @@ def exponents_along(
         if diverged:
             raise ValueError(
                 f"The trajectory diverged at step {t}: its values exceed 1e154, so that it has no "
-                "exponents. Start from another point, or change what is iterated."
+                f"exponents. {remedy}"
             )
         age += 1
         if age == due or t + 1 in (lengths.washout, n_all):
