@@ -193,7 +193,7 @@ def test_a_loaded_model_has_the_same_exponents(tmp_path):
 
 
 def test_a_loop_starts_after_its_context(global_random_seed):
-    several = small(n_lags=2).fit([ROWS[:700], ROWS[700:1400]], [ROWS[1:701], ROWS[701:1401]])
+    several = small(n_lags=2).fit([ROWS[:700], ROWS[700:1000]], [ROWS[1:701], ROWS[701:1001]])
     with pytest.raises(ValueError, match="forecast needs a context"):
         loop_exponents(several)
     points = check_loop(several, global_random_seed, context=ROWS[:100])
