@@ -68,9 +68,9 @@ class RowFunction(FeatureSource):
         """Take one step with differences, if the function is affine."""
         if self.scale is None:
             raise ValueError(
-                f"Exponents need the derivative of each step, and that of {self.name} is not "
-                "known. Use StandardScaler, RobustScaler, MaxAbsScaler, or MinMaxScaler without "
-                "clip."
+                f"Exponents and cycles need the derivative of each step, and that of {self.name} "
+                "is not known. Use StandardScaler, RobustScaler, MaxAbsScaler, or MinMaxScaler "
+                "without clip."
             )
         rows = self.scale * inputs
         rows[0] = self.function(inputs[:1])[0]

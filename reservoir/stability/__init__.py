@@ -26,6 +26,7 @@ from reservoir.stability.measures._limit_cycles import (
     LimitCycleError,
     find_limit_cycle,
 )
+from reservoir.stability.measures._loop_cycles import LoopCycle, find_loop_cycle
 from reservoir.stability.measures._loop_exponents import loop_exponents
 from reservoir.stability.measures._transient_length import transient_length
 from reservoir.stability.proofs._bias_bounds import BiasBounds, bias_bounds, critical_bias
@@ -45,6 +46,7 @@ __all__ = [
     "LargestCertified",
     "LimitCycle",
     "LimitCycleError",
+    "LoopCycle",
     "Sweep",
     "UnboundedActivationError",
     "bias_bounds",
@@ -58,6 +60,7 @@ __all__ = [
     "echo_state_conditions",
     "echo_state_index",
     "find_limit_cycle",
+    "find_loop_cycle",
     "flow_exponents",
     "kaplan_yorke_dimension",
     "largest_certified",

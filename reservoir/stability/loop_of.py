@@ -39,6 +39,9 @@ class Loop(Protocol):
         """Return the point after a step."""
         return self.tangent(point, np.empty((len(point), 0)))[0]
 
+    def outputs(self, points: Array) -> Array:
+        """Return the model's outputs at points: (n_points, size) -> (n_points, n_outputs)."""
+
 
 @singledispatch
 def loop_of(model: Any, context: Any) -> Loop:

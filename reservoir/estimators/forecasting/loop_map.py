@@ -32,13 +32,15 @@ class LoopMap(Loop):
         try:
             layout = Layout(walk(model))
         except TypeError as error:
-            raise TypeError(f"Exponents need the closed loop of one network. {error}") from error
+            raise TypeError(
+                f"Exponents and cycles need the closed loop of one network. {error}"
+            ) from error
         network = layout.network
         if not network.feeds_back:
             layout.check_trained_for_loop()
         if layout.n_exog:
             raise ValueError(
-                "Exponents need a closed loop without other inputs, but X has "
+                "Exponents and cycles need a closed loop without other inputs, but X has "
                 f"{layout.n_exog} exogenous columns, which forecast takes as exog. Fit a model "
                 "whose X has only the columns that it predicts."
             )
@@ -46,9 +48,11 @@ class LoopMap(Loop):
         output, state = _beginning(layout, context)
         if network.feeds_back:  # outputs are fed back as they are; the state ends with the last one
             self.start = state.astype(float)
+            self._to_outputs = layout.to_units
         else:
             fed = _fed_back(layout)
             coef, intercept = folded(fed, (coef, intercept))
+            self._to_outputs = lambda rows: layout.to_units(fed.inverse()(rows))
             self.start = np.concatenate([state, fed(output)]).astype(float)
         self._coef, self._intercept = np.asarray(coef, float), np.asarray(intercept, float)
         self._size = self.start.size - layout.n_outputs
@@ -63,6 +67,10 @@ class LoopMap(Loop):
         np.matmul(features, self._coef.T, out=rows[:, self._size :])
         rows[0, self._size :] += self._intercept
         return rows[0], rows[1:].T
+
+    def outputs(self, points: Array) -> Array:
+        """Return the outputs at points, in the units of y."""
+        return self._to_outputs(points[:, self._size :])
 
 
 def _beginning(layout: Layout, context: Any) -> tuple[Array, Array]:
@@ -86,8 +94,9 @@ def _fed_back(layout: Layout) -> Affine:
         steps = (*layout.chain.inputs, *layout.chain.outputs)
         names = [type(step).__name__ for step in steps if affine(step, 1) is None]
         raise ValueError(
-            f"Exponents need affine maps between output and next input; {', '.join(names)} is "
-            "none. Use StandardScaler, RobustScaler, MaxAbsScaler, or MinMaxScaler without clip."
+            "Exponents and cycles need affine maps between output and next input; "
+            f"{', '.join(names)} is none. Use StandardScaler, RobustScaler, MaxAbsScaler, or "
+            "MinMaxScaler without clip."
         )
     return fed
 
@@ -96,9 +105,9 @@ def _linear(readout: Any) -> Any:
     """Return a readout (coef, intercept); raise if it is a function."""
     if callable(readout):
         raise ValueError(
-            "Exponents need a linear readout, but the readout of this model is a function of the "
-            "features, whose derivative is not known. Use the built-in readout of echo state "
-            'networks, or output="identity" of trained networks.'
+            "Exponents and cycles need a linear readout, but the readout of this model is a "
+            "function of the features, whose derivative is not known. Use the built-in readout of "
+            'echo state networks, or output="identity" of trained networks.'
         )
     return readout
 

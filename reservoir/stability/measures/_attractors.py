@@ -297,7 +297,8 @@ class _Sample:
         """Add the cycle through a point, and return its index; -1 if it does not attract."""
         cycle, multiple = closed_cycle(self.drive, point, multiple)[:2]
         whole = self.drive.repeated(multiple)
-        values = floquet_multipliers(whole.tangent(cycle[-1], cycle), leading=True)
+        tangent = whole.tangent(cycle[-1], cycle)
+        values = floquet_multipliers(tangent.apply, cycle.shape[1], leading=True)
         modulus = float(abs(values[0]))
         if not modulus < _ATTRACTS:
             return -1

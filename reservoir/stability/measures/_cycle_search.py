@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,6 @@ from scipy import optimize
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from reservoir._typing import Array
-from reservoir.stability.measures._tangents import Tangent
 from reservoir.stability.measures._trajectories import Drive
 
 NEWTON_UNITS = 200  # up to so many units the matrix of Newton's method is formed
@@ -93,7 +93,7 @@ def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
     for _ in range(n_iter):
         if residual <= np.finfo(float).eps:
             break
-        step = _newton_step(drive.tangent(best, states), states[-1] - best)
+        step = newton_step(drive.tangent(best, states).apply, states[-1] - best)
         if step is None:
             break
         x = best + step
@@ -113,16 +113,16 @@ def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
     return best, residual
 
 
-def _newton_step(tangent: Tangent, gap: Array) -> Array | None:
-    """Return the solution of (I - M) step = gap, M the product of Jacobians; None if singular."""
+def newton_step(apply: Callable[[Array], Array], gap: Array) -> Array | None:
+    """Return the solution of (I - M) step = gap, `apply` being M times; None if singular."""
     n = len(gap)
     if n <= NEWTON_UNITS:
         try:
-            step = np.linalg.solve(np.eye(n) - tangent.matrix(), gap)
+            step = np.linalg.solve(np.eye(n) - apply(np.eye(n)), gap)
         except np.linalg.LinAlgError:
             return None
     else:
-        operator = LinearOperator((n, n), matvec=lambda v: v - tangent.apply(v), dtype=float)
+        operator = LinearOperator((n, n), matvec=lambda v: v - apply(v), dtype=float)
         step, _ = gmres(operator, gap, rtol=1e-8, atol=0.0, restart=60, maxiter=3)
     return step if np.isfinite(step).all() else None
 

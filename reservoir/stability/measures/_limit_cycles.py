@@ -177,7 +177,7 @@ def find_limit_cycle(
         if accepted(point, residual):
             states, multiple, residual = closed_cycle(drive, point, multiple)
             tangent = drive.repeated(multiple).tangent(states[-1], states)
-            multipliers = floquet_multipliers(tangent)
+            multipliers = floquet_multipliers(tangent.apply, len(point))
             stable = bool(abs(multipliers[0]) < 1)
             return LimitCycle(states, multipliers, stable, residual, multiple)
         least, n_starts = min(least, residual), n_starts + 1

@@ -479,8 +479,9 @@ class Cell(ABC):
             If the cell does not define it, which is the default.
         """
         raise ValueError(
-            "Exponents need the derivative of a cell's step by its state, `state_tangent`, which "
-            f"{type(self).__name__} does not define. Use cell='rnn', 'leaky', 'lstm' or 'gru'."
+            "Exponents and cycles need the derivative of a cell's step by its state, "
+            f"`state_tangent`, which {type(self).__name__} does not define. "
+            "Use cell='rnn', 'leaky', 'lstm' or 'gru'."
         )
 
     def torch_layer(self) -> TorchLayer:
