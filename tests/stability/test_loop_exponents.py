@@ -317,7 +317,9 @@ def test_other_models_are_refused():
         loop_exponents(small().fit(ROWS, ROWS))
     labels = ESNClassifier(10).fit(ROWS, ROWS[:, 0] > 0)
     for model in (labels, Ridge().fit(ROWS, ROWS)):
-        with pytest.raises(TypeError, match="Exponents and cycles need the closed loop of one network"):
+        with pytest.raises(
+            TypeError, match="Exponents and cycles need the closed loop of one network"
+        ):
             loop_exponents(model)
     with pytest.raises(TypeError, match="must be a fitted estimator"):
         loop_exponents("esn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,9 @@ _WEIGHTS = KroghInterpolator(np.arange(-_BEFORE, _AFTER + 1), np.eye(_BEFORE + _
 _SHORTEST = _BEFORE + _AFTER + 1  # the least steps of a turn that are interpolated
 _OBSERVED = (1000, 2000, 4000, 8000)  # steps after the transient, until the loop has returned
 _RETURNED = 1e-3  # largest gap between returns that Newton's method closes, in ranges of the points
+_CROSSINGS = 64  # the last crossings that are compared
 _REPEATED = 1e-6  # largest gap of a cycle of whole steps, relative to the largest number
+_NEWTON_STEPS = 20
 _NEUTRAL = 1e-6  # nearer to 1, a multiplier is that along a curve
 
 
@@ -35,7 +38,7 @@ class LoopCycle:
     ----------
     states : array of shape (ceil(period) + 1, n_states + n_outputs)
         Row t is the state after t steps, as in `state_` (past rows first, if the model has lags),
-        then the outputs. The last row is less than a step past the first.
+        then the outputs. The last row is at most a step past the first.
     outputs : array of shape (ceil(period) + 1, n_outputs)
         The outputs alone, in the units of y.
     period : float, steps
@@ -175,8 +178,8 @@ def find_loop_cycle(
     The multipliers are the loop's. They are the system's where the data contain how it returns to
     its cycle, from several starts: of a network of 200 units taught twelve transients of a Van der
     Pol oscillator, the second multiplier is right within 1 % for mu = 0.3 and 0.4, where 15 % and
-    8 % of a deviation survive a turn. For mu = 1 less than a thousandth survives, which is not
-    in the data, and the multiplier may be wrong by a factor of three.
+    8 % of a deviation survive a turn. For mu = 1 less than a thousandth survives, which is hardly in
+    the data: do not rely on the multiplier. Taught by the cycle alone, it is the network's, too.
 
     Up to 200 entries of a point a matrix of the size of W is formed in Newton's method, and up to
     1000 all multipliers are computed, above only the ten of largest modulus.
@@ -240,14 +243,14 @@ def _run(loop: Loop, point: Array, n: int, t: int = 0) -> Array:
 def _solved(turn_from: Callable[[Array], _Turn | None], point: Array) -> _Turn | None:
     """Return the turn that closes, near that from a point, by Newton's method; None for none."""
     best = turn_from(point)
-    for _ in range(20):
-        if best is None:
-            return None
-        step = newton_step(best.apply, best.gap)
-        new = None if step is None else turn_from(best.points[0] + step)
-        if new is None or not new.residual < best.residual:
-            break
-        best = new
+    # A step may lead to where the loop diverges: then there is no cycle near the last turn.
+    with contextlib.suppress(LimitCycleError), np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(_NEWTON_STEPS):
+            step = None if best is None else newton_step(best.apply, best.gap)
+            new = None if step is None else turn_from(best.points[0] + step)
+            if new is None or not new.residual < best.residual:
+                break
+            best = new
     return best if best is not None and accepted(best.points[0], best.residual) else None
 
 
@@ -270,9 +273,11 @@ def _whole_cycle(loop: Loop, points: Array) -> LoopCycle | None:
 def _closed_curve(loop: Loop, points: Array) -> LoopCycle | None:
     """Return the attracting closed curve on which a run ends; None for none."""
     section, level, times, crossings = _crossings(loop, points)
+    largest = _RETURNED * np.ptp(points, axis=0).max()
     for m, gap in enumerate(_gaps(crossings), start=1):
-        if gap > _RETURNED * np.ptp(points, axis=0).max():
+        if gap > largest:
             continue
+        largest = gap / 2  # a curve of several returns is one that they miss by much less
         period = times[-1] - times[-1 - m]
         if period < _SHORTEST:
             raise LimitCycleError(
@@ -307,9 +312,9 @@ def _crossings(loop: Loop, points: Array) -> tuple[int, float, Array, Array]:
 
 
 def _upward(values: Array) -> Array:
-    """Return the steps before upward crossings of zero, with enough values around them."""
+    """Return the steps before the last upward crossings of zero, with enough values around them."""
     steps = np.flatnonzero((values[:-1] < 0) & (values[1:] >= 0))
-    return steps[(steps >= _BEFORE) & (steps < len(values) - _AFTER)]
+    return steps[(steps >= _BEFORE) & (steps < len(values) - _AFTER)][-_CROSSINGS:]
 
 
 def _interpolation(values: Array, k: int) -> tuple[float, Array]:
