@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from reservoir import ESNRegressor, NVARRegressor, force_train, forecast, plotting
+from reservoir import ESNRegressor, NVARRegressor, force_train
 from reservoir.datasets import henon
 from reservoir.stability import LimitCycleError, LoopCycle, find_loop_cycle, loop_exponents
 from reservoir.stability.measures import _cycle_search, _loop_cycles, _multipliers
@@ -209,7 +209,7 @@ def test_a_loop_that_settles_too_slowly_is_told(monkeypatch):
 def test_a_loop_without_return_is_told():
     rows = 1 - 0.9999 ** np.arange(300.0)[:, None]
     model = NVARRegressor(n_lags=1, degree=1, alpha=0).fit(rows[:-1], rows[1:])
-    with pytest.raises(LimitCycleError, match="crossed its mean upwards [01] times in 8000 steps"):
+    with pytest.raises(LimitCycleError, match=r"crossed its mean upwards [01] times in 8000 steps"):
         find_loop_cycle(model, n_transient=0)
 
 

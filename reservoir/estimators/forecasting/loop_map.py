@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class LoopMap(Loop):
         output, state = _beginning(layout, context)
         if network.feeds_back:  # outputs are fed back as they are; the state ends with the last one
             self.start = state.astype(float)
-            self._to_outputs = layout.to_units
+            self._to_outputs: Callable[[Array], Array] = layout.to_units
         else:
             fed = _fed_back(layout)
             coef, intercept = folded(fed, (coef, intercept))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,8 @@ class _Turn:
 
     def apply(self, V: Array) -> Array:
         """Return the derivative of the return by the first point, times V."""
-        moved, out = V.reshape(len(V), -1), 0.0
+        moved = V.reshape(len(V), -1)
+        out = np.zeros_like(moved)
         for t in range(1, self.first + len(self.weights)):
             moved = self.loop.tangent(self.points[t - 1], moved)[1]
             if t >= self.first:
@@ -178,8 +180,8 @@ def find_loop_cycle(
     The multipliers are the loop's. They are the system's where the data contain how it returns to
     its cycle, from several starts: of a network of 200 units taught twelve transients of a Van der
     Pol oscillator, the second multiplier is right within 1 % for mu = 0.3 and 0.4, where 15 % and
-    8 % of a deviation survive a turn. For mu = 1 less than a thousandth survives, which is hardly in
-    the data: do not rely on the multiplier. Taught by the cycle alone, it is the network's, too.
+    8 % of a deviation survive a turn. For mu = 1 less than a thousandth survives, which is hardly
+    in the data. Do not rely on the multiplier then, nor after training on the cycle alone.
 
     Up to 200 entries of a point a matrix of the size of W is formed in Newton's method, and up to
     1000 all multipliers are computed, above only the ten of largest modulus.
@@ -243,15 +245,17 @@ def _run(loop: Loop, point: Array, n: int, t: int = 0) -> Array:
 def _solved(turn_from: Callable[[Array], _Turn | None], point: Array) -> _Turn | None:
     """Return the turn that closes, near that from a point, by Newton's method; None for none."""
     best = turn_from(point)
+    if best is None:
+        return None
     # A step may lead to where the loop diverges: then there is no cycle near the last turn.
     with contextlib.suppress(LimitCycleError), np.errstate(over="ignore", invalid="ignore"):
         for _ in range(_NEWTON_STEPS):
-            step = None if best is None else newton_step(best.apply, best.gap)
+            step = newton_step(best.apply, best.gap)
             new = None if step is None else turn_from(best.points[0] + step)
             if new is None or not new.residual < best.residual:
                 break
             best = new
-    return best if best is not None and accepted(best.points[0], best.residual) else None
+    return best if accepted(best.points[0], best.residual) else None
 
 
 def _whole_cycle(loop: Loop, points: Array) -> LoopCycle | None:
@@ -284,7 +288,8 @@ def _closed_curve(loop: Loop, points: Array) -> LoopCycle | None:
                 f"The loop turns in {period:.3g} steps; at least {_SHORTEST} are required to "
                 "interpolate its curve. Fit a model to rows at shorter time steps."
             )
-        turn = _solved(lambda z, T=period: _turn(loop, z, T, section, level), crossings[-1])
+        turn_from = partial(_turn, loop, section, level, period)
+        turn = _solved(turn_from, crossings[-1])
         if turn is None:
             continue
         # The return map has an eigenvalue of 0 in place of the 1 along the curve.
@@ -332,7 +337,7 @@ def _gaps(crossings: Array) -> list[float]:
     ]
 
 
-def _turn(loop: Loop, point: Array, period: float, section: int, level: float) -> _Turn | None:
+def _turn(loop: Loop, section: int, level: float, period: float, point: Array) -> _Turn | None:
     """Return the turn from a point on the section, of about a period; None for none."""
     slack = 2 + int(0.05 * period)
     points = _run(loop, point, int(period) + slack + _AFTER + 1)
