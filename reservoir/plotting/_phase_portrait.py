@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import Akima1DInterpolator
 from scipy.spatial import KDTree
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, check_number
+from reservoir._validation import caller_level, check_count, check_number
 from reservoir.dynamics import Reservoir, run_many
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._portrait_source import Ran, cycle_label, is_run, ran
 from reservoir.plotting._styles import DASHES
+from reservoir.stability import LoopCycle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,21 +31,27 @@ _LATE_ROWS = 12  # number of rows with arrows in the late part of a trajectory, 
 
 
 def phase_portrait(
-    trajectories: Any,
+    source: Any = None,
     *,
+    inputs: ArrayLike | None = None,
+    context: Any = None,
+    n_starts: int = 12,
     cycle: Any = None,
     units: Sequence[int] | str | None = None,
     n_transient: int | None = None,
     field: Reservoir | None = None,
-    inputs: ArrayLike | None = None,
-    smooth: bool = False,
+    smooth: bool | None = None,
     band: float | Mapping[str, float] | None = None,
     labels: Sequence[str] | None = None,
+    trajectories: Any = None,
     legend: bool | str = True,
     line_kw: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw trajectories from several initial states, and the cycles to which they converge.
+
+    The source is given as trajectories, or is a network that is run: a fitted model in closed loop,
+    or a reservoir under zeros or a periodic drive.
 
     Transients are thin, dashed and grey, with a cross at the initial state. Cycles are broad, with
     a marker at each state. Arrows point forwards in time. Time is discrete: the lines between
@@ -50,15 +59,32 @@ def phase_portrait(
 
     Parameters
     ----------
-    trajectories : array or DataFrame of shape (n_samples, n_units), or a sequence of these
+    source : array or DataFrame of shape (n_samples, n_units), a sequence of these, or a network
         One trajectory or several, of one or of different lengths: states of a reservoir, or rows
-        of data and of a forecast. Row 0 is the initial state.
-    cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
+        of data and of a forecast. Row 0 is the initial state. Or a fitted estimator or pipeline
+        that `reservoir.forecast` runs in closed loop, whose outputs are drawn. Or a `Reservoir`,
+        or an estimator that has one and cannot forecast ("open reservoir"), whose states are drawn,
+        from zeros, all corners and random states.
+    inputs : array of shape (period, n_features) or (n_features,), default=None
+        One period of the inputs of a reservoir, by default a row of zeros; its states are drawn
+        once per period. With `field`, the input row at which its steps are computed.
+    context : array of shape (n_context, n_features), or a list of these, default=None
+        Rows to warm up a closed loop on: a start at the end of each. By default `n_starts` outputs
+        are spread over the range of the targets and held until the network settles ("start: held").
+        Such starts are not on the flow of the system: from Van der Pol's own path they stray by
+        0.07 to 0.4 within 60 steps, those after twenty true rows by 0.001 to 0.02.
+    n_starts : int, default=12
+        Number of initial states if a network is run without `context`.
+    cycle : array of shape (period, n_units), several of these, object, or False, default=None
         One cycle or several, as arrays or as an object with an attribute `states`, such as a
-        `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
-        `n_transient` on, is drawn instead.
+        `LimitCycle` or `Attractors`; of a `LoopCycle` the outputs, if the trajectories are outputs.
+        By default those of a network that is run are found (`find_loop_cycle` for a closed loop,
+        `sample_attractors` for a reservoir), or "no cycle found" is the title; of
+        trajectories the late part, from `n_transient` on, is drawn instead. With False, that is
+        drawn of a network, too.
     units : pair of int or "pca", default=None
-        The two units to draw, by default the first two, or "pca" for the two leading principal
+        The two units to draw, by default the first two, or of a network with more the principal
+        components, or "pca" for the two leading principal
         components of the cycles (or of all states, if the cycles are on one line); the axis labels
         give the fraction of the variance that each explains. On axes of three dimensions, three
         units or components.
@@ -69,10 +95,9 @@ def phase_portrait(
     field : Reservoir, default=None
         A network of two units. Grey arrows of equal length show the direction of its next step from
         each point of a grid. Output feedback, if the network has any, is set to 0.
-    inputs : array of shape (n_features,), default=None
-        The input row at which the steps of `field` are computed; required with `field`.
-    smooth : bool, default=False
+    smooth : bool, default=None
         Whether to join the states by smooth curves without markers, for cycles of many small steps.
+        By default only for closed loops without a cycle of whole steps.
         Transients are then thin and solid, with a dot at the initial state, only cycles have
         arrows, and both axes have the same scale.
     band : float or dict of str to float, default=None
@@ -83,6 +108,8 @@ def phase_portrait(
     labels : list of str, default=None
         Names of the cycles, which by default are named by their periods. Without `cycle`, names of
         the trajectories, each of which is then drawn in its own colour.
+    trajectories : array, default=None
+        The former name of `source`.
     legend : bool or "outside", default=True
         Whether to draw a legend: in a new figure above the axes, in given axes inside them, with
         "outside" to their right.
@@ -103,7 +130,7 @@ def phase_portrait(
         network of two units or `units` are not these two, `band` is not positive or is given
         without `cycle`, or `labels` does not have a name for each cycle or trajectory.
     TypeError
-        If an estimator is given instead of its states.
+        If `source` is an `ESNForecaster`, or an estimator is given among trajectories.
 
     References
     ----------
@@ -123,12 +150,26 @@ def phase_portrait(
     >>> ax = plotting.phase_portrait(np.array(rows), cycle=rows[-1:], band={"proved": 0.3})
     >>> ax.get_legend_handles_labels()[1][-1]
     'proved'
+
+    A model that has learned a wave, in closed loop:
+
+    >>> from reservoir import ESNRegressor
+    >>> angle = 2 * np.pi * np.arange(600)[:, None] / 25.5
+    >>> X = np.hstack([np.sin(angle), np.cos(angle)])
+    >>> esn = ESNRegressor(50, n_lags=1, random_state=0).fit(X[:-1], X[1:])
+    >>> ax = plotting.phase_portrait(esn, context=X[:100])
+    >>> ax.get_legend_handles_labels()[1][-1].split(", ")[0]
+    'cycle of period 25.5'
     """
-    # Lists of arrays of equal width.
-    paths, columns = _tables("trajectories", trajectories), _columns(trajectories)
-    n_units = paths[0].shape[1]
-    cycles = None if cycle is None else _tables("cycle", cycle)
-    for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
+    if trajectories is not None:
+        message = "trajectories is called source now. Pass it as the first argument."
+        warnings.warn(message, FutureWarning, stacklevel=caller_level())
+        source = trajectories
+    shown = _shown(source, inputs, context, n_starts, cycle, field)
+    paths, n_units = shown.paths, shown.paths[0].shape[1]
+    turns = None if shown.cycles is None else _turns(shown.cycles, n_units)
+    cycles = None if turns is None else [turn.rows for turn in turns]
+    for name, tables in (("source", paths), ("cycle", cycles or [])):
         if any(table.shape[1] != n_units for table in tables):
             raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
     bands = {} if band is None else _read_band(band, cycles)
@@ -139,25 +180,24 @@ def phase_portrait(
         raise ValueError("field and band are drawn on a plane; ax has three dimensions. Omit them.")
     # Divide the trajectories into transients and late parts, and project all onto the plane. The
     # principal components are those of the cycles or late parts: transients would dominate them.
-    cuts = _cuts(paths, cycles, 0 if own and n_transient is None else n_transient)
-    ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
-    chosen = tuple(range(n_axes)) if units is None else units
-    if field is not None or inputs is not None:
+    cuts = _cuts(paths, turns, 0 if own and n_transient is None else n_transient)
+    late = [_Turn(path[k:]) for path, k in zip(paths, cuts, strict=True)]
+    ends = late if turns is None else turns
+    chosen = shown.units(n_axes) if units is None else units
+    if field is not None or (inputs is not None and not is_run(source)):
         row = _field_input(field, inputs, chosen)
-    project, names = _projection(chosen, ends, paths, n_axes, columns)
-    paths, ends = [project(path) for path in paths], [project(end) for end in ends]
+    project, names = _projection(chosen, [e.rows for e in ends], paths, n_axes, shown.columns)
+    paths = [project(path) for path in paths]
+    ends = [end._replace(rows=project(end.rows)) for end in ends]
     # Draw transients and cycles, then bands below them; last the field, which fills the limits.
-    picture = Picture(ax, legend, line_kw, spatial=True)
-    for path, cut in zip(paths, cuts, strict=True):
-        _draw_path(picture, path[: cut + 1] if cycles is None else path[:cut], smooth)
-    for k, end in enumerate(ends):
-        if labels is not None:
-            _draw_cycle(picture, end, k, str(labels[k]), not own, smooth)
-        elif cycles is not None:
-            _draw_cycle(picture, end, k, _cycle_label(len(end), k, len(ends)), True, smooth)
-        else:
-            label = _late_label(cuts, n_transient) if k == 0 else None
-            _draw_cycle(picture, end, 0, label, False, smooth)
+    picture, smooth = Picture(ax, legend, line_kw, spatial=True), shown.is_smooth(smooth)
+    for i, (path, cut) in enumerate(zip(paths, cuts, strict=True)):
+        drawn = path[: cut + 1] if cycles is None else path[:cut]
+        _draw_path(picture, drawn, smooth, shown.start, shown.reached_by(i))
+    named = _names(turns, labels or shown.labels, _late_label(cuts, n_transient), len(ends))
+    for k, (end, label) in enumerate(zip(ends, named, strict=True)):
+        which = k if own or cycles is not None else 0
+        _draw_cycle(picture, end, which, label, not own and cycles is not None, smooth)
     _draw_bands(picture, ends, bands, smooth)
     _once_each(picture.ax)
     if (smooth or bands) and n_axes == 2:
@@ -166,7 +206,52 @@ def phase_portrait(
         _draw_field(picture, field, row, swapped=tuple(chosen) == (1, 0))
     for side, name in zip("xyz", names, strict=False):
         getattr(picture.ax, f"set_{side}label")(name)
+    if shown.title:
+        picture.ax.set_title(shown.title)
     return picture.finish()
+
+
+class _Turn(NamedTuple):
+    """The rows of a cycle; `gap` is the time from the last row to the first, in steps."""
+
+    rows: Array
+    gap: float = 1.0
+    name: str | None = None
+
+
+def _shown(source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, field: Any) -> Ran:
+    """Run a network, or read trajectories."""
+    if is_run(source):
+        return ran(source, inputs, context, n_starts, cycle, constant=field is not None)
+    if context is not None:
+        raise TypeError("context is for a fitted model, and source is none. Omit context.")
+    given = None if cycle is False else cycle
+    return Ran(_tables("source", source), _columns(source), given)
+
+
+def _turns(cycle: Any, n_units: int) -> list[_Turn]:
+    """Return the cycles that are given, each in n_units columns if it has them."""
+    given = cycle if isinstance(cycle, (list, tuple)) else [cycle]
+    if not given or not all(isinstance(each, LoopCycle) for each in given):
+        return [_Turn(rows) for rows in _tables("cycle", cycle)]
+    turns: list[_Turn] = []
+    for each in given:
+        n = max(1, round(each.period))  # the next row is less than a step and a half after the last
+        rows = each.outputs if each.outputs.shape[1] == n_units else each.states
+        what = cycle_label(each.period, len(turns), len(given))
+        second = np.abs(each.multipliers[each.on_curve :][:1])
+        name = ", ".join(filter(None, [what, *(f"multiplier {value:.3g}" for value in second)]))
+        turns.append(_Turn(rows[:n], each.period - n + 1, name if len(given) <= 4 else what))
+    return turns
+
+
+def _names(turns: list[_Turn] | None, labels: Any, late: str, n_ends: int) -> list[str | None]:
+    """Return the name in the legend of each cycle or late part."""
+    if labels is not None:
+        return [str(label) for label in labels]
+    if turns is None:
+        return [late, *[None] * (n_ends - 1)]
+    return [turn.name or cycle_label(len(turn.rows), k, n_ends) for k, turn in enumerate(turns)]
 
 
 def _check_labels(labels: Any, named: list[Array], what: str) -> None:
@@ -208,12 +293,13 @@ def _tables(name: str, source: Any) -> list[Array]:
     return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
 
 
-def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | None) -> list[int]:
+def _cuts(paths: list[Array], cycles: list[_Turn] | None, n_transient: int | None) -> list[int]:
     """Return the number of transient rows of each trajectory."""
     if n_transient is None:
         if cycles is None:
             return [len(path) // 2 for path in paths]
-        return [_arrival(path, np.concatenate(cycles)) for path in paths]
+        targets = [turn.rows if turn.gap == 1 else _curve(turn, True, True) for turn in cycles]
+        return [_arrival(path, np.concatenate(targets)) for path in paths]
     count = check_count("n_transient", n_transient, minimum=0)
     shortest = min(len(path) for path in paths)
     if cycles is None and count >= shortest:
@@ -297,23 +383,25 @@ def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
     return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
-def _curve(rows: Array, closed: bool, smooth: bool) -> Array:
+def _curve(turn: _Turn, closed: bool, smooth: bool) -> Array:
     """Return the points of the curve through the rows: a polygon, or a smooth curve if `smooth`.
 
     If `closed`, the curve returns to the first row. The smooth curve is Akima's, which passes
     through all rows and depends only on nearby ones.
     """
+    rows = turn.rows
     if not smooth or len(rows) < 3:
         return np.vstack([rows, rows[:1]]) if closed and len(rows) > 1 else rows
-    times = np.arange(len(rows))
+    times = np.arange(len(rows), dtype=float)
+    n_steps, end = len(rows) - 1, times[-1]
     if closed:  # three extra rows on either side make the ends join smoothly, plus the first again
+        n_steps, end = len(rows), times[-1] + turn.gap
+        times = np.concatenate([times[-3:] - end, times, times[:3] + end, times[3:4] + end])
         rows = np.pad(rows, ((3, 4), (0, 0)), mode="wrap")
-        times = np.arange(-3, len(rows) - 3)
-    last = len(rows) - 7 if closed else len(rows) - 1
-    return Akima1DInterpolator(times, rows)(np.linspace(0, last, _PER_STEP * last + 1))
+    return Akima1DInterpolator(times, rows)(np.linspace(0, end, _PER_STEP * n_steps + 1))
 
 
-def _draw_bands(picture: Picture, ends: list[Array], bands: dict[str, float], smooth: bool) -> None:
+def _draw_bands(picture: Picture, ends: list[_Turn], bands: dict[str, float], smooth: bool) -> None:
     """Draw the points of the plane within some distances of the cycles, the widest first."""
     if not bands:
         return
@@ -343,14 +431,20 @@ def _dense(curve: Array, spacing: float) -> Array:
     return np.c_[np.interp(at, length, curve[:, 0]), np.interp(at, length, curve[:, 1])]
 
 
-def _draw_path(picture: Picture, path: Array, smooth: bool) -> None:
-    """Draw a transient: cross, dashed line and arrows, or if `smooth` a dot and a thin curve."""
+def _draw_path(picture: Picture, path: Array, smooth: bool, start: str, reached: int) -> None:
+    """Draw a transient: cross, dashed line and arrows, or if `smooth` a dot and a thin curve.
+
+    `reached` is the cycle whose colour its start gets; -1 for grey.
+    """
     ax, theme = picture.ax, picture.theme
     if len(path):
         dot = theme.marker("o", 2) | {"color": theme.muted, "linestyle": "none"}
-        ax.plot(*path[:1].T, **(dot if smooth else theme.start), zorder=4, label="initial state")
+        style = dot if smooth else theme.start
+        if reached >= 0:
+            style = dot | theme.marker("o", 4) | {"color": theme.colour(reached)}
+        ax.plot(*path[:1].T, **style, zorder=4, label=start)
     if len(path) > 1:
-        curve = _curve(path, False, smooth)
+        curve = _curve(_Turn(path), False, smooth)
         style = {"color": theme.muted, "linewidth": theme.width(0.5 if smooth else 0.8)}
         style |= {} if smooth else {"linestyle": (0, (4, 1.5))}
         ax.plot(*curve.T, **style, zorder=2, label="transient")
@@ -359,10 +453,10 @@ def _draw_path(picture: Picture, path: Array, smooth: bool) -> None:
 
 
 def _draw_cycle(
-    picture: Picture, states: Array, k: int, label: str | None, closed: bool, smooth: bool
+    picture: Picture, turn: _Turn, k: int, label: str | None, closed: bool, smooth: bool
 ) -> None:
     """Draw a cycle in the k-th colour and marker; the late part of a trajectory if not `closed`."""
-    loop = _curve(states, closed, smooth)
+    loop = _curve(turn, closed, smooth)
     theme = picture.theme
     color = theme.colour(k)
     style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4]}
@@ -406,14 +500,6 @@ def _arrows(ax: Any, path: Array, color: Any, power: int = 1) -> None:
         color=color,
         zorder=5,
     )
-
-
-def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
-    """Return the legend label of the k-th cycle; more than four cycles share one label."""
-    if n_cycles > 4:
-        return f"{n_cycles} cycles" if k == 0 else None
-    what = "fixed point" if period == 1 else f"cycle of period {period}"
-    return what if n_cycles == 1 else f"{what}, no. {k + 1}"
 
 
 def _late_label(cuts: list[int], n_transient: int | None) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_rgb  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from reservoir import ESNRegressor, plotting  # noqa: E402
 from reservoir.dynamics import Reservoir, run, step  # noqa: E402
@@ -132,7 +133,9 @@ def test_portrait_of_named_trajectories_and_columns():
 
 def test_portrait_of_an_estimator_names_its_states():
     model = ESNRegressor(5, random_state=0)
-    for given in (model, [model], model.states):
+    with pytest.raises(NotFittedError):
+        plotting.phase_portrait(model)
+    for given in ([model], model.states):
         with pytest.raises(TypeError, match="Pass its states under some rows, which its method"):
             plotting.phase_portrait(given)
     with pytest.raises(TypeError, match="cycle is ESNRegressor"):
@@ -630,9 +633,9 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: plotting.phase_portrait([1.0, 2.0]), r"trajectories has shape \(2,\)"),
-        (lambda: plotting.phase_portrait([]), "trajectories must be an array of shape"),
-        (lambda: plotting.phase_portrait(NAN), r"trajectories is nan at index \(0, 0\)"),
+        (lambda: plotting.phase_portrait([1.0, 2.0]), r"source has shape \(2,\)"),
+        (lambda: plotting.phase_portrait([]), "source must be an array of shape"),
+        (lambda: plotting.phase_portrait(NAN), r"source is nan at index \(0, 0\)"),
         (lambda: plotting.phase_portrait(PATHS, cycle=NAN), "cycle is nan"),
         (lambda: plotting.phase_portrait(PATHS, cycle=np.ones((2, 3))), "array in cycle .*=2"),
         (lambda: plotting.phase_portrait(PATHS, units=(0, 2)), r"units=\(0, 2\).*in \[0, 1\]"),
@@ -705,5 +708,5 @@ def test_wrong_types_are_named():
         plotting.forgetting(box())
     with pytest.raises(TypeError, match="must be a Reservoir"):
         plotting.phase_portrait(PATHS, inputs=[1.0])
-    with pytest.raises(TypeError, match="trajectories is complex"):
+    with pytest.raises(TypeError, match="source is complex"):
         plotting.phase_portrait(1j * np.ones((3, 2)))

@@ -73,6 +73,11 @@ class LoopCycle:
     stable: bool
     residual: float
 
+    @property
+    def on_curve(self) -> int:
+        """1 if the cycle is a closed curve, whose first multiplier is the 1 along it, else 0."""
+        return int(self.multipliers[0] == 1)
+
     def __repr__(self) -> str:
         largest = np.abs(self.multipliers[:2]).round(4).tolist()
         return (
