@@ -161,17 +161,12 @@ def phase_portrait(
     >>> ax.get_legend_handles_labels()[1][-1].split(", ")[0]
     'cycle of period 25.5'
     """
-    if trajectories is not None:
-        message = "trajectories is called source now. Pass it as the first argument."
-        warnings.warn(message, FutureWarning, stacklevel=caller_level())
-        source = trajectories
+    source = source if trajectories is None else _renamed(trajectories)
     shown = _shown(source, inputs, context, n_starts, cycle, field)
     paths, n_units = shown.paths, shown.paths[0].shape[1]
     turns = None if shown.cycles is None else _turns(shown.cycles, n_units)
     cycles = None if turns is None else [turn.rows for turn in turns]
-    for name, tables in (("source", paths), ("cycle", cycles or [])):
-        if any(table.shape[1] != n_units for table in tables):
-            raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
+    _check_widths(n_units, source=paths, cycle=cycles or [])
     bands = {} if band is None else _read_band(band, cycles)
     own = labels is not None and cycles is None  # each trajectory in its own colour
     _check_labels(labels, paths if cycles is None else cycles, "trajectory" if own else "cycle")
@@ -209,6 +204,18 @@ def phase_portrait(
     if shown.title:
         picture.ax.set_title(shown.title)
     return picture.finish()
+
+
+def _renamed(trajectories: Any) -> Any:
+    message = "trajectories is called source now. Pass it as the first argument."
+    warnings.warn(message, FutureWarning, stacklevel=caller_level())
+    return trajectories
+
+
+def _check_widths(n_units: int, **tables: list[Array]) -> None:
+    for name, arrays in tables.items():
+        if any(array.shape[1] != n_units for array in arrays):
+            raise ValueError(f"Every array in {name} must have n_units={n_units} columns.")
 
 
 class _Turn(NamedTuple):

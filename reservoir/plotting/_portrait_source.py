@@ -29,7 +29,7 @@ _FAR = 3.0  # ranges beyond which the rows of a diverging loop are not drawn
 
 
 class Ran(NamedTuple):
-    """What was run: rows, names of their columns, cycles, and how a legend calls them.
+    """Trajectories with the names of their columns, cycles, and their labels in a legend.
 
     `reached` is the index of the cycle that each trajectory reaches, -1 for none.
     """
@@ -222,5 +222,6 @@ def cycle_label(period: float, k: int, n_cycles: int) -> str | None:
     """Return the legend label of the k-th cycle; more than four cycles share one label."""
     if n_cycles > 4:
         return f"{n_cycles} cycles" if k == 0 else None
-    what = "fixed point" if period == 1 else f"cycle of period {period:.6g}"
+    steps = f"{period:.0f}" if period >= 1000 else f"{period:.4g}"
+    what = "fixed point" if period == 1 else f"cycle of period {steps}"
     return what if n_cycles == 1 else f"{what}, no. {k + 1}"
