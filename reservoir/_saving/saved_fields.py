@@ -46,6 +46,10 @@ KINDS = {
     "column": "None | int | str",
     "seed": "None | whole | generator",
     "switch": "bool | int",
+    "start": "'last' | 'zeros' | 'steady' | numbers",
+    "time_unit": "'auto' | number",
+    "missing": "'raise' | 'hold' | 'interpolate'",
+    "skipping": "'raise' | 'skip'",
     # number of columns of X, without the id column
     "n_of_reader": "equal(n_features_in_ - 1 + int(_reader.sequence_column == None))",
     "record": "None | Activity | Growth",
@@ -67,33 +71,36 @@ FIELDS = {
         activation: str | Activation; bias: str | numbers
     """,
     "CommonParameters": """
-        initial_state: str | numbers; sequence_column, time_column: column; dtype: str | dtype
-        time_step: str | number; random_state: seed; include_input: bool; verbose: switch
-        class_weight: None | str | dict[any, number]; missing_targets: str
+        initial_state: start; sequence_column, time_column: column; dtype: str | dtype
+        time_step: time_unit; random_state: seed; include_input: bool; verbose: switch
+        class_weight: None | 'balanced' | dict[any, number]; missing_targets: skipping
     """,
     "DrivenParameters": """
-        augment: None | str; feedback, bidirectional: bool; feedback_scaling: numbers; noise: number
+        augment: None | 'square' | 'even_square'; feedback, bidirectional: bool
+        feedback_scaling: numbers; noise: number
     """,
     "ReadoutParameters": """
-        alpha: 'auto' | numbers; solver, alpha_selection: str
+        alpha: 'auto' | numbers; solver: 'auto' | 'cholesky' | 'qr'; alpha_selection: str
         alpha_per_target, fit_intercept: bool; forgetting: number; readout: readout
-        washout: str | int; n_jobs: None | int
+        washout: 'auto' | 'measured' | int; n_jobs: None | int
     """,
     "FeatureParameters": """
-        scaling: None | str; differences: bool | tuple[int, ...] | list[int]
+        scaling: None | 'standard'; differences: bool | tuple[int, ...] | list[int]
         pool: str | tuple[str, ...] | list[str]; n_quantiles: int
-        bidirectional, add_indicator: bool; missing_values: str; sequence_column: column
-        time_column: column; time_step: str | number; dtype: str | dtype; n_jobs: None | int
+        bidirectional, add_indicator: bool; missing_values: missing; sequence_column: column
+        time_column: column; time_step: time_unit; dtype: str | dtype; n_jobs: None | int
         random_state: seed
     """,
     "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: readout",
     "NetworkParameters": """
         n_units, max_iter, n_iter_no_change, online_window: int; cell: str | Cell | Recipe
-        activation, loss, target, missing_targets, online: str; leak_rate: numbers
+        activation: str; loss: 'auto' | loss; target: 'step' | 'last'; missing_targets: skipping
+        online: 'bptt' | 'rtrl' | 'least_squares'; leak_rate: numbers
         n_symbols: None | int; init: str | BaseEstimator; solver: str | HessianFree | Optimizer
-        learning_rate_init, alpha, l1, validation_fraction, tol: number; batch_size: str | int
-        truncation: None | str | int; clip_norm: None | number; gradient_control: number | Control
-        early_stopping, warm_start: bool; washout: str | int; learning_rate: str
+        learning_rate_init, alpha, l1, validation_fraction, tol: number; batch_size: 'auto' | int
+        truncation: None | 'auto' | int; clip_norm: None | number
+        gradient_control: number | Control
+        early_stopping, warm_start: bool; washout: 'auto' | int; learning_rate: str
         clip_value?: None | number; curriculum?: None | Curriculum
     """,
     # ------------------------------------------------------------ fitted estimators
@@ -130,7 +137,8 @@ FIELDS = {
         transition_power_?: equal(_model.label_filter.power)
     """,
     "NVARRegressor": """
-        n_lags, skip, degree: int; basis: str; increments: bool; _model.source: LaggedPolynomials
+        n_lags, skip, degree: int; basis: 'monomial' | 'chebyshev'; increments: bool
+        _model.source: LaggedPolynomials
         input_range_?: of(_reader.dtype, 2, _model.source.n_features)
     """,
     "ReservoirTransformer": """
@@ -153,8 +161,11 @@ FIELDS = {
         start_results_?: None | dict[str, any]; solver_?: None | str
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
     """,
-    "RNNRegressor": "output, loss: str; refit_readout: bool",
-    "RNNClassifier": "_reader.targets: Labels; classes_: equal(_reader.targets.classes)",
+    "RNNRegressor": "output: output; loss: 'auto' | loss; refit_readout: bool",
+    "RNNClassifier": """
+        loss: 'auto' | 'cross_entropy' | 'hinge'; _reader.targets: Labels
+        classes_: equal(_reader.targets.classes)
+    """,
     "SequenceReadout": """
         _sequence_column, _time_column: column; _targets: TargetCoding; _per_row: bool
         features_: ReservoirFeatures(n_features_in_=n_features_in_); intercept_?: any
@@ -192,10 +203,10 @@ FIELDS = {
         network_: SpikingNetwork; network_.W_in: csr(_, n_channels_); _pooling: Pooling
     """,
     "ESNForecaster": """
-        search: str | list[any] | tuple[any, ...]; season: None | numbers; panel: None | str
-        sequence_column: column; n_networks: int; clip: None | str | bool | number
-        horizon: str | int; missing_values: str; outliers?: str; n_jobs: None | int
-        verbose: switch; random_state: seed
+        search: 'auto' | 'dynamics' | 'series' | list[any] | tuple[any, ...]; season: None | numbers
+        panel: None | 'each' | 'shared'; sequence_column: column; n_networks: int
+        clip: None | 'auto' | bool | number; horizon: 'auto' | int; missing_values: missing
+        outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch; random_state: seed
         _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
@@ -271,7 +282,7 @@ FIELDS = {
     "Numbers": "one_dimensional: bool",
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
     "Session": """
-        _estimator: BaseEstimator; _initial_state: str | numbers; _id: label
+        _estimator: BaseEstimator; _initial_state: start; _id: label
         state: None | of(_estimator.state_.dtype, len(_estimator.state_))
             | of(_estimator.dtype, len(_estimator.state_))
         _ended: tuple[None | Ending, None | Ending]; _beyond?: bool

@@ -50,17 +50,17 @@ class WindowFactor:
         p = self._first + n_features
         what = f"Two copies of n_rows x n_features = {n_rows} x {n_features} numbers"
         with room_for(what, 16.0 * n_rows * n_features, "Use fewer rows or fewer features."):
-            self._raw = np.empty((n_rows, n_features + n_outputs))
-            self._roots = np.empty(n_rows)
-            self._rows = np.empty((n_rows, p + n_outputs))
+            self._raw = np.zeros((n_rows, n_features + n_outputs))
+            self._roots = np.zeros(n_rows)
+            self._rows = np.zeros((n_rows, p + n_outputs))
         self._shift = np.zeros(n_features + n_outputs)
         self._next = self._count = self._fill = self.n_remade = 0
         self._stale, self._solved, self._doubt = True, True, 0.0
         with room_for_matrices(n_features, 1):
             self._R = np.zeros((p, p), order="F")
         most = 2 * int(np.clip(p // 16, 24, 64))
-        self._whitened, self._signs = np.empty((most, p)), np.empty(most)
-        self._products = np.empty((most, most))
+        self._whitened, self._signs = np.zeros((most, p)), np.zeros(most)
+        self._products = np.zeros((most, most))
         self._C = np.zeros((p, n_outputs))
 
     def add(self, H: Array, Y: Array, weights: Array | None = None) -> None:

@@ -97,8 +97,8 @@ class PenalisedFactor:
         self._penalty = np.full(n, self.alpha)  # in units of scale^2
         self._turn = 0.0  # the coefficient whose penalty is restored next
         self._fill = 0
-        self._waiting = np.empty((_MOST_WAITING, len(self._factor)))
-        self._whitened = np.empty_like(self._waiting)
+        self._waiting = np.zeros((_MOST_WAITING, len(self._factor)))
+        self._whitened = np.zeros_like(self._waiting)
         self._products = np.eye(_MOST_WAITING)  # I + V V' of the whitened features V
         self._solved: tuple[Array, Array] | None = None
 

@@ -81,21 +81,21 @@ def _changed(array, rng):
 
 
 def header_mutants(header, rng):
-    """Yield (path, other header): values replaced, keys renamed or removed, lists cut."""
+    """Yield (path, what was changed, value to `put` there): replaced, renamed, removed or cut."""
     for path, value in _nodes(header):
         if path[:1] == ("format",):
             continue
         if isinstance(value, dict) and path:
             for key in value:
                 left = {name: each for name, each in value.items() if name != key}
-                yield (*path, key, "gone"), _put(header, path, left)
-                yield (*path, key, "renamed"), _put(header, path, {**left, "zz": value[key]})
+                yield path, f"{key} gone", left
+                yield path, f"{key} renamed", {**left, "zz": value[key]}
         if isinstance(value, list) and value:
-            yield (*path, "cut"), _put(header, path, value[:-1])
-            yield (*path, "longer"), _put(header, path, value + value[-1:])
+            yield path, "cut", value[:-1]
+            yield path, "longer", value + value[-1:]
         for plain in rng.choice(len(_PLAIN), 4, replace=False) if path else ():
             if type(_PLAIN[plain]) is not type(value) or _PLAIN[plain] != value:
-                yield (*path, "set"), _put(header, path, _PLAIN[plain])
+                yield path, "set", _PLAIN[plain]
 
 
 def _nodes(value, path=()):
@@ -105,7 +105,8 @@ def _nodes(value, path=()):
             yield from _nodes(each, (*path, key))
 
 
-def _put(header, path, value):
+def put(header, path, value):
+    """Return a copy of a header with another value at a path."""
     if not path:
         return value
     header = copy.deepcopy(header)
