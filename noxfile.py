@@ -23,10 +23,15 @@ os.environ.update(
 
 # Figures on the pages that are quick to measure.
 QUICK_FIGURES = ("co2", "protocols_memory", "protocols_narma10", "sunspots")
-# Slow tests that take a quarter of an hour.
+# Slow tests that take some minutes, with more draws of what others try: of spectral radii, of
+# networks for proofs, of damage to saved files.
 SWEEPS = (
     "tests/scaling/test_scaling.py::test_sweep_of_large_random_topologies",
     "tests/scaling/test_scaling.py::test_20000_units_against_a_basis_ten_times_as_rich",
+    "tests/stability/test_certificates.py::test_the_fuzz_finds_no_second_response",
+    "tests/stability/test_resolution.py::test_a_long_fuzz_finds_no_difference_above_the_resolution",
+    "tests/stability/test_forgetting_time.py::test_no_start_takes_longer_whatever_the_inputs[500-",
+    "tests/saving/test_damaged_files.py::test_many_mutants_raise_or_are_harmless",
 )
 # The oldest releases that pyproject.toml allows have wheels for Python 3.10 and 3.11 only: nox
 # takes its own where it is 3.11, else the 3.10 of this machine; without one it skips the session.
@@ -119,7 +124,7 @@ def oldest(session):
 
 @nox.session(venv_backend="none")
 def slow(session):
-    """Run the slow tests, but for the sweeps of spectral radii (a quarter of an hour)."""
+    """Run the slow tests, but for the sweeps (half an hour)."""
     run = shared(session, "test")
     left_out = [word for name in SWEEPS for word in ("--deselect", name)]
     run("python", "-m", "pytest", "-n", "auto", "-m", "slow", *(session.posargs or left_out))

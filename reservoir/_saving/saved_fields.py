@@ -206,7 +206,8 @@ FIELDS = {
         search: 'auto' | 'dynamics' | 'series' | list[any] | tuple[any, ...]; season: None | numbers
         panel: None | 'each' | 'shared'; sequence_column: column; n_networks: int
         clip: None | 'auto' | bool | number; horizon: 'auto' | int; missing_values: missing
-        outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch; random_state: seed
+        outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch
+        random_state: seed
         _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural

@@ -63,12 +63,13 @@ def test_lorenz_valid_time():
 def test_polynomials_of_degree_4_are_ahead_on_both_flows(name):
     """As docs/results/chaos.md says: a reservoir is not the best model of these two."""
     ours, theirs = (
-        [protocols.flow_valid_time(name, run, seed, **options) for seed in range(5)]
+        [protocols.flow_valid_time(name, run, seed, **options) for seed in range(3)]
         for run, options in (
             (protocols.esn_free_run, {}),
             (protocols.polynomial_free_run, {"lags": 2, "degree": 4}),
         )
     )
+    print(name, ours, theirs)
     assert np.mean(theirs) > np.mean(ours) + 1
     assert np.min(theirs) > np.min(ours)
 

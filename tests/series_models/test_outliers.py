@@ -36,7 +36,7 @@ def odd_in(y, seasons=(), known=None):
     return LastRows.of(fill_gaps(y, known, seasons), y, keep=False).odd
 
 
-@pytest.mark.parametrize("n_seeds", [8, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_seeds", [8, pytest.param(50, marks=pytest.mark.slow)])
 def test_clean_series_have_none(n_seeds):
     found = [odd_in(*drawn(kind, seed)) for kind in KINDS for seed in range(n_seeds)]
     assert sum(each is not None for each in found) <= max(2, len(found) // 100)

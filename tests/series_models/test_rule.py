@@ -144,8 +144,9 @@ def test_a_linear_law_with_noise_is_a_series():
 @pytest.mark.parametrize("law", sorted(RANDOM))
 def test_random_series_are_rarely_taken_for_dynamics(law):
     lengths = [90, 200, 500]
-    kinds = [kind_of(RANDOM[law](seed, lengths[seed % 3])) for seed in range(100, 130)]
-    assert kinds.count("dynamics") <= 2
+    kinds = [kind_of(RANDOM[law](seed, lengths[seed % 3])) for seed in range(100, 112)]
+    print(kinds)
+    assert kinds.count("dynamics") <= 1
 
 
 def test_dynamical_systems_are_taken_for_dynamics():
@@ -157,7 +158,7 @@ def test_dynamical_systems_are_taken_for_dynamics():
 @pytest.mark.slow
 def test_dynamical_systems_with_noise_are_taken_for_dynamics():
     kinds = []
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         flow = lorenz(800, dt=0.05, random_state=seed)
         delay = mackey_glass(1000, random_state=seed).reshape(-1, 1)

@@ -250,17 +250,14 @@ def test_rows_are_counted_from_the_earliest_series():
 @pytest.mark.slow
 def test_panels_of_fifty_short_series_are_forecast_better_by_shared_models():
     ratios = []
-    for seed in range(4):
+    for seed in range(2):
         every = [np.exp(y) for y in monthly(50, seed, ROWS + AHEAD)]
-        known = [y[:ROWS] for y in every]
-        each, shared = (
-            errors_of(
-                ESNForecaster(panel=how, season=12, random_state=0).fit(known).forecast(AHEAD),
-                every,
-            )
-            for how in ("each", "shared")
-        )
-        ratios.append(shared.mean() / each.mean())
+        known, errors = [y[:ROWS] for y in every], {}
+        for how, n in (("each", 20), ("shared", 50)):  # models of one series know no others
+            model = ESNForecaster(panel=how, season=12, random_state=0).fit(known[:n])
+            errors[how] = errors_of(model.forecast(AHEAD)[:20], every[:20]).mean()
+        ratios.append(errors["shared"] / errors["each"])
+    print(ratios)
     assert max(ratios) < 0.95
     assert np.mean(ratios) < 0.9
 

@@ -121,9 +121,7 @@ def check_one(name, W, rng):
     return True
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 4))]
-)
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_certify_proves_whatever_the_conditions_prove(seed):
     rng = np.random.default_rng(seed)
     drawn = [(name, W) for name, W in laws_and_topologies(seed)]

@@ -52,13 +52,10 @@ def check_fuzz(n_networks, seed, longest):
 
 
 @pytest.mark.slow
-def test_no_start_takes_longer_whatever_the_inputs():
-    check_fuzz(50, 0, 300)
-
-
-@pytest.mark.slow
-def test_no_start_takes_longer_in_many_networks():
-    assert len(check_fuzz(500, 1, 1000)) >= 6  # methods, with and without negative weights
+@pytest.mark.parametrize("n_networks, seed, longest", [(100, 0, 300), (500, 1, 1000)])
+def test_no_start_takes_longer_whatever_the_inputs(n_networks, seed, longest):
+    found = check_fuzz(n_networks, seed, longest)
+    assert len(found) >= 6  # methods, with and without negative weights
 
 
 @pytest.mark.fast_cases(2)

@@ -174,14 +174,14 @@ def test_it_gains_where_a_system_drifts_and_loses_nothing_where_not(global_rando
 
 
 @pytest.mark.slow
-def test_ten_systems_that_drift_and_ten_that_do_not():
+def test_five_systems_that_drift_and_five_that_do_not():
     others = []
-    for seed in range(10):
-        noise = (0.1, 0.2, 0.3, 0.4, 0.5)[seed % 5]
+    for seed, noise in enumerate((0.1, 0.2, 0.3, 0.4, 0.5)):
         X, Y = system(200 + seed, 2400, drifts=True, noise=noise)
         assert follow(learner_after_fit(seed, n_units=32).fit(X[:400], Y[:400]), X, Y) < 0.95
         X, Y = system(200 + seed, 2400, noise=noise)
         others.append(follow(learner_after_fit(seed, n_units=32).fit(X[:400], Y[:400]), X, Y))
+    print(others)
     assert np.median(others) <= 1.0
 
 

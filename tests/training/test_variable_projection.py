@@ -213,11 +213,10 @@ def nrmse(rnn, X, y):
 @pytest.mark.parametrize(
     "name, most, seeds",
     [
-        pytest.param("narma", 0.8, range(3), marks=pytest.mark.slow),
-        pytest.param("narma", 0.5, range(3, 10), marks=pytest.mark.slow),
-        pytest.param("mackey-glass", 0.5, range(8), marks=pytest.mark.slow),
-        pytest.param("lorenz", 0.4, range(8), marks=pytest.mark.slow),
-        pytest.param("load", 1.02, range(8), marks=pytest.mark.slow),
+        pytest.param("narma", 0.5, range(3, 6), marks=pytest.mark.slow),
+        pytest.param("mackey-glass", 0.5, range(3), marks=pytest.mark.slow),
+        pytest.param("lorenz", 0.4, range(3), marks=pytest.mark.slow),
+        pytest.param("load", 1.02, range(3), marks=pytest.mark.slow),
     ],
 )
 def test_training_gains_from_the_start(name, most, seeds):
@@ -229,6 +228,7 @@ def test_training_gains_from_the_start(name, most, seeds):
         rnn = RNNRegressor(32, random_state=seed)
         ratios.append(nrmse(rnn, X, y) / begun)
         assert rnn.solver_ == "variable_projection"
+    print(name, ratios)
     assert np.median(ratios) < most
 
 

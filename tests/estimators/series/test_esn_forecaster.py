@@ -704,23 +704,13 @@ SIGHT = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # plain
-@pytest.mark.parametrize("name", SIGHT)
-def test_the_forecaster_sees_far(name):
-    series_of, n_rows, least = SIGHT[name]
-    own, plain = compared(series_of(0), n_rows, 0)
-    assert own >= least
-    assert own >= 1.5 * plain
-
-
 @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # plain
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIGHT)
 def test_it_sees_far_from_most_starts(name):
     """How far a chaotic forecast is right depends on where it starts: medians over seeds."""
     series_of, n_rows, least = SIGHT[name]
-    own, plain = np.transpose([compared(series_of(seed), n_rows, seed) for seed in range(7)])
+    own, plain = np.transpose([compared(series_of(seed), n_rows, seed) for seed in range(4)])
     print(name, own, plain)
     assert np.median(own) >= least
     assert np.median(own) >= 2 * np.median(plain)
