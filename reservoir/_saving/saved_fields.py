@@ -205,7 +205,7 @@ FIELDS = {
     "ESNForecaster": """
         search: 'auto' | 'dynamics' | 'series' | list[any] | tuple[any, ...]; season: None | numbers
         panel: None | 'each' | 'shared'; sequence_column: column; n_networks: int
-        clip: None | 'auto' | bool | number; horizon: 'auto' | int; missing_values: missing
+        clip: 'auto' | number; horizon: 'auto' | int; missing_values: missing
         outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch
         random_state: seed
         _panel: Panel; kind_: 'series' | 'dynamics'

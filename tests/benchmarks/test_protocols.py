@@ -69,7 +69,6 @@ def test_polynomials_of_degree_4_are_ahead_on_both_flows(name):
             (protocols.polynomial_free_run, {"lags": 2, "degree": 4}),
         )
     )
-    print(name, ours, theirs)
     assert np.mean(theirs) > np.mean(ours) + 1
     assert np.min(theirs) > np.min(ours)
 

@@ -145,7 +145,6 @@ def test_a_linear_law_with_noise_is_a_series():
 def test_random_series_are_rarely_taken_for_dynamics(law):
     lengths = [90, 200, 500]
     kinds = [kind_of(RANDOM[law](seed, lengths[seed % 3])) for seed in range(100, 112)]
-    print(kinds)
     assert kinds.count("dynamics") <= 1
 
 

@@ -257,7 +257,6 @@ def test_panels_of_fifty_short_series_are_forecast_better_by_shared_models():
             model = ESNForecaster(panel=how, season=12, random_state=0).fit(known[:n])
             errors[how] = errors_of(model.forecast(AHEAD)[:20], every[:20]).mean()
         ratios.append(errors["shared"] / errors["each"])
-    print(ratios)
     assert max(ratios) < 0.95
     assert np.mean(ratios) < 0.9
 

@@ -181,8 +181,7 @@ def test_five_systems_that_drift_and_five_that_do_not():
         assert follow(learner_after_fit(seed, n_units=32).fit(X[:400], Y[:400]), X, Y) < 0.95
         X, Y = system(200 + seed, 2400, noise=noise)
         others.append(follow(learner_after_fit(seed, n_units=32).fit(X[:400], Y[:400]), X, Y))
-    print(others)
-    assert np.median(others) <= 1.0
+    assert np.median(others) < 1 + 1e-9  # the same weights
 
 
 # -------------------------------------------------------------------------- the window after fit
