@@ -86,7 +86,8 @@ def test_large_inputs_that_do_no_harm_are_left_alone(mean):
         RNNRegressor(12, max_iter=2, learning_rate_init=rate, random_state=0, **params).fit(X, y)
     # codes are no sizes
     codes = np.random.default_rng(0).integers(0, 200, (300, 1))
-    RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1).fit(codes, codes.ravel() % 2)
+    clf = RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1, random_state=0)
+    clf.fit(codes, codes.ravel() % 2)
 
 
 LONG = r"X is too large for learning_rate_init=0.001: one update changes .* by up to 1\.\d"
