@@ -38,6 +38,7 @@ def phase_portrait(
     n_starts: int = 12,
     cycle: Any = None,
     units: Sequence[int] | str | None = None,
+    delay: int | None = None,
     n_transient: int | None = None,
     field: Reservoir | None = None,
     smooth: bool | None = None,
@@ -88,6 +89,10 @@ def phase_portrait(
         components of the cycles (or of all states, if the cycles are on one line); the axis labels
         give the fraction of the variance that each explains. On axes of three dimensions, three
         units or components.
+    delay : int, steps, default=None
+        A closed loop of one output is drawn against its output so many steps before, on axes of
+        three dimensions against that of twice as many, too; by default a quarter of the
+        period, or without a cycle the first zero of its autocorrelation.
     n_transient : int, default=None
         Number of rows at the start of each trajectory to draw as transient. By default it is half
         of the rows, or 0 if `labels` name the trajectories; if `cycle` is given, it is the number
@@ -162,7 +167,7 @@ def phase_portrait(
     'cycle of period 25.5'
     """
     source = source if trajectories is None else _renamed(trajectories)
-    shown = _shown(source, inputs, context, n_starts, cycle, field)
+    shown = _shown(source, inputs, context, n_starts, cycle, delay, field)
     paths, n_units = shown.paths, shown.paths[0].shape[1]
     turns = None if shown.cycles is None else _turns(shown.cycles, n_units)
     cycles = None if turns is None else [turn.rows for turn in turns]
@@ -226,12 +231,17 @@ class _Turn(NamedTuple):
     name: str | None = None
 
 
-def _shown(source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, field: Any) -> Ran:
+def _shown(
+    source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, delay: Any, field: Any
+) -> Ran:
     """Run a network, or read trajectories."""
     if is_run(source):
-        return ran(source, inputs, context, n_starts, cycle, constant=field is not None)
+        constant = field is not None
+        return ran(source, inputs, context, n_starts, cycle, constant=constant, delay=delay)
     if context is not None:
         raise TypeError("context is for a fitted model, and source is none. Omit context.")
+    if delay is not None:
+        raise ValueError(f"delay={delay} is for a closed loop of one output. Omit delay.")
     given = None if cycle is False else cycle
     return Ran(_tables("source", source), _columns(source), given)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.spatial import KDTree
 from scipy.stats import qmc
 from sklearn.base import BaseEstimator
@@ -42,11 +44,12 @@ class Ran(NamedTuple):
     start: str = "initial state"
     title: str = ""
     is_loop: bool = False
+    delayed: bool = False
 
     def units(self, n_axes: int) -> Any:
         """Return the units that are drawn by default."""
         first = tuple(range(n_axes))
-        if self.reached is None or self.paths[0].shape[1] == n_axes:
+        if self.reached is None or self.delayed or self.paths[0].shape[1] == n_axes:
             return first
         return "pca"
 
@@ -69,7 +72,14 @@ def is_run(source: Any) -> bool:
 
 
 def ran(
-    source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, *, constant: bool
+    source: Any,
+    inputs: Any,
+    context: Any,
+    n_starts: int,
+    cycle: Any,
+    *,
+    constant: bool,
+    delay: int | None,
 ) -> Ran:
     """Run a network from several starts, and find its cycles unless `cycle` gives them.
 
@@ -82,6 +92,8 @@ def ran(
             "rows of a series and of a forecast."
         )
     layout = None if isinstance(source, Reservoir) else _loop(source)
+    if delay is not None and (layout is None or layout.n_outputs > 1):
+        raise ValueError(f"delay={delay} is for a closed loop of one output. Omit delay.")
     if layout is None:
         if context is not None:
             raise ValueError("context is for a closed loop; this network is driven by inputs.")
@@ -89,7 +101,8 @@ def ran(
         return _driven(source, [inputs] if row else inputs, n_starts, cycle)
     if inputs is not None:
         raise ValueError("inputs are for a driven network, and this closed loop has none. Omit it.")
-    return _closed(source, layout, context, n_starts, cycle)
+    shown = _closed(source, layout, context, n_starts, cycle)
+    return shown if layout.n_outputs > 1 else _delayed(shown, delay)
 
 
 def _loop(model: Any) -> Layout | None:
@@ -129,6 +142,46 @@ def _closed(model: Any, layout: Layout, context: Any, n_starts: int, cycle: Any)
     title = "no cycle found" if cycle is None and not found else ""
     given = None if cycle is False else cycle
     return Ran(paths, columns, found or given, None, reached, start, title, is_loop=True)
+
+
+def _delayed(shown: Ran, delay: int | None) -> Ran:
+    """Return a loop of one output with its outputs one delay and two delays before."""
+    cycles = shown.cycles if isinstance(shown.cycles, list) else [shown.cycles]
+    if delay is None:
+        period = getattr(cycles[0], "period", None)
+        d = max(1, round(period / 4)) if period else _uncorrelated(max(shown.paths, key=len)[:, 0])
+    else:
+        d = check_count("delay", delay)
+    rows = [path[:, 0] for path in shown.paths if len(path) > 2 * d]
+    if not rows:
+        raise ValueError(f"delay={d} is more than half of each trajectory. Give a shorter delay.")
+    paths = [np.column_stack([y[2 * d :], y[d:-d], y[: -2 * d]]) for y in rows]
+    (name,) = shown.columns or ["output"]
+    columns = [name, f"{name}, {d} steps before", f"{name}, {2 * d} steps before"]
+    turned = None if shown.cycles is None else [_delayed_cycle(cycle, d) for cycle in cycles]
+    reached = [-1] * len(paths)
+    return shown._replace(
+        paths=paths, columns=columns, cycles=turned, reached=reached, delayed=True
+    )
+
+
+def _uncorrelated(y: Array) -> int:
+    """Return the first lag at which the autocorrelation is not positive; 1 for none."""
+    y = y[len(y) // 2 :] - y[len(y) // 2 :].mean()
+    correlation = np.correlate(y, y, "full")[len(y) - 1 :]
+    return max(1, int(np.argmax(correlation <= 0)))
+
+
+def _delayed_cycle(cycle: Any, d: int) -> Any:
+    """Return a cycle of one output with its outputs one delay and two delays before."""
+    if not isinstance(cycle, LoopCycle):
+        y = np.asarray(cycle, float).reshape(-1, 1)
+        return np.hstack([np.roll(y, k * d, axis=0) for k in range(3)])
+    n = max(1, round(cycle.period))
+    y = cycle.outputs[:n, 0]
+    around = CubicSpline([*range(n), cycle.period], [*y, y[0]], bc_type="periodic")
+    times = np.arange(len(cycle.outputs))[:, None] - d * np.arange(3)
+    return replace(cycle, outputs=around(times % cycle.period))
 
 
 def _contexts(layout: Layout, context: Any, n_starts: int) -> tuple[list[Any], str]:
@@ -194,6 +247,11 @@ def _driven(source: Any, inputs: Any, n_starts: int, cycle: Any) -> Ran:
     X = np.zeros((1, reservoir.n_features))
     if inputs is not None:
         X = finite("inputs", inputs, "period", "n_features")
+    if reservoir.W_fb is not None:
+        raise ValueError(
+            "source has feedback weights, through which outputs enter its states. Pass the fitted "
+            "model that has them, or trajectories of states."
+        )
     period = len(X)
     found = sample_attractors(reservoir, X, n_initial_states=n_starts, random_state=0)
     rounds = max(30, min(_STEPS, _MOST_STEPS // period))

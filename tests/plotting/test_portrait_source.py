@@ -27,6 +27,8 @@ MATRIX = np.array([[np.cos(TURN), -np.sin(TURN)], [np.sin(TURN), np.cos(TURN)]])
 DRIVE = 0.1 * np.sin(2 * np.pi * np.arange(5) / 5)[:, None]
 TWO = Reservoir([[2.0, 0.3], [0.2, 0.5]], [[1.0], [1.0]], [0.0, 0.0])
 
+FED_BACK = Reservoir(0.5 * np.eye(2), np.ones((2, 1)), [0, 0], W_fb=np.ones((2, 1)))
+
 
 def spiral(start=(0.3, 0.0), n=300):
     """Rows that approach the unit circle in turns of 40.3 steps."""
@@ -165,6 +167,37 @@ def test_an_open_reservoir_is_titled():
     assert "next step" in labels(ax)
 
 
+def test_a_loop_of_one_output_is_drawn_against_its_past():
+    wave = np.sin(2 * np.pi * np.arange(600) / 25.5)
+    model = NVARRegressor(n_lags=2, degree=1, alpha=0).fit(wave[:-1, None], wave[1:])
+    ax = plotting.phase_portrait(model, context=[wave[:100, None], wave[3:50, None]])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("output 0", "output 0, 6 steps before")
+    (curve,) = drawn(ax, labels(ax)[-1])
+    x, before = curve.T
+    turn = 2 * np.pi * 6 / 25.5
+    np.testing.assert_allclose(
+        ((before - x * np.cos(turn)) / np.sin(turn)) ** 2 + x**2, 1, atol=5e-3
+    )
+    ax = plotting.phase_portrait(model, context=wave[:100, None], cycle=False)
+    assert ax.get_ylabel() == "output 0, 7 steps before"  # the first zero of the autocorrelation
+    space = plt.figure().add_subplot(projection="3d")
+    plotting.phase_portrait(model, context=wave[:100, None], delay=4, ax=space)
+    assert space.get_zlabel() == "output 0, 8 steps before"
+
+
+def test_cycles_of_whole_steps_keep_their_points():
+    x = [0.3]
+    for _ in range(30):
+        x.append(3.2 * x[-1] * (1 - x[-1]))
+    X = np.array(x)[:, None]
+    model = NVARRegressor(n_lags=1, degree=2, alpha=0).fit(X[:-1], X[1:])
+    ax = plotting.phase_portrait(model, n_starts=3)
+    (points,) = drawn(ax, "cycle of period 2, multiplier 0.16")
+    high, low = 0.7994555, 0.5130445
+    np.testing.assert_allclose(points[0], points[1][::-1], atol=1e-6)
+    np.testing.assert_allclose(np.sort(points[0]), [low, high], atol=1e-4)
+
+
 def test_the_former_name_is_accepted():
     with pytest.warns(FutureWarning, match="trajectories is called source now") as told:
         ax = plotting.phase_portrait(trajectories=ROWS)
@@ -181,6 +214,9 @@ def test_the_former_name_is_accepted():
         (lambda: plotting.phase_portrait(TWO, context=ROWS), ValueError, "driven by inputs"),
         (lambda: plotting.phase_portrait(TWO, inputs=[1.0]), ValueError, r"inputs has shape"),
         (lambda: plotting.phase_portrait(ROWS, context=ROWS), TypeError, "context is for a fitted"),
+        (lambda: plotting.phase_portrait(CUBIC, delay=3), ValueError, "delay=3 is for a closed"),
+        (lambda: plotting.phase_portrait(ROWS, delay=3), ValueError, "delay=3 is for a closed"),
+        (lambda: plotting.phase_portrait(FED_BACK), ValueError, "source has feedback weights"),
         (lambda: plotting.phase_portrait(TWO, n_starts=0), ValueError, "n_starts=0"),
     ],
 )

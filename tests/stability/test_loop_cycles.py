@@ -102,6 +102,17 @@ def test_a_loop_through_feedback_weights_has_a_cycle():
     assert cycle.stable
 
 
+@pytest.mark.parametrize("period", [25.5, 25.37])
+def test_a_linear_oscillator_has_the_cycle_of_its_run(period):
+    model = NVARRegressor(n_lags=2, degree=1, alpha=0)
+    rows = wave(300, period)
+    cycle = find_loop_cycle(model.fit(rows[:-1], rows[1:]))
+    assert cycle.period == pytest.approx(period, rel=1e-6)
+    assert not cycle.stable
+    assert abs(cycle.multipliers[1]) == pytest.approx(1, abs=1e-6)
+    assert np.abs(cycle.outputs).max() > 0.99
+
+
 def van_der_pol(mu, start, n):
     def slope(_, s):
         return [s[1], mu * (1 - s[0] ** 2) * s[1] - s[0]]

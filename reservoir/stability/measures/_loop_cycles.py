@@ -26,6 +26,7 @@ _SHORTEST = _BEFORE + _AFTER + 1  # the least steps of a turn that are interpola
 _OBSERVED = (1000, 2000, 4000, 8000)  # steps after the transient, until the loop has returned
 _RETURNED = 1e-3  # largest gap between returns that Newton's method closes, in ranges of the points
 _CROSSINGS = 64  # the last crossings that are compared
+_NEAR = 0.1  # largest distance of a cycle from the run, in ranges of the points
 _REPEATED = 1e-6  # largest gap of a cycle of whole steps, relative to the largest number
 _NEWTON_STEPS = 20
 _NEUTRAL = 1e-6  # nearer to 1, a multiplier is that along a curve
@@ -50,7 +51,8 @@ class LoopCycle:
         turn. On a closed curve the first is the 1 along the curve; a fixed point and a cycle of
         whole steps have no such 1.
     stable : bool
-        Whether all other multipliers are inside the unit circle.
+        Whether all other multipliers are inside the unit circle, by more than 1e-6, the accuracy
+        of a multiplier of 1: a linear oscillator has cycles of all sizes, and none is stable.
     residual : float
         Largest difference, in any entry, between the first row and its return.
 
@@ -131,7 +133,7 @@ class _Turn:
         outputs = self.loop.outputs(points)
         states = np.hstack([points[:, : -outputs.shape[1]], outputs])
         others = multipliers if self.speed is None else multipliers[1:]
-        stable = bool((np.abs(others) < 1).all())
+        stable = bool((np.abs(others) < 1 - _NEUTRAL).all())
         return LoopCycle(states, outputs, self.period, multipliers, stable, self.residual)
 
 
@@ -282,7 +284,8 @@ def _whole_cycle(loop: Loop, points: Array) -> LoopCycle | None:
 def _closed_curve(loop: Loop, points: Array) -> LoopCycle | None:
     """Return the attracting closed curve on which a run ends; None for none."""
     section, level, times, crossings = _crossings(loop, points)
-    largest = _RETURNED * np.ptp(points, axis=0).max()
+    span = np.ptp(points, axis=0).max()
+    largest = _RETURNED * span
     for m, gap in enumerate(_gaps(crossings), start=1):
         if gap > largest:
             continue
@@ -295,8 +298,11 @@ def _closed_curve(loop: Loop, points: Array) -> LoopCycle | None:
             )
         turn_from = partial(_turn, loop, section, level, period)
         turn = _solved(turn_from, crossings[-1])
-        if turn is None:
-            continue
+        if turn is None or np.abs(turn.points[0] - crossings[-1]).max() > _NEAR * span:
+            # a loop with cycles of all sizes, none of which attracts: the one of this run
+            turn = turn_from(crossings[-1])
+            if turn is None or turn.residual > _REPEATED * span:
+                continue
         # The return map has an eigenvalue of 0 in place of the 1 along the curve.
         others = floquet_multipliers(turn.apply, len(crossings[-1]))[:-1]
         if not others.size or abs(others[0]) < 1 + _NEUTRAL:
