@@ -9,7 +9,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_rgb  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 
-from reservoir import ESNRegressor, plotting  # noqa: E402
+from reservoir import ESNRegressor, NVARRegressor, plotting  # noqa: E402
 from reservoir.dynamics import Reservoir, run, step  # noqa: E402
 from reservoir.stability import certify, certify_cycle, critical_bias  # noqa: E402
 
@@ -24,6 +24,11 @@ CYCLE = PATHS[0][-5:]
 COUNT = "number of attractors"
 RADII, BIASES = np.linspace(0.5, 1.5, 6), np.linspace(0.0, 2.0, 4)
 EXPONENTS = np.log(RADII) - 0.2 * BIASES[:, None]
+
+WAVE = 2 * np.pi * np.arange(60)[:, None] / 21.3
+WAVE = 0.95 ** np.arange(60)[:, None] * np.hstack([np.sin(WAVE), np.cos(WAVE)])
+LINEAR = NVARRegressor(n_lags=1, degree=1, alpha=0).fit(WAVE[:-1], WAVE[1:])  # a spiral to rest
+STARTS_OF_LOOP = np.array([[1.0, 0.5], [-0.5, -1.0]])
 
 
 def labels(ax):
@@ -55,6 +60,9 @@ DRAWINGS = {
     ),
     "phase_portrait with a band": lambda ax: plotting.phase_portrait(
         PATHS, cycle=CYCLE, smooth=True, band={"near": 0.1, "far": 0.3}, ax=ax
+    ),
+    "phase_portrait of a closed loop": lambda ax: plotting.phase_portrait(
+        LINEAR, context=[row[None] for row in STARTS_OF_LOOP], ax=ax
     ),
     "cobweb": lambda ax: plotting.cobweb(3.78, -0.68, tangents=True, ax=ax),
     "cobweb of a cycle": lambda ax: plotting.cobweb(0.19, np.arange(7) / 9, ax=ax),
