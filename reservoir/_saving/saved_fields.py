@@ -52,6 +52,16 @@ KINDS = {
     "skipping": "'raise' | 'skip'",
     # number of columns of X, without the id column
     "n_of_reader": "equal(n_features_in_ - 1 + int(_reader.sequence_column == None))",
+    # with `n_lags_`, the readout receives some of the rows of the input over which sums are made
+    "coef_of_all_rows": "of(_reader.dtype, _model.source.width) if _reader.targets.one_dimensional"
+    " else of(_reader.dtype, n_outputs_, _model.source.width)",
+    "coef_of_some_rows": "of(_reader.dtype, _model.source.width - (_model.readout.inputs.n_rows"
+    " - n_lags_) * _model.readout.inputs.n_columns) if _reader.targets.one_dimensional else"
+    " of(_reader.dtype, n_outputs_, _model.source.width - (_model.readout.inputs.n_rows"
+    " - n_lags_) * _model.readout.inputs.n_columns)",
+    # sums of a readout; older rows of the input may be apart
+    "sums_of_rows": "GramBesideOlderRows(n_outputs=n_outputs) if inputs and inputs.apart and"
+    " solver == 'cholesky' else RowSums(n_features=width, n_outputs=n_outputs)",
     "record": "None | Activity | Growth",
     "record_of_units": "None | Growth | Activity(low=int64(reservoir_.n_units),"
     " inputs=float | float64(reservoir_.n_features, any),"
@@ -114,9 +124,8 @@ FIELDS = {
         n_outputs_: count; state_: of(_model.state.dtype, len(_model.state)); washout_: int64(_)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
         certificate_?: same(_model.certificate); alpha_?intercept_: number | float64(n_outputs_)
-        coef_?intercept_: of(_reader.dtype, _model.source.width)
-            if _reader.targets.one_dimensional
-            else of(_reader.dtype, n_outputs_, _model.source.width)
+        coef_?intercept_: coef_of_some_rows if _model.readout.inputs else coef_of_all_rows
+        n_lags_?: count; input_alpha_?: number | float64(n_outputs_)
         intercept_?: scalar(_reader.dtype) if _reader.targets.one_dimensional
             else of(_reader.dtype, n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
@@ -124,7 +133,8 @@ FIELDS = {
         alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
     """,
     "ESNRegressor": """
-        n_lags, skip: int; _reader.targets: Numbers | TargetCoding
+        n_lags: 'auto' | int; input_alpha?: None | 'auto' | number; skip: int
+        _reader.targets: Numbers | TargetCoding
         reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
     """,
     "ESNClassifier": """

@@ -44,17 +44,22 @@ PARTS = {
         estimator: readout; solver, selection: str; alpha: 'auto' | numbers; halves?: bool
         alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool; rule?: None
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
+        input_alpha?: None | 'auto' | positive; next_inputs?: bool
     """,
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs
         neighbours?: None | NeighbourSums
-        neighbours.differences: RowSums(n_features=width, n_outputs=n_outputs)
-        parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
+        inputs?: None | InputRows; neighbours.differences: sums_of_rows
+        parts: dict[natural, sums_of_rows]
         kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
+    """,
+    "InputRows": "start: natural; n_columns, n_rows: count; chosen: bool",
+    "GramBesideOlderRows": """
+        older: GramAccumulator; older.n_outputs: equal(n_outputs + n_features)
     """,
     "NeighbourSums": """
         differences: RowSums; starts: int64(_); log_dets: float64(7); ends: dict[natural,
-            RunEnd(h=float64(differences.n_features), y=float64(differences.n_outputs))]
+            RunEnd(h=float64(differences.n_columns), y=float64(differences.n_outputs))]
     """,
     "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
     "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
@@ -83,7 +88,7 @@ PARTS = {
     """,
     "RidgeRows": """
         kept: RidgeReadout; factors: list[PenalisedFactor]; n_waiting: natural
-        which: indices(kept.n_outputs)
+        which: indices(kept.n_outputs); scales?: tuple[float64(_), ...]
         waiting: list[tuple[real(n, kept.width), real(n, kept.n_outputs), None | float64(n)]]
     """,
     "StoredRows": """

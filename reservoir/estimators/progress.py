@@ -67,11 +67,15 @@ class SeenIds:
 
 
 class StateShape(NamedTuple):
-    """Layout of a state: the units, then the outputs that are fed back."""
+    """Layout of a state: past rows and units, then the outputs that are fed back.
+
+    `n_units` counts the `n_held` entries of past rows, too.
+    """
 
     n_units: int
     n_fed_back: int
     dtype: Any
+    n_held: int = 0
 
     @property
     def width(self) -> int:
@@ -284,7 +288,7 @@ class Progress:
             if gap is None or not shape.width:  # a gap does not matter to an empty state
                 return [last]
             states[0][: shape.n_units] = steady(sequences.arrays[0][0], quiet=True)
-            _warn_of_restart(gap, after_gap, from_zeros=not states[0].any())
+            _warn_of_restart(gap, after_gap, from_zeros=not states[0][shape.n_held :].any())
         elif spec == "steady" or (spec == "last" and fresh is not None):
             before = steady if spec == "steady" else fresh
             for state, X in zip(states, sequences.arrays, strict=True):
@@ -299,10 +303,12 @@ def _given_states(given: Any, n_sequences: int, shape: StateShape) -> list[Array
         states = check_numbers("initial_state", given).astype(shape.dtype)
     known = {sizes for n in (n_units, width) for sizes in ((n,), (n_sequences, n))}
     if states.shape not in known:
-        extra = f", or {width} with the last output at the end" if shape.n_fed_back else ""
+        extra = f", or {n_units} with the past rows at the start" if shape.n_held else ""
+        extra += f", or {width} with the last output at the end" if shape.n_fed_back else ""
+        few = n_units - shape.n_held
         raise ValueError(
-            f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
-            f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {states.shape}."
+            f'initial_state must be "last", "zeros", "steady" or an array of shape ({few},) '
+            f"or (n_sequences={n_sequences}, {few}){extra}; got shape {states.shape}."
         )
     if not np.isfinite(states).all():
         raise ValueError("initial_state contains NaN or infinity.")

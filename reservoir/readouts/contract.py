@@ -47,6 +47,10 @@ class ReadoutSettings:
         The rule named by `selection`, set only if it needs more than sums over rows.
     halves : bool
         Whether rows are assigned to two halves even if `selection` does not compare parts.
+    input_alpha : float, "auto" or None
+        The parameter of this name: the penalty of rows of the input; None if there is one penalty.
+    next_inputs : bool
+        Whether the targets are the inputs one row later, so that the readout may run closed loops.
     """
 
     estimator: Any = None
@@ -64,6 +68,8 @@ class ReadoutSettings:
     partial: bool = False
     rule: Any = None
     halves: bool = False
+    input_alpha: Any = None
+    next_inputs: bool = False
 
 
 class RowsAndColumns(NamedTuple):
@@ -107,6 +113,9 @@ class Readout(ABC):
     ----------
     fitted : tuple of str
         Names of the fitted attributes that `solve` may return; a new fit deletes them.
+    inputs : InputRows or None
+        Features that are rows of the input, for a readout that treats them apart; set before rows
+        are added.
     ordered : bool
         Whether rows must arrive in the order of the data; sequences are then run one by one.
     forgets : bool
@@ -120,6 +129,7 @@ class Readout(ABC):
     """
 
     fitted: tuple[str, ...] = ()
+    inputs: Any = None
     ordered: Any = False
     forgets = False
     lazy = False
@@ -252,9 +262,11 @@ class Readout(ABC):
         return None
 
     def linear_path(
-        self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
+        self, alphas: Sequence[float], *, model: Any, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
         """Return coefficients and intercept for the rows seen, under each penalty.
+
+        The attributes of `model` include the result of `solve`.
 
         The result is None if it cannot be computed without the rows. Implementations must not use
         `settings`, which may no longer be set.

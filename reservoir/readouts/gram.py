@@ -315,7 +315,7 @@ class GramAccumulator(RowSums):
         cross = of_rows * cross + of_steps * cross_apart
         sum_y2 = of_rows * self._squares_y(fit_intercept)
         sum_y2 += of_steps * differences._squares_y(False)
-        if len(matrix) == 1 or not least > _noise(matrix):
+        if len(matrix) == 1 or not least > rounding_of(matrix):
             return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
         return _TridiagonalPath(matrix, cross, sum_y2, self._n_contrasts(fit_intercept))
 
@@ -337,7 +337,7 @@ class GramAccumulator(RowSums):
         intercepts : array of shape (n_alphas, n_outputs)
         """
         gram, cross = self._normal_equations(fit_intercept)
-        if not alphas.min() > _noise(gram):
+        if not alphas.min() > rounding_of(gram):
             return super().along(alphas, fit_intercept)
         coefs = along_path(gram, cross, alphas)
         intercepts = [self._intercept(coef) * float(fit_intercept) for coef in coefs]
@@ -388,7 +388,7 @@ class GramAccumulator(RowSums):
         """
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
         gram, cross = self._normal_equations(fit_intercept)
-        if alpha > _noise(gram):
+        if alpha > rounding_of(gram):
             gram[np.diag_indices(len(gram))] += alpha
             R = linalg.cholesky(gram, check_finite=False)
             return R, linalg.solve_triangular(R, cross, trans="T", check_finite=False), means
@@ -414,6 +414,22 @@ class GramAccumulator(RowSums):
 
     def _less(self, part: GramAccumulator, n_present: int) -> GramAccumulator:
         return self.copy().subtract(part)
+
+    def _leading(self, n_features: int, scales: Array | None = None) -> GramAccumulator:
+        """Return sums over the first features, each multiplied by its scale; not to be changed."""
+        n = n_features
+        upper, cross, mean_h = self._upper[:n, :n], self.cross[:n], self.mean_h[:n]
+        if scales is not None:
+            upper = upper * scales[:, None] * scales
+            cross, mean_h = cross * scales[:, None], mean_h * scales
+        return self._over(np.asfortranarray(upper), cross, mean_h)
+
+    def _over(self, upper: Array, cross: Array, mean_h: Array) -> GramAccumulator:
+        """Return sums over the same rows of other features."""
+        one = GramAccumulator.__new__(GramAccumulator)
+        one.__dict__ |= vars(self) | {"n_features": len(mean_h), "forgetting": self.forgetting}
+        one._upper, one.cross, one.mean_h = upper, cross, mean_h
+        return one
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h
@@ -457,7 +473,7 @@ class GramAccumulator(RowSums):
         if sign < 0:
             self._check_removal(n, float(n if weights is None else weights[keep].sum()))
         in_place = overwrite and H.dtype == np.float64 and H.flags.c_contiguous
-        in_place = in_place and H.flags.writeable
+        in_place = in_place and H.flags.writeable and H.shape[1] == self.n_features
         room = None if in_place else np.empty((min(len(H), BLOCK_ROWS), self.n_features))
         for start in range(0, len(H), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
@@ -597,7 +613,7 @@ def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved
     varies = np.diagonal(gram) > 0
     # a penalty above the rounding errors makes any Gram matrix positive definite
     with np.errstate(over="ignore"):
-        covered = alpha > _noise(gram)
+        covered = alpha > rounding_of(gram)
     gram[np.diag_indices(len(gram))] += alpha
     scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
     gram /= scale  # unit diagonal: columns in large units must not make others look singular
@@ -638,27 +654,19 @@ def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
     -------
     array of shape (n_alphas, n_outputs, n_features)
     """
-    n, n_outputs = cross.shape
-    if n == 1:
+    if len(cross) == 1:
         return cross.T / (gram + alphas[:, None, None])
-    zeros = ~gram.any(axis=0)
-    reduced = _Tridiagonal(gram)
-    targets = reduced.rotated(cross.copy(), "T")
-    found = np.empty((n, len(alphas), n_outputs), order="F")
-    for k, alpha in enumerate(alphas):
-        found[:, k], _ = reduced.solve(alpha, targets)
-    coefs = reduced.rotated(found.reshape(n, -1), "N").reshape(n, len(alphas), n_outputs)
-    coefs[zeros] = 0.0  # columns of zeros get zeros, not rounding errors over the penalty
-    return np.ascontiguousarray(coefs.transpose(1, 2, 0))
+    return ReducedGram(gram).along(cross, alphas)
 
 
-class _Tridiagonal:
+class ReducedGram:
     """Decomposition Q T Q' of a symmetric matrix, with T tridiagonal.
 
     The matrix must have at least two rows, and is overwritten.
     """
 
     def __init__(self, matrix: Array) -> None:
+        self.zeros = ~matrix.any(axis=0)
         # Q is a product of reflections that do not touch the first coordinate: LAPACK stores them
         # below the diagonal, as in a QR decomposition
         lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
@@ -681,6 +689,20 @@ class _Tridiagonal:
         pivots, factors, _ = linalg.lapack.dpttrf(self.diagonal + alpha, self.off_diagonal)
         return linalg.lapack.dpttrs(pivots, factors, targets)[0], pivots
 
+    def along(self, cross: Array, alphas: Array) -> Array:
+        """Return `along_path`."""
+        targets = self.rotated(cross.copy(), "T")
+        found = np.empty((len(cross), len(alphas), cross.shape[1]), order="F")
+        for k, alpha in enumerate(alphas):
+            found[:, k], _ = self.solve(alpha, targets)
+        return self.rotated_back(found)
+
+    def rotated_back(self, found: Array) -> Array:
+        """Return solutions (n, n_alphas, n_outputs) as coefficients (n_alphas, n_outputs, n)."""
+        coefs = self.rotated(found.reshape(len(found), -1), "N").reshape(found.shape)
+        coefs[self.zeros] = 0.0  # columns of zeros get zeros, not rounding errors over the penalty
+        return np.ascontiguousarray(coefs.transpose(1, 2, 0))
+
 
 class _TridiagonalPath:
     """The restricted likelihood of any penalty, from one tridiagonal reduction.
@@ -696,7 +718,7 @@ class _TridiagonalPath:
     """
 
     def __init__(self, gram: Array, cross: Array, sum_y2: Array, m: float) -> None:
-        self.reduced = _Tridiagonal(gram)
+        self.reduced = ReducedGram(gram)
         self.targets = self.reduced.rotated(cross.copy(), "T")
         self.sum_y2, self.m = sum_y2, m
 
@@ -708,6 +730,6 @@ class _TridiagonalPath:
         return predictive_variance(objective, float(np.log(pivots / alpha).sum()), self.m)
 
 
-def _noise(gram: Array) -> float:
+def rounding_of(gram: Array) -> float:
     """Return the rounding errors of eigenvalues, from a norm that bounds the largest one."""
     return float(NOISE * linalg.norm(gram, check_finite=False))

@@ -34,5 +34,7 @@ class LoopTrainedReadout(RidgeReadout):
         """Raise an error, as rows of a session cannot be added."""
         self.check_takes_more_rows()
 
-    def linear_path(self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any) -> None:
+    def linear_path(
+        self, alphas: Sequence[float], *, model: Any, fit_intercept: bool, dtype: Any
+    ) -> None:
         """Return None: the coefficients under other penalties are unknown."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -400,6 +401,16 @@ class QRAccumulator(RowSums):
             f"The blocks contain {n_present} of {self.n_samples} rows, and a QRAccumulator cannot "
             "subtract rows. Pass an accumulator over the remaining rows as `rest`."
         )
+
+    def _leading(self, n_features: int, scales: Array | None = None) -> QRAccumulator:
+        """Return sums over the first features, each multiplied by its scale; not to be changed."""
+        one, first = copy.copy(self), self._rows[:, : 1 + n_features]
+        if scales is not None:
+            first = first * np.concatenate([[1.0], scales])
+        rows = np.asfortranarray(np.hstack([first, self._rows[:, 1 + self.n_features :]]))
+        one.n_features = n_features
+        one._rows = rows if n_features == self.n_features else _joined(rows[:0], rows)
+        return one
 
     def _intercept(self, coef: Array) -> Array:
         n, row = 1 + self.n_features, self._first_row()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,8 +16,8 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
-from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
+from reservoir.readouts.input_rows import InputRows, ratio_of, solve_with_inputs
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
@@ -28,12 +27,11 @@ from reservoir.readouts.selection import (
     Runs,
     ScaledScores,
     SelectionRule,
-    centre_of_codes,
     folds,
     least_score,
 )
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
-from reservoir.readouts.temperature import fitted_temperature
+from reservoir.readouts.temperature import held_out_temperature
 
 
 def ridge_path(
@@ -150,62 +148,6 @@ def _variances(sums: RowSums) -> Array:
     return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
-_N_PARTS = 8  # consecutive parts of a sample, each scored by a fit without it
-_LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is only a rounding error
-
-
-def _temperature(
-    kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float, factor: float
-) -> float:
-    """Return the temperature fitted to scores of rows whose part of time is left out.
-
-    It is raised if the scores of rows in held-out blocks are further too large: a sample does not
-    contain all rows of a part, whose other rows are then in the fit.
-
-    Parameters
-    ----------
-    kept : RowSample
-    solution, solved
-        Two results of the fit on all rows.
-    of_intercept : float
-        Leverage that the intercept adds to each row, per unit of weight.
-    factor : float
-        Factor by which the scores of rows in held-out blocks have the least error, or 1.
-    """
-    if len(kept) == 0:
-        return 1.0
-    _, features, targets, weights = kept.rows()
-    features = features.astype(np.float64, copy=False)
-    errors = targets - (features @ solution.coef.T + solution.intercept)
-    parts = _parts_of_time(weights)
-    for part, leverage in zip(parts, solved.leverage(features, parts), strict=True):
-        errors[part] = _left_out(errors[part], weights[part], leverage + of_intercept)
-    scores = targets - errors
-    centre = centre_of_codes(targets.shape[1])
-    deviations = (scores - centre) * weights[:, None]
-    total = float((deviations * (scores - centre)).sum())
-    own = float((deviations * (targets - centre)).sum()) / total if total > 0 else factor
-    ratio = max(min(own, 1.0) / factor, 1.0)
-    return fitted_temperature(scores, targets, weights, in_order=True) * ratio
-
-
-def _parts_of_time(weights: Array) -> list[slice]:
-    """Return consecutive parts of rows, of equal weight."""
-    before = np.cumsum(weights)
-    targets = before[-1] * np.arange(1, _N_PARTS) / _N_PARTS * (1 + _LEAST_LEFT)
-    ends = [0, *np.searchsorted(before, targets, side="right").tolist(), len(weights)]
-    return [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
-
-
-def _left_out(errors: Array, weights: Array, leverage: Array) -> Array:
-    """Return the errors of rows, (n_rows, n_outputs), of a fit without all of them."""
-    roots = np.sqrt(weights)
-    values, vectors = np.linalg.eigh(leverage * np.outer(roots, roots))
-    along = np.swapaxes(vectors, -1, -2) @ (errors.T * roots)[..., None]
-    along /= np.maximum(1 - values, _LEAST_LEFT)[..., None]
-    return ((vectors @ along)[..., 0] / roots).T
-
-
 def check_alpha(name: str, value: Any) -> None:
     """Check that a value is a penalty, an array of penalties or "auto"."""
     if isinstance(value, str):
@@ -295,10 +237,13 @@ class RidgeReadout(Readout):
         "alpha_selection_",
         "training_error_",
         "temperature_",
+        "n_lags_",
+        "input_alpha_",
     )
     forgets = lazy = True
     kept: RowSample | None = None
     runs: Runs | None = None  # set if rows are assigned to two halves in turn
+    inputs: InputRows | None = None  # set if rows of the input may have a penalty of their own
     neighbours: NeighbourSums | None = None  # set if the rule needs them
     # first rows of the next sequences, and the row that the first of them may continue
     sequences: tuple[Array, RunEnd | None] | None = None
@@ -336,11 +281,10 @@ class RidgeReadout(Readout):
         self.check_room(width)
         empty, settings = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)
-        empty.runs = self.runs
+        empty.runs, empty.inputs = self.runs, self.inputs
         forgetting = settings.forgetting
         if self.sequences is not None:
-            differences = SOLVERS[empty.solver](width, n_outputs, forgetting=forgetting)
-            empty.neighbours = NeighbourSums(differences, *self.sequences)
+            empty.neighbours = NeighbourSums(empty._no_sums(), *self.sequences)
         empty.kept = None if settings.classes is None else RowSample(forgetting=forgetting)
         return empty
 
@@ -353,7 +297,7 @@ class RidgeReadout(Readout):
                 f"with solver={earlier.solver!r}. Use fit, solver={earlier.solver!r} or "
                 'solver="auto".'
             )
-        self.solver = earlier.solver
+        self.solver, self.inputs = earlier.solver, earlier.inputs
         if self.rule is not None and self.rule.alternates:
             self.runs = copy.copy(earlier.runs) or Runs(earlier.n_rows)
         if self.rule is not None and self.rule.neighbours and earlier.n_rows:
@@ -441,11 +385,17 @@ class RidgeReadout(Readout):
     ) -> None:
         """Add rows to the sums of a part; `features` may be overwritten."""
         if part not in self.parts:
-            assert self.solver is not None
-            kind, factor = SOLVERS[self.solver], self.settings.forgetting
-            self.parts[part] = kind(self.width, self.n_outputs, forgetting=factor)
+            self.parts[part] = self._no_sums()
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
+
+    def _no_sums(self) -> RowSums:
+        """Return sums over no rows."""
+        assert self.solver is not None
+        kind, forgetting = SOLVERS[self.solver], self.settings.forgetting
+        if kind is GramAccumulator and self.inputs is not None and self.inputs.apart:
+            return self.inputs.sums(self.n_outputs, forgetting)
+        return kind(self.width, self.n_outputs, forgetting=forgetting)
 
     def extend(self, features: Array, targets: Array, weights: Array | None) -> None:
         """Add rows that continue the previous ones; `features` may be overwritten."""
@@ -496,6 +446,7 @@ class RidgeReadout(Readout):
         if self.rule is None or not isinstance(total, GramAccumulator) or not len(which):
             return None
         squares = total.square_sums()
+        which, among = ([k for k in each if k < len(squares)] for each in (which, among))
         varying = squares > total.weight * (_STILL * total.mean_h) ** 2
         small = squares[which][varying[which]].min(initial=np.inf)
         large = squares[among].max()
@@ -516,46 +467,42 @@ class RidgeReadout(Readout):
         settings, total = self.settings, self.total()
         intercept = settings.fit_intercept
         chosen, factor = dict[str, Any](), 1.0
-        if self.rule is None:
+        if self.inputs is not None:
+            solution, solved, chosen = solve_with_inputs(self, total)
+        elif self.rule is None:
             alpha = total._check_alpha(settings.alpha)
             solved = total._solve(alpha, intercept)
             solution = total._solution(solved.coef, alpha, intercept)
         else:
-            solution, solved, chosen, factor = self._choose(total)
+            solution, solved, chosen, factor = self.choose(total)
         # sums to which later rows are added
         if self.rule is None or not self.rule.alternates:
             self.parts = {0: total}
         found = rounded(solution, settings) | {"alpha_": solution.alpha} | chosen
-        found["training_error_"] = total._root_mean_squares(solution)
+        found["training_error_"] = total._leading(solution.coef.shape[1])._root_mean_squares(
+            solution
+        )
         if self.kept is not None:
             of_intercept = 1 / total.weight if intercept else 0.0
-            found["temperature_"] = _temperature(self.kept, solution, solved, of_intercept, factor)
+            found["temperature_"] = held_out_temperature(
+                self.kept, solution, solved, of_intercept, factor
+            )
         return found
 
-    def _choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any], float]:
+    def choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any], float]:
         """Return the solution for the penalty that the rule chooses, and fitted attributes.
 
         The last result is the factor by which the scores of a classifier are too large in held-out
         blocks; 1 if there are no blocks.
         """
-        settings, selection, rule = self.settings, self.settings.selection, self.rule
-        assert rule is not None
+        settings = self.settings
         parts = dict(sorted(self.parts.items()))
-        aged = any(min(part.forgetting, part.ageing) < 1 for part in parts.values())
-        if selection == "auto":
-            few = len(parts) < 2 or min(part.n_samples for part in parts.values()) < _LEAST_HALF
-            selection = "reml" if few or aged else "halves"
-            rule = SELECTIONS[selection]
-        elif rule.alternates and aged:
-            raise ValueError(
-                f"alpha_selection={selection!r} compares parts of the rows, but rows of earlier "
-                'calls are partly forgotten. Use fit, or alpha_selection="auto" or "reml".'
-            )
+        selection, rule = self.resolved()
         blocks = rule.blocks(parts)
         self._check_blocks(blocks, rule.min_blocks, total.n_samples)
         rule.check(selection, blocks)
         scaled = ScaledScores() if settings.classes is not None and blocks else None
-        alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
+        alphas = self.penalties(total)
         solution, solved = _along_path(
             total,
             alphas,
@@ -564,14 +511,61 @@ class RidgeReadout(Readout):
             scaled or rule,
             settings.fit_intercept,
             settings.alpha_per_target,
-            # scores of classes have the same unit: their sum is the Brier score
-            _variances(total) if settings.classes is None else 1.0,
+            self.units(total),
             self.neighbours,
         )
         chosen = {"alphas_": np.array(alphas, dtype=np.float64), "alpha_selection_": selection}
         chosen["alpha_scores_"] = solution.scores
         factor = 1.0 if scaled is None else scaled.factor_at(np.asarray(alphas), solution.alpha)
         return solution, solved, chosen, factor
+
+    def resolved(self) -> tuple[str, SelectionRule]:
+        """Return the rule and its name, after "auto" has been resolved for the rows so far."""
+        selection, rule, parts = self.settings.selection, self.rule, list(self.parts.values())
+        assert rule is not None
+        aged = any(min(part.forgetting, part.ageing) < 1 for part in parts)
+        if selection == "auto":
+            few = len(parts) < 2 or min(part.n_samples for part in parts) < _LEAST_HALF
+            selection = "reml" if few or aged else "halves"
+            return selection, SELECTIONS[selection]
+        if rule.alternates and aged:
+            raise ValueError(
+                f"alpha_selection={selection!r} compares parts of the rows, but rows of earlier "
+                'calls are partly forgotten. Use fit, or alpha_selection="auto" or "reml".'
+            )
+        return selection, rule
+
+    def penalties(self, total: RowSums) -> Any:
+        """Return the penalties to choose from."""
+        return default_path(total) if isinstance(self.settings.alpha, str) else self.settings.alpha
+
+    def units(self, total: RowSums) -> ArrayLike:
+        """Return the units in which scores of outputs are summed."""
+        # scores of classes have the same unit: their sum is the Brier score
+        return _variances(total) if self.settings.classes is None else 1.0
+
+    def width_of(self, n_rows: int) -> int:
+        """Return the number of features with so many rows of the input."""
+        assert self.inputs is not None
+        fewer = self.inputs.chosen or n_rows < self.inputs.n_rows
+        return self.inputs.width(n_rows) if fewer else self.width
+
+    def narrowed(self, n_rows: int, ratio: float = 1.0) -> RidgeReadout:
+        """Return a readout that receives fewer rows of the input; not to be changed.
+
+        A ratio of the states' penalty to the input's multiplies these rows by its root: one penalty
+        is then both.
+        """
+        assert self.inputs is not None
+        width = self.width_of(n_rows)
+        scales = self.inputs.scales(width, n_rows, ratio)
+        one = copy.copy(self)
+        one.width, one.inputs = width, None
+        one.parts = {part: sums._leading(width, scales) for part, sums in self.parts.items()}
+        if self.neighbours is not None:
+            one.neighbours = copy.copy(self.neighbours)
+            one.neighbours.differences = self.neighbours.differences._leading(width, scales)
+        return one
 
     def held_out_fits(self, alpha: float | Array) -> dict[int, tuple[Array, Array]]:
         """Return, for each part that is held out, coefficients and intercept without its rows.
@@ -618,16 +612,11 @@ class RidgeReadout(Readout):
             )
 
     def row_learner(self, model: Any) -> RidgeRows:
-        """Return an online learner that continues row by row, under the penalty of the fit."""
+        """Return an online learner that continues row by row, under the penalties of the fit."""
         settings = replace(self.settings, decode=None)  # a function could not be saved
         readout = copy.deepcopy(self.renewed(settings))
-        return RidgeRows(
-            readout,
-            readout.total(),
-            model.alpha_,
-            forgetting=settings.forgetting,
-            fit_intercept=settings.fit_intercept,
-        )
+        n_rows, input_alpha = getattr(model, "n_lags_", 1), getattr(model, "input_alpha_", None)
+        return RidgeRows(readout, model.alpha_, input_alpha, n_rows)
 
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
         """Multiply the weights of all rows so far by `factor`, and set the forgetting factor."""
@@ -657,11 +646,19 @@ class RidgeReadout(Readout):
         return lambda features: features @ coef.T + intercept
 
     def linear_path(
-        self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
+        self, alphas: Sequence[float], *, model: Any, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
         """Return coefficients and intercept under each penalty, from one decomposition."""
-        total = self.total()
+        one, scales = self, None
+        if self.inputs is not None:
+            penalties = np.ravel(model.alpha_)[0], np.ravel(model.input_alpha_)[0]
+            ratio = ratio_of(*penalties)
+            one = self.narrowed(model.n_lags_, ratio)
+            scales = self.inputs.scales(one.width, model.n_lags_, ratio)
+        total = one.total()
         path = total.path(fit_intercept)
         each = [total._solution(path.coef(alpha), alpha, fit_intercept) for alpha in alphas]
+        if scales is not None:
+            each = [one._replace(coef=one.coef * scales) for one in each]
         with np.errstate(over="ignore", invalid="ignore"):
             return [(one.coef.astype(dtype), one.intercept.astype(dtype)) for one in each]

@@ -9,8 +9,9 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.contract import Decode, Readout, ReadoutSettings, RowLearner
+from reservoir.readouts.input_rows import ratio_of
 from reservoir.readouts.penalised_factor import PenalisedFactor
-from reservoir.readouts.sums import RidgeSolution, RowSums
+from reservoir.readouts.sums import RidgeSolution
 
 _GATHERED_ROWS = 256  # rows that are added to the sums at once, by a single product
 
@@ -23,35 +24,39 @@ class RidgeRows(RowLearner):
     ----------
     readout : RidgeReadout
         A copy of the estimator's readout with its settings, which only this learner uses.
-    sums : RowSums
-        Sums over all rows of `readout`.
-    alpha : float or array of shape (n_outputs,)
-        The penalty of the fit, which does not change.
-    forgetting : float
-    fit_intercept : bool
+    alpha, input_alpha : float or array of shape (n_outputs,)
+        The penalties of the fit, which do not change; an `input_alpha` of None is `alpha`.
+    n_rows : int, default=1
+        Number of rows of the input that the fit uses.
     """
 
     name = "the built-in ridge"
+    # factors of the first features, for each penalty; missing in files of earlier versions
+    scales: tuple[Array, ...] = ()
 
-    def __init__(
-        self, readout: Any, sums: RowSums, alpha: Any, *, forgetting: float, fit_intercept: bool
-    ) -> None:
-        self.kept = readout
-        penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (sums.n_outputs,))
-        each, self.which = np.unique(penalties, return_inverse=True)
-        self.factors = [
-            PenalisedFactor.from_sums(
-                sums, float(one), forgetting=forgetting, fit_intercept=fit_intercept
-            )
-            for one in each
-        ]
+    def __init__(self, readout: Any, alpha: Any, input_alpha: Any, n_rows: int = 1) -> None:
+        self.kept, settings = readout, readout.settings
+        alphas = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (readout.n_outputs,))
+        each, which, self.which = np.unique(alphas, return_index=True, return_inverse=True)
+        inputs = alphas if input_alpha is None else np.broadcast_to(input_alpha, alphas.shape)
+        self.factors, scales = [], []
+        for one, other in zip(each.tolist(), inputs[which].tolist(), strict=True):
+            ratio = ratio_of(one, other)
+            narrow = readout if readout.inputs is None else readout.narrowed(n_rows, ratio)
+            if readout.inputs is not None:
+                factors = readout.inputs.scales(narrow.width, n_rows, ratio)
+                scales.append(np.ones(narrow.width) if factors is None else factors)
+            options = {name: getattr(settings, name) for name in ("forgetting", "fit_intercept")}
+            self.factors.append(PenalisedFactor.from_sums(narrow.total(), one, **options))
+        self.scales = tuple(scales)
         self.waiting: list[tuple[Array, Array, Array | None]] = []
         self.n_waiting = 0
 
     def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
         """Add rows to the factors immediately, and to the sums in batches."""
-        for factor in self.factors:
-            factor.add(features, targets, weights)
+        for k, factor in enumerate(self.factors):
+            rows = features[:, : len(self.scales[k])] * self.scales[k] if self.scales else features
+            factor.add(rows, targets, weights)
         self.waiting.append((features.copy(), targets, weights))
         self.n_waiting += len(features)
         if self.n_waiting >= _GATHERED_ROWS:
@@ -81,6 +86,9 @@ class RidgeRows(RowLearner):
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
         """Return coefficients and intercept."""
         found = [factor.coef() for factor in self.factors]
+        if self.scales:
+            pairs = zip(found, self.scales, strict=True)
+            found = [(coef * scales, intercept) for (coef, intercept), scales in pairs]
         coef, intercept = found[0]
         if len(found) > 1:
             rows = range(len(self.which))

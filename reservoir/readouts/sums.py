@@ -159,8 +159,11 @@ class RowSums(ABC):
 
     def copy(self: _Self) -> _Self:
         """Return an independent copy."""
-        empty = type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
-        return empty.merge(self)
+        return self._empty(self.forgetting).merge(self)
+
+    def _empty(self: _Self, forgetting: float = 1.0) -> _Self:
+        """Return sums over no rows of the same features and targets."""
+        return type(self)(self.n_features, self.n_outputs, forgetting=forgetting)
 
     def after(self: _Self, earlier: _Self) -> _Self:
         """Return sums over an earlier accumulator's rows, followed by the rows of this one.
@@ -171,6 +174,11 @@ class RowSums(ABC):
         total = earlier.copy().merge(self)
         total.forgetting = self.forgetting
         return total
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the rows that are added."""
+        return self.n_features
 
     @property
     def n_effective(self) -> float:
@@ -190,6 +198,10 @@ class RowSums(ABC):
 
         The squares are about the means in accumulators that subtract means as rows are added.
         """
+
+    @abstractmethod
+    def _leading(self: _Self, n_features: int, scales: Array | None = None) -> _Self:
+        """Return sums over the first features, each multiplied by its scale; not to be changed."""
 
     def mean_square_sum(self) -> float:
         """Return the mean over features of their sums of squares."""
@@ -221,7 +233,7 @@ class RowSums(ABC):
         n_present = part.n_samples + sum(other.n_samples for other in others)
         if n_present != self.n_samples:
             return self._less(part, n_present)
-        rest = type(self)(self.n_features, self.n_outputs)
+        rest = self._empty()
         for other in others:
             rest.merge(other)
         return rest
@@ -358,7 +370,7 @@ class RowSums(ABC):
         """
         left = self.n_samples if self._ages is None else self._ages[0]
         if factor * left < _NOTHING:
-            return type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
+            return self._empty(self.forgetting)
         if factor < 1:
             self._discount(factor)
         return self
@@ -432,8 +444,8 @@ class RowSums(ABC):
         H, Y = as_plain("H", H), as_plain("Y", Y)
         if Y.ndim == 1 and self.n_outputs == 1:
             Y = Y[:, None]
-        if H.ndim != 2 or H.shape[1] != self.n_features:
-            raise ValueError(f"H must have shape (n_samples, {self.n_features}); got {H.shape}.")
+        if H.ndim != 2 or H.shape[1] != self.n_columns:
+            raise ValueError(f"H must have shape (n_samples, {self.n_columns}); got {H.shape}.")
         if Y.shape != (len(H), self.n_outputs):
             raise ValueError(f"Y must have shape ({len(H)}, {self.n_outputs}); got {Y.shape}.")
         if sample_weight is None:

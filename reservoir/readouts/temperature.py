@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy import optimize
 from scipy.special import softmax
 
 from reservoir._typing import Array
+from reservoir.readouts.eigen import EPS
+from reservoir.readouts.row_sample import RowSample
+from reservoir.readouts.selection import centre_of_codes
+from reservoir.readouts.sums import RidgeSolution, Solved
 
 # Bounds on 1 / temperature for scores of magnitude 1: at the lower bound all classes are equally
 # probable to three digits; at the upper bound any difference makes one class certain.
 _LEAST, _MOST = 1e-3, 1e3
+_N_PARTS = 8  # consecutive parts of a sample, each scored by a fit without it
+_LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is only a rounding error
 
 
 def probabilities(scores: Array, temperature: float) -> Array:
@@ -109,3 +117,55 @@ def fitted_temperature(
 def _by_class(columns: Array) -> Array:
     """Return one column for each class, even if there are two classes."""
     return np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
+
+
+def held_out_temperature(
+    kept: RowSample, solution: RidgeSolution, solved: Solved, of_intercept: float, factor: float
+) -> float:
+    """Return the temperature fitted to scores of rows whose part of time is left out.
+
+    It is raised if the scores of rows in held-out blocks are further too large: a sample does not
+    contain all rows of a part, whose other rows are then in the fit.
+
+    Parameters
+    ----------
+    kept : RowSample
+    solution, solved
+        Two results of the fit on all rows.
+    of_intercept : float
+        Leverage that the intercept adds to each row, per unit of weight.
+    factor : float
+        Factor by which the scores of rows in held-out blocks have the least error, or 1.
+    """
+    if len(kept) == 0:
+        return 1.0
+    _, features, targets, weights = kept.rows()
+    features = features.astype(np.float64, copy=False)
+    errors = targets - (features @ solution.coef.T + solution.intercept)
+    parts = _parts_of_time(weights)
+    for part, leverage in zip(parts, solved.leverage(features, parts), strict=True):
+        errors[part] = _left_out(errors[part], weights[part], leverage + of_intercept)
+    scores = targets - errors
+    centre = centre_of_codes(targets.shape[1])
+    deviations = (scores - centre) * weights[:, None]
+    total = float((deviations * (scores - centre)).sum())
+    own = float((deviations * (targets - centre)).sum()) / total if total > 0 else factor
+    ratio = max(min(own, 1.0) / factor, 1.0)
+    return fitted_temperature(scores, targets, weights, in_order=True) * ratio
+
+
+def _parts_of_time(weights: Array) -> list[slice]:
+    """Return consecutive parts of rows, of equal weight."""
+    before = np.cumsum(weights)
+    targets = before[-1] * np.arange(1, _N_PARTS) / _N_PARTS * (1 + _LEAST_LEFT)
+    ends = [0, *np.searchsorted(before, targets, side="right").tolist(), len(weights)]
+    return [slice(start, end) for start, end in itertools.pairwise(ends) if start < end]
+
+
+def _left_out(errors: Array, weights: Array, leverage: Array) -> Array:
+    """Return the errors of rows, (n_rows, n_outputs), of a fit without all of them."""
+    roots = np.sqrt(weights)
+    values, vectors = np.linalg.eigh(leverage * np.outer(roots, roots))
+    along = np.swapaxes(vectors, -1, -2) @ (errors.T * roots)[..., None]
+    along /= np.maximum(1 - values, _LEAST_LEFT)[..., None]
+    return ((vectors @ along)[..., 0] / roots).T

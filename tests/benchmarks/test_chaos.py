@@ -105,7 +105,7 @@ def test_linear_autoregression_continues_with_a_linear_recurrence():
 def test_increments_are_added_up_in_closed_loop():
     """A readout that has learnt increments, with 1 added where the input goes on as it is."""
     rows = lorenz(500, random_state=0) / 10
-    esn = ESNRegressor(30, random_state=0).fit(rows[:-1], np.diff(rows, axis=0))
+    esn = ESNRegressor(30, n_lags=1, random_state=0).fit(rows[:-1], np.diff(rows, axis=0))
     found = methods.forecast_increments(esn, rows[-1], 20)
     coef = esn.coef_.copy()
     coef[:, -3:] += np.eye(3)  # features end with the input

@@ -191,7 +191,9 @@ def test_sources_without_a_closed_loop_raise():
 @pytest.mark.parametrize("solver", ["cholesky", "qr"])
 def test_the_rule_scores_with_akaikes_criterion(toys, solver):
     alphas = np.logspace(-6, 3, 8)
-    model = esn(alpha=alphas, alpha_selection="akaike", solver=solver).fit(X[TRAIN], Y[TRAIN])
+    one = {"n_lags": 1, "input_alpha": None}
+    model = esn(alpha=alphas, alpha_selection="akaike", solver=solver, **one)
+    model = model.fit(X[TRAIN], Y[TRAIN])
     H = np.hstack([esn().fit(X[TRAIN], Y[TRAIN]).states(X[TRAIN], initial_state="zeros"), X[TRAIN]])
     H, y = H[45:], Y[45:450]
     centred = H - H.mean(axis=0)

@@ -37,7 +37,8 @@ MODELS = {
     "ridge": (esn(), y),
     "qr": (esn(solver="qr"), y),
     "two outputs": (esn(), TWO),
-    "chosen penalty": (esn(alpha=[1e-8, 1e-2, 10]), y),
+    "chosen penalty": (esn(alpha=[1e-8, 1e-2, 10], n_lags=1, input_alpha=None), y),
+    "chosen rows": (esn(alpha="auto"), y),
     "no intercept": (esn(fit_intercept=False), y),
     "feedback": (esn(feedback=True), y),
     "noise": (esn(noise=1e-3), y),
@@ -85,7 +86,12 @@ def test_learning_is_that_of_partial_fit(name):
     """Rows predicted before or not, in chunks: the estimator that partial_fit makes of them."""
     (model, targets), (expected, _) = fitted(name), fitted(name)
     if hasattr(model, "alpha_scores_"):
-        expected.set_params(alpha=model.alpha_)  # what was chosen stays
+        chosen = {"alpha": model.alpha_}  # what was chosen stays
+        if name == "chosen rows":
+            assert model.n_lags_ > 1
+            chosen |= {"n_lags": model.n_lags_, "input_alpha": model.input_alpha_}
+            expected = clone(model).set_params(**chosen).fit(X[:FITTED], y[:FITTED])
+        expected.set_params(**chosen)
     session = model.stream()
     for i, (a, b) in enumerate(itertools.pairwise([FITTED, 301, 302, 330, 331, END])):
         if i % 2:
@@ -98,7 +104,9 @@ def test_learning_is_that_of_partial_fit(name):
 
 def test_each_output_keeps_its_penalty():
     noisy = np.c_[y, np.random.default_rng(0).normal(size=(700, 2))]
-    model = esn(alpha=[1e-8, 1e-2, 10], alpha_per_target=True).fit(X[:FITTED], noisy[:FITTED])
+    one = {"n_lags": 1, "input_alpha": None}
+    model = esn(alpha=[1e-8, 1e-2, 10], alpha_per_target=True, **one)
+    model = model.fit(X[:FITTED], noisy[:FITTED])
     assert len(set(model.alpha_)) == 2
     session = model.stream().learn(X[FITTED:END], noisy[FITTED:END])
     for k, alpha in enumerate(model.alpha_):

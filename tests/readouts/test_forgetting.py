@@ -281,7 +281,9 @@ def data(seed=0):
 
 
 def esn(**params):
-    return ESNRegressor(**{"n_units": 12, "washout": 9, "random_state": 0, "alpha": 1e-3, **params})
+    return ESNRegressor(
+        **{"n_units": 12, "washout": 9, "random_state": 0, "alpha": 1e-3, "n_lags": 1, **params}
+    )
 
 
 def naive_coef(model, X, Y, weights, forgetting, skip=9):

@@ -104,7 +104,16 @@ def test_a_path_is_exact_for_badly_conditioned_features():
 
 
 def esn(**params):
-    return ESNRegressor(**{"n_units": 30, "washout": 20, "random_state": 0, **params})
+    return ESNRegressor(
+        **{
+            "n_units": 30,
+            "n_lags": 1,
+            "input_alpha": None,
+            "washout": 20,
+            "random_state": 0,
+            **params,
+        }
+    )
 
 
 def targets(n, seed):

@@ -27,6 +27,7 @@ from reservoir._validation.kinds import check_dense
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
@@ -305,12 +306,14 @@ def _prepare(
         check_reservoir(esn, reader)
         esn._check_same_outputs(targets)
         coef, intercept = ReadoutPredictor(esn).readout()
-        return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
+        model = esn._model.copy()
+        model.source = ReadoutPredictor(esn).source  # of the rows of the input in use
+        return reader, data, model, LinearReadout.of_float64(coef, intercept)
     if columns.n_features_in:
-        return reader, data, esn._new_model(reader, data), None
+        return reader, data, _of_one_row(esn, esn._new_model(reader, data)), None
     # built with one column of zeros as input, which is removed again below
     zeros = replace(rows, arrays=(np.zeros((data.n_rows, 1)),))
-    model = esn._new_model(reader, replace(data, sequences=zeros))
+    model = _of_one_row(esn, esn._new_model(reader, replace(data, sequences=zeros)))
     if model.source.n_past:
         raise ValueError(
             f"n_lags={esn.n_lags} counts rows of exog, but exog was not passed. Use n_lags=1, or "
@@ -320,6 +323,13 @@ def _prepare(
     without_inputs = replace(reservoir, W_in=np.zeros((reservoir.n_units, 0)))
     model.source = replace(model.source, reservoir=without_inputs)  # type: ignore[type-var]
     return reader, data, model, None
+
+
+def _of_one_row(esn: ESNRegressor, model: ReadoutModel) -> ReadoutModel:
+    """Return a model whose readout receives one row of the input, unless more are asked for."""
+    if esn.n_lags == "auto" and isinstance(model.source, PastInputs):
+        model.source = model.source.source
+    return model
 
 
 def _read(

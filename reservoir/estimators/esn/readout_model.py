@@ -281,6 +281,8 @@ class ReadoutModel:
 
         Warns of a doubtful solution; `doubt` is the text of a warning that was found earlier.
         """
+        following = self.progress.pairing.holds
+        self.readout.settings = replace(self.readout.settings, next_inputs=following)
         made = self.readout.solve()
         doubt = doubt or forgets_too_fast(self.readout, made)
         doubt = doubt or columns_apart(self.readout, self.source)
@@ -361,7 +363,8 @@ def initial_states(
         spec = _with_equal_past(source, spec, sequences)
     elif isinstance(source, BothDirections):
         spec = _of_both_directions(source, progress, spec, sequences)
-    shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
+    n_held = source.n_held if isinstance(source, PastInputs) else 0
+    shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype, n_held)
     steady, fresh = source.steady_state, source.initial_state_of
     return progress.starts(
         spec, sequences, shape, last=last, steady=steady, fresh=fresh, after_gap=after_gap
@@ -455,6 +458,10 @@ class ReadoutPredictor(Predictor):
 
     def __init__(self, estimator: Any) -> None:
         self.model: ReadoutModel = estimator._model
+        source = self.model.source
+        if isinstance(source, PastInputs):
+            self.model = copy.copy(self.model)
+            self.model.source = source.using(getattr(estimator, "n_lags_", source.n_rows))
         self.source = self.model.source
         super().__init__(estimator, self.source.n_fed_back)
 
@@ -544,7 +551,10 @@ class ReadoutPredictor(Predictor):
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
         """Return the readouts fitted with other penalties; None if they are not available."""
         path = self.model.readout.linear_path(
-            alphas, fit_intercept=self.estimator.fit_intercept, dtype=self.dtype
+            alphas,
+            model=self.estimator,
+            fit_intercept=self.estimator.fit_intercept,
+            dtype=self.dtype,
         )
         return None if path is None else self.model.of_outputs(path)
 

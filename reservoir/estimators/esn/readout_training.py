@@ -22,6 +22,7 @@ from reservoir.dynamics.saturation import Record
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.reporting import ProgressReport
 from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
+from reservoir.readouts.input_rows import InputRows
 from reservoir.stability import transient_length
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
@@ -89,13 +90,18 @@ def _rows_between(source: FeatureSource, skips: list[int], lengths: Sequence[int
     return skips
 
 
-def check_past(source: FeatureSource, washout: Any, lengths: Sequence[int]) -> None:
+def check_past(
+    source: FeatureSource, washout: Any, lengths: Sequence[int], inputs: InputRows | None = None
+) -> None:
     """Check the number of rows before the present one, and the memory for them.
 
-    `lengths` are those of the sequences of a fit; empty for chunks, which more rows may follow.
+    `lengths` are those of the sequences of a fit; empty for chunks, which more rows may follow. A
+    number of rows that is chosen (`inputs`) is less for short sequences.
     """
     if not source.n_past:
         return
+    if inputs is not None and inputs.chosen:
+        lengths = ()
     if lengths and source.memory is None:
         _require_past(source, lengths)
     elif lengths and isinstance(washout, str) and washout == "auto":

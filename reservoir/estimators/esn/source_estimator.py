@@ -42,6 +42,7 @@ from reservoir.estimators.esn.readout_training import (
     tails_of,
     washout_lengths,
 )
+from reservoir.estimators.esn.sources import input_rows
 from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
@@ -68,16 +69,21 @@ class SourceEstimator(TimeSeriesEstimator):
     ----------
     coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
         Weights of the built-in readout: states first, then inputs. With `augment`, the weights of
-        the augmented states replace the first n_units weights. With the `n_lags` of `ESNRegressor`,
-        the weights of older rows follow the weights of the present input: n_features weights per
-        row, the latest row first. With `bidirectional`, the weights of the states of the run
+        the augmented states replace the first n_units weights. In `ESNRegressor` the weights of
+        older rows follow the weights of the present input, ``n_lags_ - 1`` rows of n_features
+        weights, the latest row first. With `bidirectional`, the weights of the states of the run
         backwards come last.
     intercept_ : float or array of shape (n_outputs,)
         Intercept of each output.
     alpha_ : float or array of shape (n_outputs,)
         The penalty used.
     alphas_ : array of shape (n_alphas,)
-        The penalties that were tried, unless `alpha` is a number.
+        The penalties that were tried, unless `alpha` is a number; with another `input_alpha_`,
+        those that were tried with it.
+    n_lags_ : int
+        `ESNRegressor` only: the number of rows of the input that the readout receives.
+    input_alpha_ : float or array of shape (n_outputs,)
+        `ESNRegressor` only: the penalty of the weights of these rows.
     alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
         Mean squared error on held-out rows that `alpha_selection` expects for each penalty. With
         "forecast" there is one error for all outputs, in standard deviations of y: the geometric
@@ -102,8 +108,9 @@ class SourceEstimator(TimeSeriesEstimator):
     state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
         The state at the end of the last training sequence. With feedback, the last target follows.
         With a `time_column` the shape is (n_units + 1,), and the last entry is the time of the last
-        row, in steps since the first row of fit. With the `n_lags` of `ESNRegressor`, the last
-        ``(n_lags - 1) * skip`` rows of X come first, the oldest of them at the start. With
+        row, in steps since the first row of fit. In `ESNRegressor` the last ``(n - 1) * skip`` rows
+        of X come first, the oldest of them at the start; n is `n_lags`, or with "auto" the largest
+        number of rows that it may choose, whatever `n_lags_`. With
         `bidirectional` the shape is (2 * n_units,): the states of both runs at the last row.
     time_step_ : float or None
         The time between two rows to which `leak_rate` refers; None without a `time_column`.
@@ -164,7 +171,8 @@ class SourceEstimator(TimeSeriesEstimator):
             data = reader.read(self, X, y, sample_weight, allow_nan=self._skips_missing())
             model = self._begun(reader, data)
             readout, options = self._new_readout(reader), self._run_options(reader, data)
-            check_past(model.source, self.washout, data.sequences.lengths)
+            readout.inputs = input_rows(self, model.source)
+            check_past(model.source, self.washout, data.sequences.lengths, readout.inputs)
             readout.check_room(model.source.width, sum(data.sequences.lengths))
             starts = model.initial_states(self.initial_state, data.sequences)
             skips = washout_lengths(self.washout, model.source, data, starts)
@@ -204,6 +212,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 self._check_chunk(readout, data)
             model = self._begun(reader, data) if first else self._shown_model()
             if first:
+                readout.inputs = input_rows(self, model.source)
                 check_past(model.source, self.washout, ())
                 readout.check_room(model.source.width)
             starts = model.initial_states(self.initial_state, data.sequences)
@@ -249,6 +258,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 classes=reader.targets.classes,
                 partial=partial,
                 halves=self.transition is not None,
+                input_alpha=getattr(self, "input_alpha", None),
             )
         )
 
@@ -293,6 +303,8 @@ class SourceEstimator(TimeSeriesEstimator):
         }
         if reader.targets.classes is not None:
             fitted["classes_"] = reader.targets.classes
+        if hasattr(self, "input_alpha") and model.readout.inputs is None:
+            fitted["n_lags_"] = getattr(model.source, "n_rows", 1)
         if hasattr(self, "time_step"):
             fitted["time_step_"] = None if reader.clock is None else reader.clock.step
         earlier = () if self._is_new else self._model.fitted_attributes

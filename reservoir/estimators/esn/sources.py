@@ -14,6 +14,7 @@ from reservoir._validation import Clock, as_generator
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.both_directions import BothDirections
+from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.timed_reservoir import TimedReservoir
@@ -21,6 +22,8 @@ from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.readout_training import is_measured
 from reservoir.estimators.parameters import read_dtype
 from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.readouts.input_rows import InputRows, most_input_rows
+from reservoir.readouts.ridge import is_path, rule_for
 from reservoir.stability import Certificate, certify, drive_range
 from reservoir.stability.certified_bias import MARGIN, widened_range
 
@@ -53,10 +56,50 @@ def check_reservoir(estimator: Any, reader: DataReader) -> None:
         )
     if estimator.bidirectional:
         _check_both_directions(estimator, reader)
-    if getattr(estimator, "n_lags", 1) > 1:
+    if _n_lags(estimator) > 1:
         _check_lags(estimator, reader)
     if reader.clock is not None:
         _check_timed(estimator)
+
+
+def _n_lags(estimator: Any) -> int:
+    """Return `n_lags` if it is a number; with "auto" it adapts to the other parameters."""
+    n_lags = getattr(estimator, "n_lags", 1)
+    return 1 if isinstance(n_lags, str) else int(n_lags)
+
+
+def _held_rows(estimator: Any, n_columns: int) -> int:
+    """Return the number of rows of the input that the readout may receive.
+
+    With "auto" it is 1 wherever the readout does not choose its penalty by comparing rows.
+    """
+    n_lags = getattr(estimator, "n_lags", 1)
+    if not isinstance(n_lags, str):
+        return int(n_lags)
+    searches = (
+        estimator.readout is None
+        and is_path(estimator.alpha)
+        and estimator.forgetting == 1
+        and estimator.include_input
+        and not rule_for(estimator.alpha_selection, 1.0).in_loops
+    )
+    return most_input_rows(n_columns) if searches else 1
+
+
+def input_rows(estimator: Any, source: FeatureSource) -> InputRows | None:
+    """Return the features that are rows of the input; None if the built-in ridge has none."""
+    if not hasattr(estimator, "input_alpha"):
+        return None
+    if estimator.readout is not None or not estimator.include_input:
+        return None
+    n_rows, inner = 1, source
+    if isinstance(source, PastInputs):
+        n_rows, inner = source.n_lags, source.source
+    places = [k for k in range(inner.width) if inner.input_column(k) is not None]
+    if not places:
+        return None
+    chosen = isinstance(estimator.n_lags, str) and not estimator.bidirectional
+    return InputRows(places[0], len(places), n_rows, chosen)
 
 
 def _check_both_directions(estimator: Any, reader: DataReader) -> None:
@@ -67,7 +110,7 @@ def _check_both_directions(estimator: Any, reader: DataReader) -> None:
             f"{what} feedback=True: outputs are fed back from row to row, and a run backwards "
             "would need outputs of later rows. Use feedback=False, or bidirectional=False."
         )
-    if getattr(estimator, "n_lags", 1) > 1:
+    if _n_lags(estimator) > 1:
         raise ValueError(
             f"{what} n_lags={estimator.n_lags}: the readout would receive inputs before each row "
             "but none after it. Use n_lags=1, or bidirectional=False and later rows as columns of "
@@ -199,5 +242,5 @@ def reservoir_source(
         return TimedReservoir(source, clock), certificate
     if getattr(estimator, "bidirectional", False):
         return BothDirections(source), certificate
-    n_lags = int(getattr(estimator, "n_lags", 1))
-    return source if n_lags == 1 else PastInputs(source, n_lags, int(estimator.skip)), certificate
+    n_rows = _held_rows(estimator, n_features)
+    return source if n_rows == 1 else PastInputs(source, n_rows, int(estimator.skip)), certificate

@@ -431,6 +431,9 @@ _CALLED: dict[str, Callable[[list[ast.expr], Any, _Scope], bool]] = {
 # ---------------------------------------------------------------------- expressions
 
 
+_ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+
+
 def _value(node: ast.expr, scope: _Scope) -> Any:
     """Return the value of an expression of fields and sizes."""
     if isinstance(node, ast.Constant):
@@ -450,7 +453,7 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
         return _value(node.left, scope) == _value(node.comparators[0], scope)
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left, scope), _value(node.right, scope)
-        return left + right if isinstance(node.op, ast.Add) else left - right
+        return _ARITHMETIC[type(node.op)](left, right)
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     (only,) = node.args

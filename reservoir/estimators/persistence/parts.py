@@ -20,6 +20,7 @@ from reservoir._typing import Array
 from reservoir._validation import fixed_parameters
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
+from reservoir.estimators.esn.esn_regressor import BEFORE_INPUT_ALPHA, ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
@@ -186,6 +187,8 @@ def _make_estimator(parts: list[Any]) -> Any:
         raise ValueError(f"{name} is not an estimator")
     if issubclass(cls, ReservoirTransformer):
         params = {"initial_state": "zeros", **params}  # the default of earlier versions
+    if issubclass(cls, ESNRegressor):
+        params = BEFORE_INPUT_ALPHA | params
     fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
     if issubclass(cls, Session):

@@ -443,6 +443,7 @@ def _weights_of(model: Any, network: Network) -> Params:
     if hasattr(model, "params_"):
         given, params = model.network_, dict(model.params_)
     elif hasattr(model, "reservoir_") and hasattr(model, "coef_"):
+        model = model._of_one_row() if hasattr(model, "n_lags_") else model
         given, params = network_of(model), weights_of(model)
         if hasattr(model, "classes_") and given.n_outputs == 1:  # one score for two classes
             given = replace(given, n_outputs=2)
@@ -488,11 +489,6 @@ def network_of(esn: Any) -> Network:
         raise ValueError(
             f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
             "readout receives states and inputs only. Use augment=None."
-        )
-    if source.n_past:
-        raise ValueError(
-            f"A network with n_lags={source.n_lags} cannot be trained as a recurrent network, "
-            "whose readout receives the present input only. Use n_lags=1."
         )
     if not source.causal:
         raise ValueError(

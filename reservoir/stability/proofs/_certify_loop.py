@@ -155,11 +155,11 @@ def _check_features(model: Any) -> None:
             "certify_loop needs states that depend on earlier rows only; the model has "
             "bidirectional=True. Use bidirectional=False."
         )
-    n_lags = getattr(model, "n_lags", 1)
+    n_lags = getattr(model, "n_lags_", 1)
     if n_lags > 1:
         raise TypeError(
-            "certify_loop needs a readout of the states and the present input only; the model "
-            f"has n_lags={n_lags}. Use n_lags=1."
+            "certify_loop needs a readout of the states and the present input only; the readout "
+            f"of the model receives n_lags_={n_lags} rows. Use n_lags=1."
         )
 
 

@@ -86,7 +86,7 @@ def test_a_fit_is_a_ridge_on_the_states_of_two_runs(params):
 def test_later_rows_are_seen():
     """y is the input three rows later."""
     scores = [
-        ESNRegressor(100, bidirectional=both, **RECENT)
+        ESNRegressor(100, bidirectional=both, n_lags=1, **RECENT)
         .fit(X[:500], Y[:500, 0])
         .score(X[500:], Y[500:, 0])
         for both in (False, True)

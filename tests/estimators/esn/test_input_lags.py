@@ -234,12 +234,27 @@ def test_the_table_of_a_notebook_shows_the_lags():
         (-1, ValueError, "must be at least 1"),
         (1.5, TypeError, "must be an integer"),
         (True, TypeError, "must be an integer"),
-        ("2", TypeError, "must be an integer"),
     ],
 )
 def test_bad_values_raise(name, value, error, match):
     with pytest.raises(error, match=f"{name}={value!r}.*{match}|{name} {match}.*{value!r}"):
         esn(**{name: value}).fit(X, Y)
+
+
+def test_other_words_raise():
+    with pytest.raises(TypeError, match="skip must be an integer; got '2'"):
+        esn(skip="2").fit(X, Y)
+    with pytest.raises(ValueError, match=r"n_lags='2' is not known. Known: 'auto'"):
+        esn(n_lags="2").fit(X, Y)
+    with pytest.raises(ValueError, match=r"input_alpha='2' is not known. Known: 'auto'"):
+        esn(input_alpha="2").fit(X, Y)
+    for value in (0, -1.0, np.inf):
+        with pytest.raises(ValueError, match=r"input_alpha=.* must be finite and in \(0, inf"):
+            esn(input_alpha=value).fit(X, Y)
+    with pytest.raises(ValueError, match=r"input_alpha=1.0 is a penalty of the built-in ridge"):
+        esn(input_alpha=1.0, n_lags=1, include_input=False).fit(X, Y)
+    with pytest.raises(ValueError, match=r"input_alpha=1.0 needs penalties .* above 0"):
+        esn(input_alpha=1.0, alpha=[0.0, 1.0]).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -262,12 +277,24 @@ def test_what_cannot_go_together_raises(params, match):
 def test_what_uses_the_present_input_only_raises_with_lags():
     inputs, targets = make_forecast_pairs(SERIES[:200])
     model = esn().fit(inputs, targets)
-    with pytest.raises(ValueError, match="n_lags=3 cannot be trained as a recurrent network"):
-        model.to_rnn()
-    with pytest.raises(ValueError, match="n_lags=3 cannot be trained"):
-        RNNRegressor(20, init=esn(), include_input=True).fit(inputs, targets)
-    with pytest.raises(TypeError, match="the model has n_lags=3"):
+    with pytest.raises(TypeError, match="the model receives n_lags_=3 rows"):
         certify_loop(model)
+
+
+@pytest.mark.parametrize("penalty", [1e-6, "auto"])
+def test_a_recurrent_network_gets_a_readout_of_one_row(penalty):
+    """It is that of `n_lags=1`, solved from the sums; a warning says so."""
+    inputs, targets = make_forecast_pairs(SERIES[:200])
+    one = esn(alpha=penalty, n_lags=1, input_alpha=None).fit(inputs, targets).to_rnn()
+    worse = ", with held-out errors of .* instead of" if penalty == "auto" else ""
+    with pytest.warns(UserWarning, match=f"n_lags_=3 rows.*solved again for one row{worse}"):
+        found = esn(alpha=penalty).fit(inputs, targets).to_rnn()
+    for name, weights in one.params_.items():
+        np.testing.assert_allclose(found.params_[name], weights, rtol=1e-6, atol=1e-8)
+    with pytest.warns(UserWarning, match="n_lags_=3 rows"):
+        RNNRegressor(20, init=esn(leak_rate=1.0), include_input=True, max_iter=0).fit(
+            inputs, targets
+        )
 
 
 def test_columns_that_overflow_are_named_with_what_keeps_them_out():

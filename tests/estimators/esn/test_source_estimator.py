@@ -115,7 +115,7 @@ class TestRegressor:
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)
         esn = self.make(params).fit(X, y)
-        width = 30 + 2 * esn.include_input
+        width = 30 + 2 * esn.include_input * esn.n_lags_
         assert esn.predict(X).shape == y.shape
         assert esn.coef_.shape == ((width,) if n_outputs == 1 else (n_outputs, width))
         assert esn.predict(X).dtype == esn.states(X).dtype == np.dtype(esn.dtype)
@@ -201,7 +201,7 @@ def test_sample_weight_zero_rows_drive_but_do_not_count():
     weights[100:200] = 0
     wild = y.copy()
     wild[100:200] = 1e3
-    esn = ESNRegressor(30, random_state=0, washout=10)
+    esn = ESNRegressor(30, random_state=0, washout=10, n_lags=1)
     kept = esn.fit(X, wild, sample_weight=weights).coef_.copy()
     np.testing.assert_allclose(esn.fit(X, y, sample_weight=weights).coef_, kept, atol=1e-12)
     assert not np.allclose(esn.fit(X, y).coef_, kept, atol=1e-6)
@@ -213,6 +213,8 @@ def test_a_gap_over_a_whole_block_leaves_the_others_to_choose_by():
     esn = ESNRegressor(
         30,
         alpha=np.logspace(-6, 0, 4),
+        n_lags=1,
+        input_alpha=None,
         alpha_selection="blocked",
         missing_targets="skip",
         washout=60,
@@ -258,6 +260,8 @@ def test_alpha_from_a_path(selection, per_target, global_random_seed):
         alpha=alphas,
         alpha_selection=selection,
         alpha_per_target=per_target,
+        n_lags=1,
+        input_alpha=None,
         random_state=global_random_seed,
     ).fit(X, Y)
     assert esn.alpha_scores_.shape == (13, 2)
@@ -283,9 +287,8 @@ def test_selection_scores_are_those_of_explicit_refits(selection):
     Xs = [rng.uniform(-1, 1, (n, 1)) for n in (120, 75, 201)]
     ys = [np.roll(X[:, 0], 1) + 0.2 * rng.normal(size=len(X)) for X in Xs]
     alphas = [1e-4, 1e-1, 10.0]
-    esn = ESNRegressor(25, alpha=alphas, alpha_selection=selection, washout=7, random_state=1).fit(
-        Xs, ys
-    )
+    one = {"n_lags": 1, "input_alpha": None, "washout": 7, "random_state": 1}
+    esn = ESNRegressor(25, alpha=alphas, alpha_selection=selection, **one).fit(Xs, ys)
     H = [np.hstack([s, X])[7:] for s, X in zip(esn.states(Xs), Xs, strict=True)]
     y = [part[7:] for part in ys]
     if selection == "holdout":
@@ -370,7 +373,8 @@ class TestInitialState:
     @pytest.mark.parametrize("feedback", [False, True])
     def test_arrays(self, feedback):
         X, y = series()
-        esn = ESNRegressor(30, feedback=feedback, feedback_scaling=0.1, random_state=0).fit(X, y)
+        one = {"n_lags": 1, "random_state": 0}
+        esn = ESNRegressor(30, feedback=feedback, feedback_scaling=0.1, **one).fit(X, y)
         rng = np.random.default_rng(0)
         state = rng.uniform(-1, 1, 30)
         one = esn.predict(X[:20], initial_state=state)

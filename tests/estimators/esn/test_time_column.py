@@ -68,7 +68,7 @@ def test_equal_steps_change_nothing():
     _, u, y = timed()
     even = np.arange(len(u)) * 7.0 - 20
     told = ESNRegressor(40, time_column=1, **MADE).fit(table(even[:200], u[:200]), y[:200])
-    untold = ESNRegressor(40, **MADE).fit(u[:200], y[:200])
+    untold = ESNRegressor(40, n_lags=1, **MADE).fit(u[:200], y[:200])
     np.testing.assert_array_equal(told.reservoir_.W_in, untold.reservoir_.W_in)
     outputs = told.predict(table(even[200:], u[200:]))
     np.testing.assert_allclose(outputs, untold.predict(u[200:]), rtol=0, atol=1e-9)

@@ -89,7 +89,7 @@ def test_more_steps_change_none_of_the_first(name):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_is_the_loop_by_hand(waves, include_input, n_outputs):
     Z = waves[:, :n_outputs]
-    esn = network(include_input=include_input).fit(Z[:699], Z[1:700])
+    esn = network(include_input=include_input, n_lags=1).fit(Z[:699], Z[1:700])
     expected = by_hand(esn, esn.state_, Z[699], 40)
     np.testing.assert_allclose(esn.forecast(40), expected, atol=1e-9)
     np.testing.assert_allclose(expected[:5], Z[700:705], atol=0.05)
@@ -98,7 +98,7 @@ def test_is_the_loop_by_hand(waves, include_input, n_outputs):
 def test_exogenous_columns_come_last(waves):
     Z, E = waves[:, :1], waves[:, 1:]
     X = np.hstack([Z[:-1], E[1:]])  # exog row k enters with the input that yields row k
-    esn = network().fit(X[:699], Z[1:700])
+    esn = network(n_lags=1).fit(X[:699], Z[1:700])
     expected = by_hand(esn, esn.state_, Z[699], 40, E[700:])
     rows = esn.forecast(40, exog=E[700:740])
     np.testing.assert_allclose(rows, expected, atol=1e-9)
@@ -147,7 +147,7 @@ class TestFeedbackWeights:
         np.testing.assert_allclose(rows, esn.predict(E)[29:], atol=1e-12)
 
     def test_predict_is_the_loop_by_hand(self, waves):
-        esn = self.fit(waves)
+        esn = self.fit(waves, n_lags=1)
         state, y = esn.state_[:60], esn.state_[60:]
         assert y == waves[699, 0]  # the last target
         for u, row in zip(waves[700:730, 1:], esn.predict(waves[700:730, 1:]), strict=True):

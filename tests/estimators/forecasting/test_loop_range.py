@@ -324,7 +324,7 @@ def test_what_is_no_range_raises(bad):
 
 
 def test_a_network_from_a_reservoir_keeps_its_range():
-    esn = ESNRegressor(10, random_state=0).fit(*pairs_of_noise(0))
+    esn = ESNRegressor(10, n_lags=1, random_state=0).fit(*pairs_of_noise(0))
     rnn = esn.to_rnn()
     np.testing.assert_allclose(rnn.forecast(3, clip=True), esn.forecast(3, clip=True))
 

@@ -104,7 +104,7 @@ def test_one_table_of_several_sequences(rows):
     numbered = esn(sequence_column=0).fit(train[:199], rows[1:200])
     found, states = numbered.forecast(4, context=table, return_state=True)
     np.testing.assert_array_equal(found, np.concatenate(single))
-    assert states.shape == (2, 30)
+    assert states.shape == (2, len(plain.state_))
     # ids in the index, which comes back
     frames = {
         name: pd.DataFrame(C, columns=["u", "v"], index=pd.RangeIndex(50, 50 + len(C)))

@@ -138,7 +138,7 @@ def test_other_starts_have_tried_nothing():
     warm = make(warm_start=True).fit(X, y)
     before = warm.start_results_
     assert warm.fit(X, y).start_results_ is before
-    assert ESNRegressor(12).fit(X, y).to_rnn().start_results_ is None
+    assert ESNRegressor(12, n_lags=1).fit(X, y).to_rnn().start_results_ is None
 
 
 def test_a_further_draw_is_a_single_one(monkeypatch):
@@ -198,6 +198,7 @@ class TestFromESN:
         z = mackey_glass(500, random_state=0) - 0.9
         esn = ESNRegressor(
             12,
+            n_lags=1,
             leak_rate=leak_rate,
             include_input=include_input,
             dtype=dtype,
@@ -256,7 +257,7 @@ class TestFromESN:
 
 def test_an_esn_keeps_its_training_apart():
     z = mackey_glass(500, random_state=0)
-    esn = ESNRegressor(12, random_state=0).fit(z[:399], z[1:400])
+    esn = ESNRegressor(12, n_lags=1, random_state=0).fit(z[:399], z[1:400])
     before = pickle.dumps(esn)
     rnn = esn.to_rnn()
     rnn.params_["W"][:] = 0
@@ -268,7 +269,7 @@ def test_an_esn_keeps_its_training_apart():
 def test_to_rnn_continues_online():
     """The first row of a chunk follows the last row of training."""
     z = mackey_glass(500, random_state=0)
-    esn = ESNRegressor(12, leak_rate=0.5, random_state=0).fit(z[:399], z[1:400])
+    esn = ESNRegressor(12, n_lags=1, leak_rate=0.5, random_state=0).fit(z[:399], z[1:400])
     rnn = esn.to_rnn().set_params(learning_rate_init=1e-9)
     rnn.partial_fit(z[399:450], z[400:451])
     esn.partial_fit(z[399:450], z[400:451])
@@ -280,7 +281,7 @@ def test_sequences_and_names_survive_to_rnn():
     pd = pytest.importorskip("pandas")
     X, y = series()
     frame = pd.DataFrame({"run": np.repeat(["a", "b"], 150), "u": X[:, 0], "v": X[:, 1]})
-    esn = ESNRegressor(12, sequence_column="run", random_state=0).fit(frame, y)
+    esn = ESNRegressor(12, n_lags=1, sequence_column="run", random_state=0).fit(frame, y)
     rnn = esn.to_rnn()
     np.testing.assert_allclose(rnn.predict(frame), esn.predict(frame), atol=1e-10)
     assert list(rnn.feature_names_in_) == ["run", "u", "v"]
@@ -290,7 +291,7 @@ def test_sequences_and_names_survive_to_rnn():
 
 def test_a_measured_washout_becomes_a_number():
     X, y = series()
-    esn = ESNRegressor(12, washout="measured", random_state=0).fit(X, y)
+    esn = ESNRegressor(12, n_lags=1, washout="measured", random_state=0).fit(X, y)
     rnn = esn.to_rnn().set_params(max_iter=1).fit(X, y)
     assert rnn.washout_.tolist() == esn.washout_.tolist()
 
@@ -304,18 +305,20 @@ def test_a_measured_washout_becomes_a_number():
 )
 def test_esns_that_cannot_be_trained(params, message):
     X, y = series()
-    esn = ESNRegressor(12, random_state=0, **params).fit(X, y)
+    esn = ESNRegressor(12, n_lags=1, random_state=0, **params).fit(X, y)
     with pytest.raises(ValueError, match=message):
         esn.to_rnn()
     with pytest.raises((ValueError, TypeError), match=r"built-in readout|feedback"):
         make(init=FrozenEstimator(esn)).fit(X, y)
     with pytest.raises(NotFittedError):
-        ESNRegressor(12).to_rnn()
+        ESNRegressor(12, n_lags=1).to_rnn()
 
 
 def test_unfitted_networks_are_fitted_on_the_same_data():
     X, y = series()
-    esn = ESNRegressor(12, leak_rate=1.0, include_input=False, in_degree=5, random_state=3)
+    esn = ESNRegressor(
+        12, n_lags=1, leak_rate=1.0, include_input=False, in_degree=5, random_state=3
+    )
     rnn = make(init=esn).fit(X, y)
     assert not hasattr(esn, "coef_")
     fitted = clone(esn).fit(X, y)
@@ -358,7 +361,7 @@ def test_labels_from_a_classifier():
 )
 def test_networks_that_do_not_fit(params, message):
     X, y = series()
-    esn = ESNRegressor(12, leak_rate=1.0, random_state=0).fit(X, y)
+    esn = ESNRegressor(12, n_lags=1, leak_rate=1.0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=f"init=ESNRegressor has {message}"):
         make(**{"include_input": True, "init": FrozenEstimator(esn), **params}).fit(X, y)
     with pytest.raises(ValueError, match="n_outputs=1, but this network has 2"):
