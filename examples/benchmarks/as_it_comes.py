@@ -60,19 +60,22 @@ LEAKS: dict[str, float | tuple[float, ...]] = {
 UNITS = (100, 300)
 RULES = ("halves", "blocked", "reml", "reml_ar1", "gcv")
 AS_IT_COMES, AS_IT_WAS, WITH_LAGS = "as it comes", "as it was", "n_lags=10"
+ONE_ROW = {"n_lags": 1, "input_alpha": None}  # the default before rows of the input were chosen
 WAS = {"n_units": 100, "leak_rate": 1.0, "alpha": 1e-6, "alpha_selection": "gcv"}
 
 
 def models_of(part: str) -> Models:
     """Return the models of a part by name."""
-    found: Models = {AS_IT_COMES: {}, WITH_LAGS: {"n_lags": 10}, AS_IT_WAS: WAS}
+    found: Models = {AS_IT_COMES: {}, "one row": ONE_ROW}
+    found |= {WITH_LAGS: {"n_lags": 10, "input_alpha": None}, AS_IT_WAS: WAS}
     if part == "choose":
         for n_units in UNITS:
             for leak, rates in LEAKS.items():
                 network = {"n_units": n_units, "leak_rate": rates, "alpha_selection": "halves"}
+                network |= ONE_ROW
                 found[f"{n_units}, leak {leak}"] = network
     if part == "rules":
-        found |= {rule: {"alpha_selection": rule} for rule in RULES}
+        found |= {rule: {"alpha_selection": rule, **ONE_ROW} for rule in RULES}
         found |= {f"alpha {alpha:g}": {"alpha": alpha} for alpha in (1e-6, 1e-4, 1e-2, 1.0, 100.0)}
     return {**found, **dict.fromkeys(RIVALS)}
 
