@@ -117,7 +117,8 @@ class PastInputs(HoldsPast):
     @property
     def description(self) -> dict[str, str]:
         """Description of the older rows for notebooks."""
-        return {"Inputs": f"the readout receives {self.n_rows} rows, {self.skip} apart"}
+        words = f"the readout receives {self.n_rows} rows, {self.skip} apart"
+        return {"Inputs": words} if self.n_rows > 1 else {}
 
     @property
     def width(self) -> int:

@@ -63,6 +63,11 @@ class InputRows:
         """Whether a Gram matrix keeps the rows before the present one apart."""
         return self.chosen and self.n_rows > 1
 
+    @property
+    def least(self) -> int:
+        """Number of rows that the readout receives in any case."""
+        return 1 if self.chosen else self.n_rows
+
     def width(self, n_rows: int) -> int:
         """Return the number of features up to a number of rows."""
         return self.start + n_rows * self.n_columns
@@ -231,8 +236,7 @@ def solve_with_inputs(readout: Any, total: RowSums) -> tuple[RidgeSolution, Solv
     inputs, given = readout.inputs, readout.settings.input_alpha
     if readout.rule is None:
         fixed = None if isinstance(given, str) else given
-        n_rows = 1 if inputs.chosen else inputs.n_rows
-        best = _under_one(readout, total, n_rows, readout.settings.alpha, fixed)
+        best = _under_one(readout, total, inputs.least, readout.settings.alpha, fixed)
     else:
         best = _chosen(readout, total, given)
     words = {"n_lags_": best.n_rows, "input_alpha_": best.input_alpha}
@@ -242,9 +246,8 @@ def solve_with_inputs(readout: Any, total: RowSums) -> tuple[RidgeSolution, Solv
 def _chosen(readout: Any, total: RowSums, given: Any) -> _Choice:
     """Return the best solution under a rule that chooses the penalty of the states."""
     inputs = readout.inputs
-    few, many = inputs.n_rows, inputs.n_rows
-    if inputs.chosen:
-        few, many = 1, inputs.most(total.n_samples)
+    few = inputs.least
+    many = inputs.most(total.n_samples) if inputs.chosen else few
     if isinstance(given, Real):
         fixed = dict.fromkeys([few, many])
         tried: list[Callable[[], _Choice]] = [
@@ -334,7 +337,7 @@ def _under_fixed(readout: Any, total: RowSums, n_rows: int, input_alpha: float) 
     each = []
     for alpha in alphas:
         one = readout.narrowed(n_rows, ratio_of(alpha, input_alpha))
-        one.settings = replace(settings, alpha=np.array([alpha]), alpha_per_target=False)
+        one.settings = replace(one.settings, alpha=np.array([alpha]), alpha_per_target=False)
         each.append(one.choose(one.total()))
     scores = np.concatenate([solution.scores for solution, *_ in each])
     units, per_target = readout.units(total), settings.alpha_per_target

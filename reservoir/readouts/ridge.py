@@ -429,7 +429,8 @@ class RidgeReadout(Readout):
         if alpha > _SMALL * sums.mean_square_sum():
             return None
         remembered = np.inf if sums.forgetting == 1 else 1 / (1 - sums.forgetting)
-        columns = self.width + bool(settings.fit_intercept)
+        width = self.width if self.inputs is None else self.width_of(self.inputs.least)
+        columns = width + bool(settings.fit_intercept)
         return RowsAndColumns(sums.n_effective, remembered, columns, float(alpha))
 
     def spread_of_targets(self) -> Array:
@@ -561,6 +562,8 @@ class RidgeReadout(Readout):
         scales = self.inputs.scales(width, n_rows, ratio)
         one = copy.copy(self)
         one.width, one.inputs = width, None
+        if self.settings.rule is not None and scales is not None:
+            one.settings = replace(self.settings, rule=self.settings.rule.scaled(scales))
         one.parts = {part: sums._leading(width, scales) for part, sums in self.parts.items()}
         if self.neighbours is not None:
             one.neighbours = copy.copy(self.neighbours)

@@ -215,6 +215,12 @@ class FreeRuns(_HoldOut):
     def __init__(self, errors: Callable[[Array, Array], Array] | None = None) -> None:
         self.errors = errors
 
+    def scaled(self, scales: Array) -> FreeRuns:
+        """Return the rule for sums over features times scales, whose loops have the features."""
+        run = self.errors
+        assert run is not None
+        return FreeRuns(lambda coefs, intercepts: run(coefs * scales, intercepts))
+
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         """Return the rows to learn from as part 0, and the held-out rows as part 1."""
         kept = np.maximum(np.subtract(lengths, skips), 0)

@@ -451,7 +451,8 @@ class SourceEstimator(TimeSeriesEstimator):
         words: dict[str, str] = {}
         if hasattr(self, "reservoir_"):
             words = description_of_reservoir(self, self.reservoir_, self._model.certificate)
-        return words | self._model.source.description | description_of_readout(self)
+        source = self._predictor().source  # with the rows of the input in use
+        return words | source.description | description_of_readout(self)
 
     # ------------------------------------------------------------------ using the fitted model
 

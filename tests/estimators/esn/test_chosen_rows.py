@@ -143,6 +143,16 @@ def test_the_solution_is_ridge_under_both_penalties(name):
         np.testing.assert_allclose(model.coef_[k], right, rtol=1e-5, atol=1e-7)
 
 
+def test_free_runs_use_the_weights_of_both_penalties():
+    """Two penalties that are almost without effect give the loops of one."""
+    series = mackey_glass(500, random_state=0)
+    params = {"alpha": [1e-7], "alpha_selection": "forecast", "n_lags": 3}
+    one = esn(input_alpha=None, **params).fit(series[:-1], series[1:])
+    two = esn(input_alpha=1e-9, **params).fit(series[:-1], series[1:])
+    np.testing.assert_allclose(np.log(two.alpha_scores_), np.log(one.alpha_scores_), rtol=0.3)
+    assert two.input_alpha_ == 1e-9
+
+
 def test_two_penalties_are_taken_only_where_they_help():
     X, Y = filtered(500)
     model, before = esn().fit(X, Y), esn(**BEFORE).fit(X, Y)
@@ -150,6 +160,13 @@ def test_two_penalties_are_taken_only_where_they_help():
     assert model.input_alpha_ != model.alpha_
     noise = np.random.default_rng(0).normal(size=(500, 1))
     assert esn().fit(X, noise).n_lags_ == 1
+
+
+def test_a_notebook_shows_the_rows_in_use():
+    X, Y = filtered(300)
+    model = esn().fit(X, Y)
+    assert f"the readout receives {model.n_lags_} rows, 1 apart" in model._repr_html_()
+    assert "the readout receives" not in esn().fit(X, np.roll(X, 7, axis=0) * 0 + 1)._repr_html_()
 
 
 def test_sequences_of_few_rows_are_not_refused():

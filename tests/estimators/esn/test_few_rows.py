@@ -60,9 +60,7 @@ def test_it_warns_between_bounds(n, is_told):
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
         ESNRegressor(100, **OPTIONS | {"alpha": 1e-12}).fit(X[:n], y[:n])
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
-        ESNRegressor(100, **OPTIONS | {"alpha": [1e-6], "n_lags": 1}).fit(
-            X[:n], y[:n]
-        )  # nothing to choose from
+        ESNRegressor(100, **OPTIONS | {"alpha": [1e-6]}).fit(X[:n], y[:n])  # nothing to choose from
 
 
 def no_warning():

@@ -331,7 +331,7 @@ def test_a_network_from_a_reservoir_keeps_its_range():
 
 @pytest.mark.usefixtures("torch")
 def test_without_targets_there_is_no_range():
-    rnn = ESNRegressor(10, leak_rate=1.0, random_state=0).fit(*pairs_of_noise(0)).to_rnn()
+    rnn = ESNRegressor(10, leak_rate=1.0, n_lags=1, random_state=0).fit(*pairs_of_noise(0)).to_rnn()
     rnn = RNNRegressor.from_torch(rnn.to_torch())
     with pytest.raises(ValueError, match=r"clip=\(low, high\)"):
         rnn.forecast(3, context=pairs_of_noise(0)[0], clip=True)

@@ -143,7 +143,7 @@ def test_labels(torch, tmp_path):
 
 
 def test_an_echo_state_network_has_a_fixed_reservoir(torch):
-    esn = ESNRegressor(20, leak_rate=0.5, random_state=0).fit(X, y)
+    esn = ESNRegressor(20, leak_rate=0.5, n_lags=1, random_state=0).fit(X, y)
     module = esn.to_torch()
     ours = esn.predict(X, initial_state="zeros")
     np.testing.assert_allclose(of_module(torch, module, X)[:, 0], ours, rtol=0, atol=1e-11)
