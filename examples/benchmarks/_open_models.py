@@ -130,9 +130,11 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
 # --- the network ----------------------------------------------------------------------------------
 
 
-def network(task: Rows | FreeRun, settings: dict[str, Any]) -> tuple[list[Array], float]:
+def network(
+    task: Rows | FreeRun, settings: dict[str, Any], kind: Callable[..., Any] = ESNRegressor
+) -> tuple[list[Array], float]:
     """Predict as a user does: behind a scaler where the inputs ask for one."""
-    esn = ESNRegressor(**settings)
+    esn = kind(**settings)
     model = make_pipeline(StandardScaler(), esn) if task.scaled else esn
     if isinstance(task, FreeRun):
         x, n = task.series, task.n_train
