@@ -257,8 +257,10 @@ def _chosen(readout: Any, total: RowSums, given: Any) -> _Choice:
         tried = [partial(_by_rule, readout, few)]
         if given == "auto" or many > few:
             tried = _searches(readout, total, few, many, given) or tried
-    best, *others = (each() for each in tried)
-    least = min(others, key=lambda choice: choice.score, default=best)
+    best = tried[0]()
+    if best.score <= _LEAST_GAIN:  # no search can gain as much
+        return best
+    least = min((each() for each in tried[1:]), key=lambda choice: choice.score, default=best)
     clean = least.score < _CLEAN[0] and best.score < _CLEAN[1]
     loops = inputs.chosen and readout.settings.next_inputs and clean
     return least if least.score < best.score - _LEAST_GAIN and not loops else best

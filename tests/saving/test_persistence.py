@@ -92,7 +92,7 @@ MODELS = {
     "trained from a reservoir": lambda: trained(
         init=ESNRegressor(6, leak_rate=1.0, include_input=False)
     ),
-    "reservoir to be trained": lambda: regressor().to_rnn(),
+    "reservoir to be trained": lambda: regressor(n_lags=1).to_rnn(),
     "trained classifier": lambda: RNNClassifier(6, init="esn", max_iter=1, random_state=0).fit(
         X, LABELS
     ),

@@ -115,7 +115,7 @@ class Contexts:
         parts = []
         for table, rows in zip(self.tables, loops, strict=True):
             index = index_of_forecast(estimator, network, len(rows), table)
-            if getattr(index, "nlevels", 1) > 1:  # the ids come back below
+            if self.ids is not None and getattr(index, "nlevels", 1) > 1:  # they come back below
                 index = index.droplevel(list(range(index.nlevels - 1)))
             parts.append(framed_forecast(estimator, rows, index))
         if self.ids is not None and asks_for_pandas(estimator):
