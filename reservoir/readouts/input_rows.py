@@ -299,7 +299,10 @@ def _penalties(readout: Any, total: RowSums, n_rows: int) -> Array:
 
 
 def _by_rule(readout: Any, n_rows: int, ratio: float = 1.0) -> _Choice:
-    """Return the choice of the readout's own rule, with a penalty `ratio` times as large."""
+    """Return the choice of the readout's rule, with a penalty of the input `ratio` times smaller.
+
+    Both penalties are one penalty of scaled features.
+    """
     one = readout.narrowed(n_rows, ratio)
     total = one.total()
     solution, solved, chosen, _ = one.choose(total)
@@ -403,7 +406,8 @@ class _Halves:
     def with_two_penalties(self) -> _Choice:
         """Return the choice of two penalties, by three scans."""
         n_rows, alphas = self.n_rows[1], self.alphas[1]
-        below = alphas.min() * 10.0 ** np.arange(-_DECADES_BELOW, 0)
+        least = alphas.min()  # without the rounding errors of powers of ten
+        below = [float(f"{least / 10**k:.15g}") for k in range(1, _DECADES_BELOW + 1)]
         every = np.unique(np.append(below, alphas))
         every = every[every > max(half.noise_of_inputs for half in self.halves)]
         around = _near(alphas, self.alpha, _AROUND_ONE)

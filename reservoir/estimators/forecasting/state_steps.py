@@ -6,6 +6,7 @@ first that keeps a state on, with the regressor behind them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Any]:
 # ---------------------------------------------------------------------- stages
 
 
-class Stage:
+class Stage(ABC):
     """A fitted step of a pipeline: its source of features, and its runs.
 
     Attributes
@@ -75,12 +76,12 @@ class Stage:
     end: Array = NO_STATE
     reservoirs: Sequence[Any] = ()
 
+    @abstractmethod
     def run(self, X: Any, *, as_in_training: bool = False) -> tuple[Any, Array]:
         """Transform one sequence, and return the state after it.
 
         By default the run starts as in `transform`, otherwise as in `fit_transform`.
         """
-        raise NotImplementedError
 
     def to_first(self, rows: Array) -> Array:
         """Return inputs of the stage as inputs of its first reservoir."""

@@ -48,6 +48,7 @@ def test_rows_are_limited_by_those_learned_and_by_columns(n, n_columns, most):
     assert esn().fit(X, Y).n_lags_ == most
 
 
+@pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
 @pytest.mark.parametrize("n", [200, 700])
 def test_loops_of_clean_systems_keep_their_digits(n, global_random_seed):
     """Older rows predict better there by one step, and worse in closed loop."""
