@@ -3,6 +3,8 @@
     python tests/helpers/results.py record before.npz   # on the old code
     python tests/helpers/results.py compare before.npz  # on the new: exits with 1 if any differ
 
+`float32` after the file restricts both to single precision, half of the time.
+
 Every estimator in several containers, with and without feedback, in both precisions, on the NumPy
 engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Most of
 trained networks, and sessions, stand in `network_training.py` and `network_uses.py`. Bits are equal
@@ -214,12 +216,12 @@ def count_kernels():
     """Count the calls of compiled kernels in `kernel_calls`."""
     for module in (_kernels, _networks):
 
-        def counted(name, *args, call=module._call):
+        def counted(kernel, *args, call=module.call):
             global kernel_calls
             kernel_calls += 1
-            return call(name, *args)
+            return call(kernel, *args)
 
-        module._call = counted
+        module.call = counted
 
 
 def check_engine(engine, name, n_calls):
@@ -235,13 +237,13 @@ def keep(arrays, name, array):
     arrays[name] = array.astype(str) if array.dtype.hasobject else array
 
 
-def collected():
-    """Return name -> array of all configurations."""
+def collected(*dtypes):
+    """Return name -> array of all configurations, in some dtypes or both."""
     if not Path(reservoir.__file__).is_relative_to(ROOT):
         raise SystemExit(f"{reservoir.__file__} is not in {ROOT}: set PYTHONPATH to the checkout")
     count_kernels()
     arrays, n_configurations = {}, 0
-    for dtype in ("float64", "float32"):
+    for dtype in dtypes or ("float64", "float32"):
         groups = (of_esn, of_sequences, of_networks)
         runs = [(engine, of(engine, dtype)) for of in groups for engine in ENGINES]
         runs.append(("", of_others(dtype)))
@@ -276,10 +278,10 @@ def compare(arrays, file):
 
 
 if __name__ == "__main__":
-    what, file = sys.argv[1:]
+    what, file, *dtypes = sys.argv[1:]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = collected()
+        made = collected(*dtypes)
     if what == "record":
         np.savez(file, **made)
     else:

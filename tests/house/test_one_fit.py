@@ -63,7 +63,7 @@ def trace(name, options, shape, labels):
 
 def case(cls):
     short = {"max_iter": 2, "n_networks": 1}
-    options = {name: value for name, value in short.items() if hasattr(cls, name)}
+    options = {name: short[name] for name in short.keys() & set(cls._get_param_names())}
     shape = (20, 10, 1) if "sequences" in cls.__module__ else (200, 1)
     return cls.__name__, options, shape, issubclass(cls, ClassifierMixin)
 
