@@ -1,10 +1,15 @@
-"""Initial weights computed from data: a reservoir with a fitted readout, and least squares."""
+"""Initial weights computed from data: a reservoir with a fitted readout, and least squares.
+
+A cell with a `layer` is drawn as a reservoir, and fitted. Any other cell assembles its weights from
+those of its parts (`Cell.weights_from_data`), each of which is fitted as if it alone had to predict
+the targets; then the readout is fitted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +23,17 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.building import build_reservoir
+from reservoir.training._data import Data
+from reservoir.training._evaluation import refit_readout
 from reservoir.training.bptt import Network
-from reservoir.training.codes import mean_and_spread
+from reservoir.training.cells import Cell
+from reservoir.training.codes import mean_and_spread, valid_codes
 from reservoir.training.least_squares._iterate import held_out_error
 from reservoir.training.least_squares._ls_fit import MixedFit, with_open_gates
 from reservoir.training.least_squares._task import Task, make_task
 from reservoir.training.params import Params
 
-__all__ = ["STARTS", "StartResult", "start"]
+__all__ = ["STARTS", "NoStart", "StartResult", "start"]
 
 #: Names of starts computed from data.
 STARTS = ("esn", "least_squares")
@@ -35,6 +43,10 @@ _HEDGE = 4.0  # times the smallest error, up to which full input weights are fit
 N_DRAWS = 2  # reservoirs, of which one is fitted to the end
 _UNINFORMATIVE = 0.98  # error of a readout that explains next to nothing of the variance
 _N_ITER = 20  # maximum: the iterations stop when the error no longer falls
+
+
+class NoStart(ValueError):
+    """Raised if a cell has no start from data, in general or with its settings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +121,16 @@ def start(
     smallest: a readout alone is better with nearly linear units, but least squares gains more from
     strongly driven ones.
 
+    All this applies to a cell with a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell` and
+    `GRUCell`. Other cells compute their weights part by part (`Cell.weights_from_data`): each part
+    with a layer is fitted in this way to the targets of the whole network, from a state of zeros,
+    and the readout is fitted to the states of the whole cell. The candidates of the parts are not
+    reported.
+
     Parameters
     ----------
     network : Network
-        A network whose cell declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell` or
-        `GRUCell`.
+        A network whose cell `starts_from_data`.
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
@@ -149,8 +166,9 @@ def start(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, if the cell does not declare a layer, or if the states
-        of all candidates diverge.
+        If a parameter is out of its range, if the cell or a part of it has no start from data
+        (`NoStart`), if `Cell.weights_from_data` returns other weights than the cell has, or if the
+        states of all candidates diverge.
 
     Examples
     --------
@@ -179,20 +197,123 @@ def start(
     check_number("tau", tau, low=0.0)
     if dtype is None:
         dtype = inputs[0].dtype if inputs[0].dtype.kind == "f" else np.float64
-    draws = [_drawn(network, inputs, scalings, generator, dtype) for _ in range(n_draws)]
-    task, _ = make_task(
-        draws[0][0],
-        list(inputs),
-        list(targets),
-        cell=network.cell,
-        output=network.output,
-        include_input=network.include_input,
-        target=target,
-        sample_weight=None if weights is None else list(weights),
-        random_state=generator,
-        start=initial_states,
+    options = _Options(
+        scheme, target, n_iter if scheme == "least_squares" else 0, n_draws, scalings, tau, dtype
     )
-    return _best_fit(task, draws, scalings, n_iter if scheme == "least_squares" else 0, tau)
+    fit = _PartFit(network, list(targets), weights, generator, options)
+    if network.cell.layer() is not None:
+        return fit.of_layer(network, list(inputs), initial_states)
+    params = fit.of_parts(network.cell, list(inputs))
+    readout = {name: np.zeros(network.shapes()[name], dtype) for name in ("coef", "intercept")}
+    data = Data(inputs, targets, weights, initial_states, target == "last", dtype)
+    params = refit_readout(network, {**params, **readout}, data, tau=tau)
+    nothing = np.full((1, 1), np.nan)
+    return StartResult(params, (1.0,), nothing, nothing, draw=0, scaling=0)
+
+
+class _Options(NamedTuple):
+    """Parameters of `start`, with their defaults resolved."""
+
+    scheme: str
+    target: str
+    n_iter: int
+    n_draws: int
+    scalings: tuple[float, ...]
+    tau: float
+    dtype: Any
+
+
+@dataclass(frozen=True, eq=False)
+class _PartFit:
+    """The function `fit` that `Cell.weights_from_data` receives."""
+
+    network: Network
+    targets: list[Array]
+    weights: Sequence[Array] | None
+    generator: np.random.Generator
+    options: _Options
+
+    def __call__(self, cell: Cell, inputs: Sequence[Array], *, backward: bool = False) -> Params:
+        """Return the weights of a part of the cell, without a readout."""
+        fit = self._reversed() if backward else self
+        if cell.layer() is None:
+            return fit.of_parts(cell, inputs)
+        n_features = self._n_features(inputs)
+        part = replace(
+            self.network,
+            cell=cell,
+            n_features=n_features,
+            include_input=False,
+            coded=n_features > inputs[0].shape[1],
+        )
+        params = fit.of_layer(part, inputs).params
+        return {name: params[name] for name in cell.weights(n_features)}
+
+    def of_layer(
+        self, network: Network, inputs: Sequence[Array], initial_states: Array | None = None
+    ) -> StartResult:
+        """Return the start of a network whose cell has a layer."""
+        of = self.options
+        draws = [
+            _drawn(network, inputs, of.scalings, self.generator, of.dtype)
+            for _ in range(of.n_draws)
+        ]
+        task, _ = make_task(
+            draws[0][0],
+            list(inputs),
+            self.targets,
+            cell=network.cell,
+            output=network.output,
+            include_input=network.include_input,
+            target=of.target,
+            sample_weight=None if self.weights is None else list(self.weights),
+            random_state=self.generator,
+            start=initial_states,
+        )
+        return _best_fit(task, draws, of.scalings, of.n_iter, of.tau)
+
+    def of_parts(self, cell: Cell, inputs: Sequence[Array]) -> Params:
+        """Return the weights that a cell without a layer assembles, after checking them."""
+        found = cell.weights_from_data(self, inputs)
+        if found is None:
+            raise NoStart(
+                "A start from data needs a cell that declares a layer, as SimpleCell, LSTMCell and "
+                "GRUCell do, or weights_from_data that returns weights; got "
+                f'{type(cell).__name__}. Use an initializer, such as "glorot".'
+            )
+        shapes = cell.shapes(self._n_features(inputs))
+        return _checked(type(cell).__name__, found, shapes, self.options.dtype)
+
+    def _n_features(self, inputs: Sequence[Array]) -> int:
+        """Return the number of input columns that have weights, also if the inputs are codes."""
+        n_columns, n_symbols = inputs[0].shape[1], self.network.n_features
+        coded = self.network.coded and n_columns == 1
+        coded = coded and all(valid_codes(X, n_symbols).all() for X in inputs)
+        return n_symbols if coded else n_columns
+
+    def _reversed(self) -> _PartFit:
+        """Return the same for rows in reverse order."""
+        if self.options.target == "last":
+            return self
+        return replace(
+            self,
+            targets=[Y[::-1] for Y in self.targets],
+            weights=None if self.weights is None else [w[::-1] for w in self.weights],
+        )
+
+
+def _checked(name: str, found: Any, shapes: dict[str, tuple[int, ...]], dtype: Any) -> Params:
+    """Check the weights that a cell's `weights_from_data` has returned; return them in a dtype."""
+    what = f"{name}.weights_from_data"
+    if not isinstance(found, dict) or set(found) != set(shapes):
+        got = sorted(found) if isinstance(found, dict) else type(found).__name__
+        raise ValueError(f"{what} must return a dict with the names {sorted(shapes)}; got {got}.")
+    params = {key: np.array(found[key], dtype, order="C") for key in shapes}
+    for key, array in params.items():
+        if array.shape != shapes[key] or not np.isfinite(array).all():
+            got = f"shape {array.shape}" if array.shape != shapes[key] else "NaN or infinity"
+            raise ValueError(f"{what}: {key!r} must be finite, of shape {shapes[key]}; got {got}.")
+    return params
 
 
 def _best_fit(
@@ -257,11 +378,7 @@ def _drawn(
     """
     cell, p = network.cell, network.n_channels
     layer = cell.layer()
-    if layer is None:
-        raise ValueError(
-            "A start from data needs a cell that declares a layer, as SimpleCell, LSTMCell and "
-            f'GRUCell do; got {type(cell).__name__}. Use an initializer, such as "glorot".'
-        )
+    assert layer is not None
     reservoir = build_reservoir(
         cell.n_units, p, input_scaling=1 / np.sqrt(p), random_state=generator
     )

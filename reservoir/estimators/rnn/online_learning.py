@@ -102,10 +102,9 @@ def started_online(
     spawned = generator.spawn(1)[0]
     table = StartTable()
     kept = table.add(
-        init,
         *starting_weights(estimator, model.network, *given, first, step=step, generator=spawned),
     )
-    model.params = kept.params
+    model.params, init = kept.params, kept.row["init"]
     by_rate = estimator.online != "least_squares"
     rate = rate_of(estimator, online_solver(estimator)) if by_rate else 0.0
     warn_of_large_inputs(model.network, model.params, first, rate=rate)

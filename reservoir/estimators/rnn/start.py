@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,17 +33,19 @@ from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
-from reservoir.training.initializers import initialize
+from reservoir.training.initializers import INITIALIZERS, initialize
 from reservoir.training.losses import check_targets
 from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params
-from reservoir.training.starts import N_DRAWS, STARTS, StartResult, start
+from reservoir.training.starts import N_DRAWS, STARTS, NoStart, StartResult, start
 from reservoir.training.trainer import Data
 
+BASE = "orthogonal"  # the start that "auto" takes unless another is better
 # Methods that define the steps of a cell, and methods that describe these steps.
 _STEPS = ("weights", "forward", "backward")
 _DECLARED = (
     "layer",
+    "weights_from_data",
     "open_gates",
     "as_simple",
     "step_jacobians",
@@ -323,8 +325,11 @@ def resolve_init(estimator: Any, cell: Cell) -> Any:
     """Return the start of training, without trials; "auto" is the best start in benchmarks."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
-    # starts from data do not support every cell
-    return "orthogonal" if cell.layer() is None else "least_squares"
+    if cell.layer() is not None:
+        return "least_squares"
+    # with labels at every step, cells of several parts learn more from random weights
+    labels = is_classifier(estimator) and estimator.target != "last"
+    return "least_squares" if cell.starts_from_data and not labels else BASE
 
 
 def name_of_start(estimator: Any, cell: Cell) -> str | None:
@@ -365,36 +370,42 @@ def starting_weights(
     step: float | None,
     generator: np.random.Generator,
     n_draws: int = N_DRAWS,
-) -> tuple[Params, StartResult | None]:
-    """Return the initial weights of training, and how they were found if computed from data.
+) -> tuple[str | None, Params, StartResult | None]:
+    """Return the start of training: its name, the weights, and how they were found from data.
 
     X and y are the data as the user passed them, for an `init` estimator that is not fitted yet,
     and `data` contains the sequences to learn from. If rows have times, `step` is the gap between
     rows for which leaks are given. `n_draws` is the number of reservoirs that a start from data
-    draws.
+    draws. The name is None if the weights are those of an estimator.
     """
     init, found = resolve_init(estimator, network.cell), None
     if not isinstance(init, str):
         given = _fitted(init, X, y)
         _check_steps(given, step)
-        params = _weights_of(given, network)
+        init, params = None, _weights_of(given, network)
     elif init in STARTS:
-        found = start(
-            network,
-            data.inputs,
-            data.targets,
-            scheme=init,
-            weights=_weights_of_start(data),
-            initial_states=data.starts,
-            target=estimator.target,
-            n_draws=n_draws,
-            random_state=generator,
-            dtype=data.dtype,
-        )
-        params = found.params
-    else:
+        try:
+            found = start(
+                network,
+                data.inputs,
+                data.targets,
+                scheme=init,
+                weights=_weights_of_start(data),
+                initial_states=data.starts,
+                target=estimator.target,
+                n_draws=n_draws,
+                random_state=generator,
+                dtype=data.dtype,
+            )
+            params = found.params
+        except NoStart:  # known only now, if the cell's settings allow none
+            if estimator.init != "auto":
+                raise
+            init = BASE
+    if init in INITIALIZERS:
         params = initialize(network.weights(), init, random_state=generator)
-    return {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}, found
+    weights = {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}
+    return init, weights, found
 
 
 def _weights_of_start(data: Data) -> Any:

@@ -31,18 +31,22 @@ from reservoir._typing import Array
 from reservoir.estimators.progress import NextInputCheck
 from reservoir.estimators.reporting import log
 from reservoir.estimators.rnn.network_model import NetworkModel
-from reservoir.estimators.rnn.start import check_same, name_of_start, resolve_init, starting_weights
+from reservoir.estimators.rnn.start import (
+    BASE,
+    check_same,
+    resolve_init,
+    starting_weights,
+)
 from reservoir.estimators.rnn.training_run import Task, resolve_solver, run_training
 from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params
-from reservoir.training.starts import N_DRAWS, STARTS, StartResult
+from reservoir.training.starts import N_DRAWS, STARTS, NoStart, StartResult
 from reservoir.training.trainer import Data, Training, data_loss, refit_readout
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
-BASE = "orthogonal"  # the start that is taken unless another is clearly better
 _BY_CHANCE = 0.025  # significance level of the t test
 _HELD_OUT = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer are not conclusive
@@ -178,7 +182,7 @@ def first_weights(
         return Start(estimator.init_, params, drawn=False, results=estimator.start_results_)
     began, table = time.perf_counter(), StartTable()
     loop_test = loop_test_of(estimator, model, task)
-    name, kept = name_of_start(estimator, network.cell), None
+    kept = None
     if wants_trial(estimator, network, learned):
         kept = best_start(estimator, network, learned, generator, table)
     compared = kept is not None  # and trained for some epochs
@@ -187,7 +191,6 @@ def first_weights(
 
         def draw(n_draws: int = 1) -> Candidate:
             return table.add(
-                name,
                 *starting_weights(
                     estimator,
                     network,
@@ -232,7 +235,7 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
     named = not isinstance(estimator.init, str) or estimator.init != "auto"
     if named or estimator.target != "last" or not estimator.max_iter:
         return False
-    return network.cell.layer() is not None and len(data) >= _FEWEST
+    return network.cell.starts_from_data and len(data) >= _FEWEST
 
 
 def best_start(
@@ -258,9 +261,12 @@ def best_start(
     losses = {}
     for name, spawned in zip(CANDIDATES, generator.spawn(len(CANDIDATES)), strict=True):
         short.init = name
-        params, found = starting_weights(
-            short, network, None, None, kept, step=None, generator=spawned
-        )
+        try:
+            _, params, found = starting_weights(
+                short, network, None, None, kept, step=None, generator=spawned
+            )
+        except NoStart:
+            continue
         solver = resolve_solver(short, network, kept, drawn=name in INITIALIZERS)
         done = run_training(short, network, params, kept, held_out, spawned, solver=solver)
         trained[name] = table.add(name, done.params, found)
@@ -274,7 +280,7 @@ def best_start(
     weights = np.ones(len(held_out)) if given is None else np.ravel(list(given))
     for name, each in losses.items():
         trained[name].row["trial_loss"] = float(weights @ each / weights.sum())
-    better = [name for name in CANDIDATES if _is_better(losses[name], losses[BASE], weights)]
+    better = [name for name in losses if _is_better(losses[name], losses[BASE], weights)]
     best = min(better, key=lambda name: weights @ losses[name], default=BASE)
     if estimator.verbose:
         log(f"Training continues from init={best!r}")
@@ -340,6 +346,8 @@ def loop_test_of(estimator: Any, model: NetworkModel, task: Task) -> ClosedLoopT
     if estimator.target == "last" or is_classifier(estimator) or network.output == "softmax":
         return None
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
+        return None
+    if not network.cell.causal:
         return None
     learned, known = task.learned, task.known
     if known is not None:

@@ -73,6 +73,15 @@ _BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # change each weight by abou
 _REMEDY = "Scale X (StandardScaler in a pipeline, within PerStep for sequences)"
 
 
+# Whether the cell has a start from data -> why "auto" has drawn random weights, and the remedy.
+_WHY_DRAWN = {
+    False: "starts from data do not support {}. Set max_iter above 0, or set init to a fitted "
+    "network.",
+    True: 'for labels at every step "auto" takes them with {}. Set max_iter above 0, or '
+    'init="least_squares".',
+}
+
+
 class Task(NamedTuple):
     """The data that a network learns from, and the held-out data that stop its training.
 
@@ -383,9 +392,8 @@ def warn_of_trouble(
         )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
-            "max_iter=0 keeps the random initial weights, which have learned nothing: starts from "
-            f"data do not support {type(network.cell).__name__}. Set max_iter above 0, or set "
-            "init to a fitted network."
+            "max_iter=0 keeps the random initial weights, which have learned nothing: "
+            f"{_WHY_DRAWN[network.cell.starts_from_data].format(type(network.cell).__name__)}"
         )
     else:
         return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
 from reservoir.training.cells.composite import CompositeCell
 from reservoir.training.params import Params
 
@@ -93,6 +94,12 @@ class BidirectionalCell(CompositeCell):
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         return self._weights_of_parts([n_features, n_features])
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
+        """Return weights fitted in each direction by itself; see `Cell.weights_from_data`."""
+        ahead = fit(self.cells[0], inputs)
+        turned = [np.ascontiguousarray(X[::-1]) for X in inputs]
+        return self._named([ahead, fit(self.cells[1], turned, backward=True)])
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None

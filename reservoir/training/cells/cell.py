@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -161,6 +161,22 @@ class Trace:
         return self.kept.get("G", dH)
 
 
+class PartFit(Protocol):
+    """Function that computes weights of a part of a cell from data; see `Cell.weights_from_data`.
+
+    Attributes
+    ----------
+    generator : numpy.random.Generator
+        Source of all weights that are drawn.
+    """
+
+    generator: np.random.Generator
+
+    def __call__(self, cell: Cell, inputs: Sequence[Array], *, backward: bool = False) -> Params:
+        """Return the weights of `cell`, which receives `inputs`, one array per sequence."""
+        ...
+
+
 class Cell(ABC):
     """Base class of recurrent layers, which map inputs and an initial state to states.
 
@@ -171,9 +187,9 @@ class Cell(ABC):
     `reservoir.save` can also save it.
 
     The other methods declare optional capabilities, which a cell lacks by default: `layer` (starts
-    from data and least squares), `as_simple` (an equivalent simple cell), `step_jacobians` and
-    `jacobian_gradient` (gradient control), `tangent` (Hessian-free training), `state_tangent`
-    (exponents of closed loops), and `torch_layer`.
+    from data and least squares), `weights_from_data` (starts from data), `as_simple` (an equivalent
+    simple cell), `step_jacobians` and `jacobian_gradient` (gradient control), `tangent`
+    (Hessian-free training), `state_tangent` (exponents of closed loops), and `torch_layer`.
     If a capability is missing, code that needs it raises an error that names the cell. If states
     depend on future rows, `causal` is False. A cell that uses the times of rows defines which other
     columns it uses (`n_channels`, `channels`), the time of a state (`before`), and the equivalent
@@ -334,7 +350,39 @@ class Cell(ABC):
     def layer(self) -> Layer | None:
         """Return the layer whose weights can be drawn as a reservoir, or fitted by least squares.
 
-        None (the default): there is no such layer, and the cell starts from random weights.
+        None (the default): there is no such layer, and least squares cannot train the cell. It
+        starts from random weights, unless it defines `weights_from_data`.
+        """
+        return None
+
+    @property
+    def starts_from_data(self) -> bool:
+        """Whether initial weights can be computed from data.
+
+        True if the cell has a `layer` or defines `weights_from_data`; a cell that consists of cells
+        also needs this of each of them.
+        """
+        defined = type(self).weights_from_data is not Cell.weights_from_data
+        return defined or self.layer() is not None
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params | None:
+        """Return initial weights that are computed from data; called if there is no `layer`.
+
+        Parameters
+        ----------
+        fit : callable, ``fit(cell, inputs, *, backward=False) -> Params``
+            Function that returns the weights of a part of the cell, as if it alone had to predict
+            the targets: by least squares for a cell with a `layer`, otherwise by its own
+            `weights_from_data`. With `backward`, the rows of `inputs` are in reverse order, and the
+            targets are then reversed, too. ``fit.generator`` is the random generator to use.
+        inputs : sequence of arrays of shape (n_steps_i, n_features)
+            The inputs of each sequence; integer codes (n_steps_i, 1) if the cell accepts them.
+
+        Returns
+        -------
+        dict of arrays or None
+            All of `weights`, by name; the readout is fitted afterwards. None (the default): there
+            is no start from data with these settings.
         """
         return None
 

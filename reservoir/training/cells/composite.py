@@ -31,6 +31,11 @@ class CompositeCell(Cell):
         """Whether any of the parts has dropout."""
         return any(cell.drops_out for cell in self.cells)
 
+    @property
+    def starts_from_data(self) -> bool:
+        """Whether the weights of all parts can be computed from data."""
+        return super().starts_from_data and all(cell.starts_from_data for cell in self.cells)
+
     def _check_cells(self, n: int | None = None) -> None:
         if (
             not isinstance(self.cells, tuple)

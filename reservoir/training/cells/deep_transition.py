@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_switch
 from reservoir.activations import ACTIVATIONS
-from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
 from reservoir.training.cells.cell_parts import (
     as_rows,
     ends_of,
@@ -19,8 +20,10 @@ from reservoir.training.cells.cell_parts import (
     states_at,
     weight_gradients,
 )
-from reservoir.training.cells.simple import slope
+from reservoir.training.cells.simple import SimpleCell, slope
 from reservoir.training.params import Params
+
+_PASSED, _OTHERS = 0.3, 0.1  # of a start from data: factor of passed values, size of other weights
 
 
 @saved
@@ -92,6 +95,35 @@ class DeepTransitionCell(Cell):
         if self.shortcut:
             weights["W_skip"] = Weight((n, n), "recurrent")
         return weights
+
+    @property
+    def starts_from_data(self) -> bool:
+        """Whether the units can pass on small values unchanged, as with tanh and the identity."""
+        return self.activation in ("tanh", "identity")
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params | None:
+        """Return weights in which the first layer does a simple cell's step, at .3 of its size.
+
+        The layers above pass its values on, nearly linearly. The remaining units have small random
+        weights. See `Cell.weights_from_data`.
+        """
+        if not self.starts_from_data:
+            return None
+        sizes = (*self.hidden, self.n_units)
+        m = min(sizes)
+        inner = fit(SimpleCell(m, self.activation), inputs)
+        params = {
+            name: np.zeros(shape) for name, shape in self.shapes(inner["W_in"].shape[1]).items()
+        }
+        for name, array in params.items():
+            if array.ndim == 2 and name != "W_skip":
+                scale = _OTHERS / np.sqrt(array.shape[1])
+                array[m:] = scale * fit.generator.standard_normal(array[m:].shape)
+        for k in range(1, len(sizes)):
+            params[f"W_{k}"][:m, :m] = np.eye(m) * (_PASSED if k == 1 else 1.0)
+        params["W_in"][:m], params["bias"][:m] = inner["W_in"], inner["bias"]
+        params["W"][:m, :m] = inner["W"] / _PASSED
+        return params
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None

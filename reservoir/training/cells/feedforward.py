@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,14 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
 from reservoir.activations import ACTIVATIONS
-from reservoir.training.cells.cell import Cell, Trace, Weight
-from reservoir.training.cells.cell_parts import as_rows, ends_of, project, with_ones
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    as_rows,
+    drawn_weights,
+    ends_of,
+    project,
+    with_ones,
+)
 from reservoir.training.cells.simple import slope
 from reservoir.training.params import Params
 
@@ -60,6 +67,11 @@ class FeedforwardCell(Cell):
         """Return the weights' descriptions by name, for inputs of `n_features` columns."""
         n = self.n_units
         return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
+        """Return random weights at the scale of the inputs; see `Cell.weights_from_data`."""
+        W_in, bias = drawn_weights(fit, self.n_units, inputs)
+        return {"W_in": W_in, "bias": bias}
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,8 +12,12 @@ from scipy.special import expit
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
-from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
 from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, project, states_at
+from reservoir.training.cells.gru import GRUCell
+from reservoir.training.cells.lstm import LSTMCell
+from reservoir.training.cells.simple import SimpleCell
+from reservoir.training.cells.stacked_cell import StackedCell
 from reservoir.training.params import Params
 
 # ---------------------------------------------------------------------- units of the layers
@@ -40,6 +44,8 @@ class _Kind(NamedTuple):
 
     Attributes
     ----------
+    cell : callable
+        Function of the number of units that creates the single cell with these equations.
     n_gates, candidate : int
         Number of blocks of the pre-activations, and the index of the candidate's block.
     forward : callable, ``forward(z, recurrent, before) -> (output, step)``
@@ -50,6 +56,7 @@ class _Kind(NamedTuple):
         respect to the memory.
     """
 
+    cell: Callable[[int], Cell]
     n_gates: int
     candidate: int
     forward: Callable[[Array, Array, Array], tuple[Array, _Step]]
@@ -108,9 +115,9 @@ def _lstm_backward(step: _Step, d: Array, d_memory: Array) -> tuple[Array, Array
 
 
 _KINDS = {
-    "rnn": _Kind(1, 0, _rnn_forward, _rnn_backward),
-    "lstm": _Kind(4, 2, _lstm_forward, _lstm_backward),
-    "gru": _Kind(3, 2, _gru_forward, _gru_backward),
+    "rnn": _Kind(SimpleCell, 1, 0, _rnn_forward, _rnn_backward),
+    "lstm": _Kind(LSTMCell, 4, 2, _lstm_forward, _lstm_backward),
+    "gru": _Kind(GRUCell, 3, 2, _gru_forward, _gru_backward),
 }
 
 
@@ -210,6 +217,21 @@ class GatedFeedbackCell(Cell):
         if m > 1:
             weights["W_layers"] = Weight(((m - 1) * n, n), "recurrent", m - 1)
         return weights
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
+        """Return weights with the states of a stack of single cells; see `Cell.weights_from_data`.
+
+        Global gates without weights are 1/2, which the candidates' recurrent weights make up for.
+        """
+        n, kind = self.n_units, _KINDS[self.kind]
+        params = fit(StackedCell((kind.cell(n),) * self.n_layers), inputs)
+        n_features = params["0.W_in"].shape[1]
+        for name, shape in self.shapes(n_features).items():
+            params.setdefault(name, np.zeros(shape))
+        rows = slice(kind.candidate * n, (kind.candidate + 1) * n)
+        for j in range(self.n_layers):
+            params[f"{j}.W"][rows] *= 2
+        return params
 
     def _layers(self, params: Params) -> list[_Layer]:
         split: list[Params] = [{} for _ in range(self.n_layers)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,14 @@ from scipy.special import expit, logit
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_numbers, check_switch
-from reservoir.training.cells.cell import Cell, Trace, Weight
-from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, states_at
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    as_rows,
+    drawn_weights,
+    ends_of,
+    enter,
+    states_at,
+)
 from reservoir.training.cells.simple import SimpleCell
 from reservoir.training.params import Params
 
@@ -198,6 +205,20 @@ class SCRNCell(Cell):
         return np.asarray(np.einsum("tbm,tbm->m", D, change))
 
     # ------------------------------------------------------------------ optional capabilities
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
+        """Return the hidden units as a simple cell that ignores random context units.
+
+        The context units have about the variance of 1 if the inputs are white noise; the readout
+        receives them. See `Cell.weights_from_data`.
+        """
+        m = self._n_context
+        params = {**fit(self._hidden(), inputs), "W_context": np.zeros((self.n_units, m))}
+        # an average over white noise has the variance (1 - a) / (1 + a)
+        kept = np.broadcast_to(self.decay, (m,))
+        scale = np.sqrt((1 + kept) / (1 - kept))
+        params["W_in_context"] = scale[:, None] * drawn_weights(fit, m, inputs)[0]
+        return {**params, "decay": np.zeros(m)} if self.learn_decay else params
 
     def check_controllable(self) -> None:
         """Raise an error if the activation does not provide its slope and curvature."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_number, check_switch
-from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
+from reservoir.training.cells.cell_parts import states_over
 from reservoir.training.cells.composite import CompositeCell
 from reservoir.training.cells.dropout import dropout_mask
 from reservoir.training.params import Params
@@ -144,6 +146,18 @@ class StackedCell(CompositeCell):
         end = np.hstack([trace.end for trace in traces])
         kept = {"traces": tuple(traces), "masks": masks}
         return Trace(X, states, end, traces[-1].lengths, kept=kept)
+
+    def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
+        """Return weights fitted layer by layer, from below; see `Cell.weights_from_data`."""
+        parts: list[Params] = []
+        read = inputs
+        for cell in self.cells:
+            if parts:
+                read = states_over(self.cells[len(parts) - 1], parts[-1], read)
+                if self.input_shortcuts:
+                    read = [np.hstack(both) for both in zip(read, inputs, strict=True)]
+            parts.append(fit(cell, read))
+        return self._named(parts)
 
     def _mask(self, A: Array) -> Array:
         return dropout_mask(A.shape, self.dropout, self.same_mask, A.dtype)
