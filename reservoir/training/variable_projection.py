@@ -23,7 +23,7 @@ ones included.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -165,6 +165,26 @@ def train_variable_projection(
         found, done.best_epoch = params, 0
     done.params = _copied(found)
     return done
+
+
+def trials(
+    network: Network,
+    data: Data,
+    starts: Sequence[Callable[[Data], Params]],
+    max_iter: int,
+    random_state: Any = None,
+) -> list[Training] | None:
+    """Train from several starts on the same part of the data, and validate on the other part.
+
+    Each start is a function of the data to learn from. None if there are too few targets.
+    """
+    learned, held_out = _parted(_segments(network, data), random_state)
+    if held_out is None:
+        return None
+    options: dict[str, Any] = {"validation": held_out, "max_iter": max_iter}
+    return [
+        train_variable_projection(network, begin(learned), learned, **options) for begin in starts
+    ]
 
 
 def _copied(params: Params) -> Params:

@@ -174,15 +174,17 @@ class NetworkParameters:
         `reservoir.training.starts.start`);
         "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is
         "least_squares", which was the best start in benchmarks, or "orthogonal" for cells that do
-        not support starts from data. With ``target="last"``, twelve sequences or more and
-        ``max_iter`` above 0, "auto" tries "least_squares", "esn" and "orthogonal": each is trained
-        on three quarters of the sequences, for an eighth of `max_iter` epochs (at least ten, if
-        `max_iter` allows). Training then continues, with all sequences, from the random weights,
-        unless another start is clearly better on the last quarter (a one-sided paired t test at the
-        2.5 % level); in that case it continues from the best of those. `init_` is the start that
-        was taken. With 200 epochs the trial increases the training time by about two fifths; with
-        ten epochs, when each start is trained in full, training takes about four times as long. If
-        the network is to predict its next input (``y[t] == X[t+1]``), "auto" also runs it in closed
+        not support starts from data. A cell that consists of parts, such as a stack, is fitted part
+        by part; for labels at every step, "auto" is "orthogonal" with such a cell. With
+        ``target="last"``, twelve sequences or more and ``max_iter`` above 0, "auto" tries
+        "least_squares", "esn" and "orthogonal": each is trained on three quarters of the sequences,
+        for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows). Training then
+        continues, with all sequences, from the random weights, unless another start is clearly
+        better on the last quarter (a one-sided paired t test at the 2.5 % level); in that case it
+        continues from the best of those. `init_` is the start that was taken. With 200 epochs the
+        trial increases the training time by about two fifths; with ten epochs, when each start is
+        trained in full, training takes about four times as long. If the network is to predict its
+        next input (``y[t] == X[t+1]``), "auto" also runs it in closed
         loop, from seven origins within the training data and, without exogenous columns, from their
         end (rows held out by `early_stopping` are not used). If one of these loops leaves the
         training range by more than its width, further draws are tried, then readouts with a

@@ -40,11 +40,12 @@ from reservoir.estimators.rnn.start import (
 from reservoir.estimators.rnn.training_run import Task, resolve_solver, run_training
 from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
-from reservoir.training.initializers import INITIALIZERS
+from reservoir.training.initializers import INITIALIZERS, initialize
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params
 from reservoir.training.starts import N_DRAWS, STARTS, NoStart, StartResult
 from reservoir.training.trainer import Data, Training, data_loss, refit_readout
+from reservoir.training.variable_projection import trials
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
 _BY_CHANCE = 0.025  # significance level of the t test
@@ -203,6 +204,10 @@ def first_weights(
             )
 
         kept = draw(N_DRAWS)
+        if _tries_random(estimator, network, learned, kept):
+            kept, compared = _better_than_random(
+                estimator, network, learned, kept, generator.spawn(1)[0], table
+            )
         if loop_test is not None:
             kept = loop_test.safest(kept, draw, learned, table)
     name = kept.row["init"]
@@ -236,6 +241,50 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
     if named or estimator.target != "last" or not estimator.max_iter:
         return False
     return network.cell.starts_from_data and len(data) >= _FEWEST
+
+
+def _tries_random(estimator: Any, network: Network, data: Data, kept: Candidate) -> bool:
+    """Whether random weights are compared with a start that was put together from parts."""
+    by_parts = kept.row["init"] in STARTS and network.cell.layer() is None
+    auto = isinstance(estimator.init, str) and estimator.init == "auto" and estimator.max_iter
+    solver = resolve_solver(estimator, network, data, drawn=False)
+    return bool(by_parts and auto and solver == "variable_projection")
+
+
+def _better_than_random(
+    estimator: Any,
+    network: Network,
+    data: Data,
+    kept: Candidate,
+    generator: np.random.Generator,
+    table: StartTable,
+) -> tuple[Candidate, bool]:
+    """Return the start, or random weights if they are better after some iterations.
+
+    Both are trained on the same rows, to which the start is fitted for this purpose, and compared
+    on the others. Also return whether the random weights are taken, as they are after these
+    iterations.
+    """
+    begun = copy(estimator)
+    begun.init = kept.row["init"]
+
+    def started(part: Data) -> Params:
+        return starting_weights(begun, network, None, None, part, step=None, generator=generator)[1]
+
+    def drawn(part: Data) -> Params:
+        params = initialize(network.weights(), BASE, random_state=generator)
+        params = {name: array.astype(part.dtype) for name, array in params.items()}
+        return refit_readout(network, params, part)
+
+    trained = trials(network, data, (started, drawn), min(estimator.max_iter, _LEAST), generator)
+    if trained is None:
+        return kept, False
+    own, random = trained
+    kept.row["trial_loss"] = own.criterion[own.best_epoch]
+    other = table.add(BASE, refit_readout(network, random.params, data), None)
+    other.row["trial_loss"] = random.criterion[random.best_epoch]
+    wins = other.row["trial_loss"] < kept.row["trial_loss"]
+    return (other, True) if wins else (kept, False)
 
 
 def best_start(

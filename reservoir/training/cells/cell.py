@@ -162,15 +162,12 @@ class Trace:
 
 
 class PartFit(Protocol):
-    """Function that computes weights of a part of a cell from data; see `Cell.weights_from_data`.
+    """Function that computes weights of a part of a cell; see `Cell.weights_from_data`."""
 
-    Attributes
-    ----------
-    generator : numpy.random.Generator
-        Source of all weights that are drawn.
-    """
-
-    generator: np.random.Generator
+    @property
+    def generator(self) -> np.random.Generator:
+        """Source of all weights that are drawn."""
+        ...
 
     def __call__(self, cell: Cell, inputs: Sequence[Array], *, backward: bool = False) -> Params:
         """Return the weights of `cell`, which receives `inputs`, one array per sequence."""

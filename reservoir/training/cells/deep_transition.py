@@ -20,10 +20,11 @@ from reservoir.training.cells.cell_parts import (
     states_at,
     weight_gradients,
 )
+from reservoir.training.cells.data_starts import PASSED
 from reservoir.training.cells.simple import SimpleCell, slope
 from reservoir.training.params import Params
 
-_PASSED, _OTHERS = 0.3, 0.1  # of a start from data: factor of passed values, size of other weights
+_OTHERS = 0.1  # size of the weights of a start from data that do not pass values on
 
 
 @saved
@@ -120,9 +121,9 @@ class DeepTransitionCell(Cell):
                 scale = _OTHERS / np.sqrt(array.shape[1])
                 array[m:] = scale * fit.generator.standard_normal(array[m:].shape)
         for k in range(1, len(sizes)):
-            params[f"W_{k}"][:m, :m] = np.eye(m) * (_PASSED if k == 1 else 1.0)
+            params[f"W_{k}"][:m, :m] = np.eye(m) * (PASSED if k == 1 else 1.0)
         params["W_in"][:m], params["bias"][:m] = inner["W_in"], inner["bias"]
-        params["W"][:m, :m] = inner["W"] / _PASSED
+        params["W"][:m, :m] = inner["W"] / PASSED
         return params
 
     def forward(

@@ -12,14 +12,10 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
 from reservoir.activations import ACTIVATIONS
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
-from reservoir.training.cells.cell_parts import (
-    as_rows,
-    drawn_weights,
-    ends_of,
-    project,
-    with_ones,
-)
+from reservoir.training.cells.cell_parts import as_rows, ends_of, project, with_ones
+from reservoir.training.cells.data_starts import PASSED, drawn_weights
 from reservoir.training.cells.simple import slope
+from reservoir.training.codes import mean_and_spread
 from reservoir.training.params import Params
 
 
@@ -69,8 +65,17 @@ class FeedforwardCell(Cell):
         return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
 
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
-        """Return random weights at the scale of the inputs; see `Cell.weights_from_data`."""
+        """Return random weights at the scale of the inputs; see `Cell.weights_from_data`.
+
+        If there are nearly as many inputs as units, from which random units would lose much, the
+        first units pass them on, nearly linearly.
+        """
         W_in, bias = drawn_weights(fit, self.n_units, inputs)
+        n = W_in.shape[1]
+        if n <= self.n_units < 2 * n and self.activation in ("tanh", "identity"):
+            mean, spread = mean_and_spread(np.concatenate(inputs), n)
+            W_in[:n] = np.diag(PASSED / np.where(spread > 0, spread, 1.0))
+            bias[:n] = -W_in[:n] @ mean
         return {"W_in": W_in, "bias": bias}
 
     def forward(
