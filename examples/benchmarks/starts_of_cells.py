@@ -1,8 +1,9 @@
 """What a start from data is worth for each cell: stacks, pairs, slow units, deep transitions.
 
 Usage: ``python examples/benchmarks/starts_of_cells.py [--seeds N] [--cells NAME ...] [TASK ...]``,
-tasks: narma, noisy, short, both, labels. Prints a table for each task, then the ratios between its
-columns over all regressions. An hour with five seeds on one core.
+tasks: narma, noisy, short, both, labels, lorenz, again. Prints a table for each task (by default
+the first five), then the ratios between its columns over all regressions. An hour with five seeds
+on one core.
 
 Every layer has 24 units. The error is the NRMSE on a test sequence without its first 100 rows,
 median over the seeds and, after it, the worst; for labels the accuracy. The columns are
@@ -17,6 +18,9 @@ median over the seeds and, after it, the worst; for labels the accuracy. The col
   memory, in sequences of 150, 60, 230 and 90 rows. both: a sum of two such filters, of which one
   runs backwards, in sequences of 150 to 400 rows; for cells that read both ways.
 - labels: three classes of the filter of "short", 1500 rows; 40 epochs of Adam at .01.
+- lorenz: z from x, 1000 rows.
+- again: training that ends at a start from data, and that then goes on from a start that has not
+  seen the held-out rows (`train_from_data`), under noise on the targets to fit.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,16 +38,24 @@ from _timing import machine
 from threadpoolctl import threadpool_limits
 
 from reservoir import ESNRegressor, RNNClassifier, RNNRegressor
-from reservoir.datasets import mackey_glass, narma
+from reservoir.datasets import lorenz, mackey_glass, narma
+from reservoir.training.bptt import predict
 from reservoir.training.cells import (
     DeepTransitionCell,
     FeedforwardCell,
     GatedFeedbackCell,
+    SimpleCell,
     bidirectional,
     stacked,
 )
+from reservoir.training.starts import start
+from reservoir.training.trainer import Data
+from reservoir.training.variable_projection import train_from_data, train_variable_projection
 
 Array = np.ndarray
+#: Tasks of "again": name, rows of each sequence, noise on the targets in standard deviations.
+NOISY = [("short", 1000, 0.0), ("short", 1000, 0.3), ("narma", 300, 0.0), ("narma", 300, 0.5)]
+NOISY += [("narma", 1000, 0.0), ("noisy", 400, 0.0), ("lorenz", 400, 0.0), ("lorenz", 400, 0.1)]
 Sequences = list[Array]
 Task = tuple[Sequences, Sequences, Sequences, Sequences]  # X and y to fit, X and y to test
 N_UNITS, MAX_ITER, SKIP, N_TEST, RATE = 24, 100, 100, 3000, 1e-2
@@ -60,6 +74,14 @@ CELLS: dict[str, Any] = {
     "gated feedback, gru": GatedFeedbackCell(N_UNITS, kind="gru"),
     "deep transition, 24": DeepTransitionCell(N_UNITS, (24,)),
     "deep transition, 12": DeepTransitionCell(N_UNITS, (12,)),
+}
+AGAIN: dict[str, Any] = {
+    "rnn": "rnn",
+    "leaky": SimpleCell(N_UNITS, leak_rate=0.5),
+    "lstm": "lstm",
+    "gru": "gru",
+    "rnn + rnn": stacked("rnn", "rnn"),
+    "scrn": "scrn",
 }
 BACK: dict[str, Any] = {
     "bidirectional rnn": bidirectional("rnn"),
@@ -91,6 +113,13 @@ def noisy_task(seed: int) -> Task:
     noisy = clean + 0.1 * np.random.default_rng(seed).normal(size=clean.shape)
     X, y = noisy[:1000], noisy[ahead : 1000 + ahead, 0]
     return [X], [y], [noisy[1000:-ahead]], [clean[1000 + ahead :, 0]]
+
+
+def lorenz_task(seed: int) -> Task:
+    rows = lorenz(1000 + N_TEST, random_state=seed)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    X, y = rows[:, :1], rows[:, 2]
+    return [X[:1000]], [y[:1000]], [X[1000:]], [y[1000:]]
 
 
 def drawn(seed: int, lengths: tuple[int, ...], draw: Callable[[Any, int], Any]) -> Task:
@@ -131,7 +160,9 @@ TASKS = {
     "short": short_task,
     "both": both_task,
     "labels": labels_task,
+    "lorenz": lorenz_task,
 }
+DEFAULT = ("narma", "noisy", "short", "both", "labels")
 
 
 # ---------------------------------------------------------------------- measuring
@@ -208,6 +239,63 @@ def measure(name: str, names: list[str], n_seeds: int) -> dict[str, Array]:
     return medians
 
 
+# ---------------------------------------------------------------------- training that goes on
+
+
+def under_noise(task: Task, n_rows: int, share: float, seed: int) -> Task:
+    """Return a task with fewer rows, and with noise on the targets to fit."""
+    X, y, X_test, y_test = task
+    spread, rng = np.concatenate(y).std(), np.random.default_rng(seed)
+    y = [part[:n_rows] + share * spread * rng.normal(size=len(part[:n_rows])) for part in y]
+    return [part[:n_rows] for part in X], y, X_test, y_test
+
+
+def trained_twice(task: Task, cell: Any, seed: int) -> list[float]:
+    """Return errors of the start, and errors and iterations of training that ends and goes on."""
+    model = RNNRegressor(N_UNITS, cell=cell, init="least_squares", max_iter=0, random_state=seed)
+    model.set_params(initial_state="zeros").fit(task[0], task[1])
+    network, at_start = model.network_, error(model, task)
+    skips = [int(skip) for skip in model.washout_]
+    weights = [(np.arange(len(X)) >= n) * 1.0 for X, n in zip(task[0], skips, strict=True)]
+    Y = [y[:, None] for y in task[1]]
+    data = Data(task[0], Y, weights, np.zeros((len(Y), network.cell.state_size)))
+
+    def began(part: Data) -> Any:
+        given = {"weights": part.weights, "initial_states": part.starts, "random_state": seed}
+        return start(network, part.inputs, part.targets, **given).params
+
+    found, options = [at_start], {"max_iter": 200, "n_iter_no_change": 20}
+    for train in (train_variable_projection, partial(train_from_data, began=began)):
+        seen: list[int] = []
+        options["report"] = lambda done, seen=seen: seen.append(done.n_epochs)
+        done = train(network, model.params_, data, **options)
+        scores = predict(network, done.params, task[2][0][:, None])[0][:, 0, 0]
+        y = task[3][0][SKIP:-3]
+        found += [float(np.sqrt(np.mean((scores[SKIP:-3] - y) ** 2)) / y.std()), len(seen)]
+    return found
+
+
+def compare_trainings(names: list[str], n_seeds: int) -> None:
+    """Print errors of training that ends at its start, and of training that then goes on."""
+    print(f"\ntraining that goes on, {n_seeds} seeds")
+    heads = ("start", "ended", "went on")
+    print(f"{'task, rows, noise':24s}{'cell':12s}" + "".join(f"{head:>16s}" for head in heads))
+    ratios, costs = [], []
+    for (name, n_rows, share), cell in product(NOISY, AGAIN):
+        if names and cell not in names:
+            continue
+        made = [under_noise(TASKS[name](seed), n_rows, share, seed) for seed in range(n_seeds)]
+        rows = np.array([trained_twice(task, AGAIN[cell], i) for i, task in enumerate(made)])
+        line = "".join(shown(column, np.max) for column in rows[:, [0, 1, 3]].T)
+        label = f"{name}, {n_rows}, {share:g}"
+        print(f"{label:24s}{cell:12s}{line}", flush=True)
+        ratios.append((np.median(rows[:, 3]) / np.median(rows[:, 1]), f"{label}, {cell}"))
+        costs.append(float(rows[:, 4].sum() / rows[:, 2].sum()))
+    mean = np.exp(np.mean(np.log([ratio for ratio, _ in ratios])))
+    print(f"went on / ended: geometric mean {mean:.3f}, worst {max(ratios)[0]:.2f}", end="")
+    print(f" ({max(ratios)[1]}); iterations: at most {max(costs):.1f} times as many")
+
+
 def summarise(found: dict[str, dict[str, Array]]) -> None:
     """Print ratios of the medians over all regressions."""
     ratios = [
@@ -235,16 +323,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--cells", nargs="*", default=[])
     options = parser.parse_args()
-    unknown = sorted(set(options.task) - set(TASKS))
+    unknown = sorted(set(options.task) - {*TASKS, "again"})
     if unknown:
         parser.error(f"unknown tasks {unknown}; known: {', '.join(TASKS)}")
     print(machine())
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         tables = {
-            name: measure(name, options.cells, options.seeds) for name in options.task or TASKS
+            name: measure(name, options.cells, options.seeds)
+            for name in options.task or DEFAULT
+            if name != "again"
         }
-        summarise(tables)
+        if tables:
+            summarise(tables)
+        if "again" in options.task:
+            compare_trainings(options.cells, options.seeds)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.building import build_reservoir
-from reservoir.training._data import Data
-from reservoir.training._evaluation import refit_readout
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
 from reservoir.training.codes import mean_and_spread, valid_codes
@@ -32,8 +30,9 @@ from reservoir.training.least_squares._iterate import held_out_error
 from reservoir.training.least_squares._ls_fit import MixedFit, with_open_gates
 from reservoir.training.least_squares._task import Task, make_task
 from reservoir.training.params import Params
+from reservoir.training.trainer import Data, refit_readout
 
-__all__ = ["STARTS", "NoStart", "StartResult", "start"]
+__all__ = ["STARTS", "StartResult", "start"]
 
 #: Names of starts computed from data.
 STARTS = ("esn", "least_squares")
@@ -197,10 +196,9 @@ def start(
     check_number("tau", tau, low=0.0)
     if dtype is None:
         dtype = inputs[0].dtype if inputs[0].dtype.kind == "f" else np.float64
-    options = _Options(
-        scheme, target, n_iter if scheme == "least_squares" else 0, n_draws, scalings, tau, dtype
-    )
-    fit = _PartFit(network, list(targets), weights, generator, options)
+    n_iter = n_iter if scheme == "least_squares" else 0
+    options = (target, n_iter, n_draws, scalings, tau, dtype)
+    fit = _PartFit(network, list(targets), weights, generator, *options)
     if network.cell.layer() is not None:
         return fit.of_layer(network, list(inputs), initial_states)
     params = fit.of_parts(network.cell, list(inputs))
@@ -211,18 +209,6 @@ def start(
     return StartResult(params, (1.0,), nothing, nothing, draw=0, scaling=0)
 
 
-class _Options(NamedTuple):
-    """Parameters of `start`, with their defaults resolved."""
-
-    scheme: str
-    target: str
-    n_iter: int
-    n_draws: int
-    scalings: tuple[float, ...]
-    tau: float
-    dtype: Any
-
-
 @dataclass(frozen=True, eq=False)
 class _PartFit:
     """The function `fit` that `Cell.weights_from_data` receives."""
@@ -231,7 +217,12 @@ class _PartFit:
     targets: list[Array]
     weights: Sequence[Array] | None
     generator: np.random.Generator
-    options: _Options
+    target: str
+    n_iter: int
+    n_draws: int
+    scalings: tuple[float, ...]
+    tau: float
+    dtype: Any
 
     def __call__(self, cell: Cell, inputs: Sequence[Array], *, backward: bool = False) -> Params:
         """Return the weights of a part of the cell, without a readout."""
@@ -253,10 +244,9 @@ class _PartFit:
         self, network: Network, inputs: Sequence[Array], initial_states: Array | None = None
     ) -> StartResult:
         """Return the start of a network whose cell has a layer."""
-        of = self.options
         draws = [
-            _drawn(network, inputs, of.scalings, self.generator, of.dtype)
-            for _ in range(of.n_draws)
+            _drawn(network, inputs, self.scalings, self.generator, self.dtype)
+            for _ in range(self.n_draws)
         ]
         task, _ = make_task(
             draws[0][0],
@@ -265,12 +255,12 @@ class _PartFit:
             cell=network.cell,
             output=network.output,
             include_input=network.include_input,
-            target=of.target,
+            target=self.target,
             sample_weight=None if self.weights is None else list(self.weights),
             random_state=self.generator,
             start=initial_states,
         )
-        return _best_fit(task, draws, of.scalings, of.n_iter, of.tau)
+        return _best_fit(task, draws, self.scalings, self.n_iter, self.tau)
 
     def of_parts(self, cell: Cell, inputs: Sequence[Array]) -> Params:
         """Return the weights that a cell without a layer assembles, after checking them."""
@@ -282,7 +272,7 @@ class _PartFit:
                 f'{type(cell).__name__}. Use an initializer, such as "glorot".'
             )
         shapes = cell.shapes(self._n_features(inputs))
-        return _checked(type(cell).__name__, found, shapes, self.options.dtype)
+        return _checked(type(cell).__name__, found, shapes, self.dtype)
 
     def _n_features(self, inputs: Sequence[Array]) -> int:
         """Return the number of input columns that have weights, also if the inputs are codes."""
@@ -293,13 +283,10 @@ class _PartFit:
 
     def _reversed(self) -> _PartFit:
         """Return the same for rows in reverse order."""
-        if self.options.target == "last":
+        if self.target == "last":
             return self
-        return replace(
-            self,
-            targets=[Y[::-1] for Y in self.targets],
-            weights=None if self.weights is None else [w[::-1] for w in self.weights],
-        )
+        weights = None if self.weights is None else [w[::-1] for w in self.weights]
+        return replace(self, targets=[Y[::-1] for Y in self.targets], weights=weights)
 
 
 def _checked(name: str, found: Any, shapes: dict[str, tuple[int, ...]], dtype: Any) -> Params:

@@ -55,6 +55,8 @@ _LEAD = 0.1, 100  # rows before a segment that wash out its initial state: a sha
 _MEMORY = 20  # pairs of vectors that L-BFGS keeps
 _PENALTY, _SLOPE_PENALTY = 0.03, 1.0  # multiples of the identity, in units of the mean moments
 _RESTARTS = 4  # of L-BFGS, from the weights reached, with other variables and another ridge penalty
+_AT_START, _CLEAR = 1, 0.9  # last iteration, and share of the error, that count as no gain
+_DEARER = 1.5  # largest loss on all rows, relative to that of a start that was fitted to them
 _SHORTER = 0.1  # factor of the first step if no step could be taken
 
 
@@ -165,6 +167,53 @@ def train_variable_projection(
         found, done.best_epoch = params, 0
     done.params = _copied(found)
     return done
+
+
+def train_from_data(
+    network: Network,
+    params: Params,
+    data: Data,
+    began: Callable[[Data], Params],
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    n_iter_no_change: int = 20,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train from a start that was computed from data, if need be from one that did not see all.
+
+    A start that is fitted to all rows has a small error on the held-out ones, too, which few
+    iterations lower. If training ends at the first iterate, it is therefore repeated with a start
+    `began(learned)`, fitted only to the rows to learn from. If this lowers the held-out error by a
+    tenth, the readout is fitted to all rows, and a quarter as many iterations follow on all rows;
+    the losses of the result are those of the repetition. Otherwise, or if the loss over all rows is
+    then much larger than that of the start, the first result is returned.
+    """
+    options: dict[str, Any] = {"batch_size": batch_size, "tol": tol, "report": report}
+    options["n_iter_no_change"] = n_iter_no_change
+    done = train_variable_projection(
+        network, params, data, max_iter=max_iter, random_state=random_state, **options
+    )
+    if done.best_epoch > _AT_START or not done.validation_losses:
+        return done
+    learned, held_out = _parted(_segments(network, data), random_state)
+    again = train_variable_projection(
+        network, began(learned), learned, max_iter=max_iter, validation=held_out, **options
+    )
+    least, first = min(again.validation_losses), again.validation_losses[0]
+    if not least < _CLEAR * first:
+        return done
+    found = refit_readout(network, again.params, data, batch_size=batch_size)
+    more = -(-again.best_epoch // 4)
+    last = train_variable_projection(network, found, data, max_iter=more, hold_out=False, **options)
+    # a start fits the rows that it saw a little better than it should, but not much
+    losses = [data_loss(network, each, data, batch_size) for each in (params, last.params)]
+    if not losses[1] < _DEARER * losses[0]:
+        return done
+    again.params = last.params
+    return again
 
 
 def trials(

@@ -6,17 +6,20 @@ from sklearn.linear_model import Ridge
 
 from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import lorenz, mackey_glass, narma, weather_and_load
+from reservoir.estimators.rnn import training_run
+from reservoir.training import variable_projection
 from reservoir.training.bptt import Network, forward
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell, StackedCell
+from reservoir.training.cells import DeepTransitionCell, GRUCell, LSTMCell, SimpleCell, StackedCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.starts import start
-from reservoir.training.trainer import Data, data_loss
+from reservoir.training.trainer import Data, data_loss, refit_readout
 from reservoir.training.variable_projection import (
     _parted,
     _Scaled,
     _Search,
     _segments,
     n_targets,
+    train_from_data,
     train_variable_projection,
 )
 
@@ -280,7 +283,7 @@ VALUES = ROWS[:, 0] * ROWS[:, 1]
         {"output": "tanh"},
         {"loss": "mae"},
         {"init": "orthogonal"},
-        {"init": "auto", "cell": "scrn"},
+        {"init": "orthogonal", "cell": "scrn"},
     ],
     ids=str,
 )
@@ -334,3 +337,80 @@ def test_what_it_does_not_support(params, message):
         small(solver="variable_projection", **params).fit(ROWS, 0.5 * VALUES)
     with pytest.raises(ValueError, match="needs all data at once"):
         small(solver="variable_projection").partial_fit(ROWS, VALUES)
+
+
+def test_training_goes_on_from_a_start_without_the_held_out_rows(monkeypatch, global_random_seed):
+    network, data = Network(SimpleCell(5), 2, 2), problem((150,), global_random_seed)
+    params, seen = drawn(network), []
+
+    def began(part):
+        seen.append(part)
+        return refit_readout(network, drawn(network, 1), part)
+
+    def same(one, other):
+        return all(np.array_equal(one.params[name], other.params[name]) for name in params)
+
+    options = {"max_iter": 4, "n_iter_no_change": 20}
+    today = train_variable_projection(network, params, data, **options)
+    monkeypatch.setattr(variable_projection, "_AT_START", -1)
+    assert same(train_from_data(network, params, data, began, **options), today)
+    assert not seen
+    # as if training had ended at its start: the same steps by hand
+    for limits in ({"_AT_START": 4}, {"_CLEAR": np.inf}, {"_DEARER": np.inf}):
+        for name, value in limits.items():
+            monkeypatch.setattr(variable_projection, name, value)
+    found = train_from_data(network, params, data, began, **options)
+    learned, held_out = seen[0], _parted(_segments(network, data), None)[1]
+    assert len(learned) == 8
+    first = train_variable_projection(
+        network, began(learned), learned, validation=held_out, **options
+    )
+    solved = refit_readout(network, first.params, data)
+    more = {"max_iter": -(-first.best_epoch // 4), "hold_out": False}
+    assert same(found, train_variable_projection(network, solved, data, **more))
+    assert found.validation_losses == first.validation_losses
+    assert found.best_epoch == first.best_epoch
+    # no clear gain, or a loss that is much larger than that of the start
+    for name in ("_CLEAR", "_DEARER"):
+        monkeypatch.setattr(variable_projection, name, 0.0)
+        assert same(train_from_data(network, params, data, began, **options), today)
+        monkeypatch.setattr(variable_projection, name, np.inf)
+    # nothing is held out of a few rows
+    n_seen, few = len(seen), problem((20,), weighted=False)
+    train_from_data(network, params, few, began, **options)
+    assert len(seen) == n_seen
+
+
+def test_training_goes_on_only_after_starts_from_data(monkeypatch):
+    used = []
+
+    def spy(*arguments, began, **options):
+        used.append(began)
+        return train_from_data(*arguments, began=began, **options)
+
+    monkeypatch.setattr(training_run, "train_from_data", spy)
+    for params in ({"init": "esn"}, {"cell": "scrn"}):
+        small(**params).fit(ROWS, VALUES)
+        assert used.pop()(Data([ROWS], [VALUES[:, None]])).keys() >= {"W", "coef"}
+    esn = ESNRegressor(6, leak_rate=1.0, include_input=False, random_state=0)
+    for params in ({"early_stopping": True}, {"init": esn}, {"solver": "lbfgs"}):
+        small(**params).fit(ROWS, VALUES)
+    warm = small(max_iter=0, warm_start=True).fit(ROWS, VALUES)
+    used.clear()
+    warm.set_params(max_iter=2).fit(ROWS, VALUES)
+    assert not used
+
+
+@pytest.mark.parametrize("cell", ["scrn", DeepTransitionCell(6, (5,))], ids=str)
+def test_random_weights_are_tried_beside_starts_by_parts(cell, global_random_seed):
+    given = {"cell": cell, "random_state": global_random_seed}
+    rnn = small(**given, init="auto").fit(ROWS, VALUES)
+    results = rnn.start_results_
+    assert list(results["init"]) == ["least_squares", "orthogonal"]
+    least = int(np.argmin(results["trial_loss"]))
+    assert rnn.init_ == results["init"][least]
+    assert results["kept"][least]
+    assert rnn.solver_ == "variable_projection"
+    for params in ({"init": "least_squares"}, {"max_iter": 0}, {"solver": "lbfgs"}):
+        one = small(**{**given, "init": "auto", **params}).fit(ROWS, VALUES)
+        assert list(one.start_results_["init"]) == ["least_squares"]

@@ -175,8 +175,10 @@ class NetworkParameters:
         "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is
         "least_squares", which was the best start in benchmarks, or "orthogonal" for cells that do
         not support starts from data. A cell that consists of parts, such as a stack, is fitted part
-        by part; for labels at every step, "auto" is "orthogonal" with such a cell. With
-        ``target="last"``, twelve sequences or more and ``max_iter`` above 0, "auto" tries
+        by part; for labels at every step, "auto" is "orthogonal" with such a cell. If the solver is
+        "variable_projection", "auto" also trains random weights for ten iterations beside such a
+        start, both on four fifths of the rows, and continues with the better one on the others.
+        With ``target="last"``, twelve sequences or more and ``max_iter`` above 0, "auto" tries
         "least_squares", "esn" and "orthogonal": each is trained on three quarters of the sequences,
         for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows). Training then
         continues, with all sequences, from the random weights, unless another start is clearly
@@ -184,9 +186,9 @@ class NetworkParameters:
         continues from the best of those. `init_` is the start that was taken. With 200 epochs the
         trial increases the training time by about two fifths; with ten epochs, when each start is
         trained in full, training takes about four times as long. If the network is to predict its
-        next input (``y[t] == X[t+1]``), "auto" also runs it in closed
-        loop, from seven origins within the training data and, without exogenous columns, from their
-        end (rows held out by `early_stopping` are not used). If one of these loops leaves the
+        next input (``y[t] == X[t+1]``), "auto" also runs it in closed loop, from seven origins
+        within the training data and, without exogenous columns, from their end (rows held out by
+        `early_stopping` are not used). If one of these loops leaves the
         training range by more than its width, further draws are tried, then readouts with a
         stronger ridge penalty, and the start is replaced if one of these candidates scores better;
         and if training has made the loops leave the range, its weights are replaced by those of the
@@ -211,7 +213,9 @@ class NetworkParameters:
         defaults. Solvers that use all data at once:
         "variable_projection" (L-BFGS on the recurrent weights, with the readout solved for at every
         evaluation; a fifth of the rows is held out to choose the best weights, and in the end the
-        readout is fitted to all rows; no penalties; `reservoir.training.variable_projection`);
+        readout is fitted to all rows; if training from a start from data ends at its start, it is
+        repeated from one that is fitted without these rows, unless there are validation rows; no
+        penalties; `reservoir.training.variable_projection`);
         "lbfgs"; "hessian_free" (conjugate gradients on the Gauss-Newton matrix with structural
         damping; not for the losses "mae" and "hinge"; an object
         `reservoir.training.hessian_free.HessianFree` has further settings, such as mini-batches);

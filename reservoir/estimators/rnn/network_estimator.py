@@ -88,7 +88,8 @@ class NetworkEstimator(TimeSeriesEstimator):
     loss_curve_ : list of float
         The training loss, including penalties on weights, at the start and after each epoch; for
         the solver "variable_projection" the loss of the rows that are not held out, each time with
-        the best readout. `partial_fit` appends one entry per call and sequence.
+        the best readout, and of the repetition if training was repeated. `partial_fit` appends one
+        entry per call and sequence.
     validation_loss_curve_ : list of float
         The loss on held-out data, at the start and after each epoch; only with `early_stopping`,
         or if the solver "variable_projection" has held out some rows.
@@ -187,6 +188,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                     validation,
                     generator,
                     solver=solver,
+                    began=start.began,
                 )
                 start.settle(done)
             check_loss_finite(done)

@@ -138,6 +138,9 @@ class Start:
         Whether the weights are random.
     results : dict of arrays or None
         The starts that were tried, by columns; None if the weights do not come from data.
+    began : callable or None
+        Function that computes the start from part of the data; None if the weights do not come from
+        data, or have been trained.
     """
 
     def __init__(
@@ -148,8 +151,9 @@ class Start:
         drawn: bool,
         results: dict[str, Array] | None = None,
         loop_test: ClosedLoopTest | None = None,
+        began: Callable[[Data], Params] | None = None,
     ) -> None:
-        self.name, self.params, self.drawn = name, params, drawn
+        self.name, self.params, self.drawn, self.began = name, params, drawn, began
         self.results, self._loop_test = results, loop_test
 
     def settle(self, done: Training) -> None:
@@ -181,7 +185,7 @@ def first_weights(
         check_same(network, before.network)
         params = {name: array.astype(learned.dtype) for name, array in before.params.items()}
         return Start(estimator.init_, params, drawn=False, results=estimator.start_results_)
-    began, table = time.perf_counter(), StartTable()
+    tick, table = time.perf_counter(), StartTable()
     loop_test = loop_test_of(estimator, model, task)
     kept = None
     if wants_trial(estimator, network, learned):
@@ -213,9 +217,26 @@ def first_weights(
     name = kept.row["init"]
     results = table.results(kept) if compared or name in STARTS else None
     if estimator.verbose and results is not None:
-        log(f"{_describe(kept, table)} {time.perf_counter() - began:.2g} s.")
+        log(f"{_describe(kept, table)} {time.perf_counter() - tick:.2g} s.")
     drawn = name in INITIALIZERS and not compared
-    return Start(name, kept.params, drawn=drawn, results=results, loop_test=loop_test)
+    fitted = name in STARTS and not compared
+    began = _starter(estimator, network, name, generator) if fitted else None
+    options: dict[str, Any] = {"results": results, "loop_test": loop_test, "began": began}
+    return Start(name, kept.params, drawn=drawn, **options)
+
+
+def _starter(
+    estimator: Any, network: Network, name: str, generator: np.random.Generator
+) -> Callable[[Data], Params]:
+    """Return a function that computes a start from part of the data."""
+    begun = copy(estimator)
+    begun.init = name
+
+    def began(part: Data) -> Params:
+        child = generator.spawn(1)[0]
+        return starting_weights(begun, network, None, None, part, step=None, generator=child)[1]
+
+    return began
 
 
 def _describe(kept: Candidate, table: StartTable) -> str:
@@ -265,11 +286,7 @@ def _better_than_random(
     on the others. Also return whether the random weights are taken, as they are after these
     iterations.
     """
-    begun = copy(estimator)
-    begun.init = kept.row["init"]
-
-    def started(part: Data) -> Params:
-        return starting_weights(begun, network, None, None, part, step=None, generator=generator)[1]
+    started = _starter(estimator, network, kept.row["init"], generator)
 
     def drawn(part: Data) -> Params:
         params = initialize(network.weights(), BASE, random_state=generator)

@@ -39,6 +39,7 @@ from reservoir.training.trainer import Data, Training, train
 from reservoir.training.variable_projection import (
     FEWEST_TARGETS,
     n_targets,
+    train_from_data,
     train_variable_projection,
 )
 
@@ -266,8 +267,12 @@ def run_training(
     generator: np.random.Generator,
     *,
     solver: str,
+    began: Callable[[Data], Params] | None = None,
 ) -> Training:
-    """Train the network with a solver and the settings of the estimator."""
+    """Train the network with a solver and the settings of the estimator.
+
+    `began` computes the start from part of the data, if the weights were computed from data.
+    """
     size = size_of_batch(estimator)
     options: dict[str, Any] = {
         "max_iter": estimator.max_iter,
@@ -286,6 +291,8 @@ def run_training(
     # solvers that use all data at once have no learning rate, and name the settings they use
     if solver in _WHOLE:
         solve = _WHOLE[solver]
+        if began is not None and validation is None and solver == "variable_projection":
+            solve = partial(train_from_data, began=began)
         if isinstance(estimator.solver, HessianFree):
             options |= asdict(estimator.solver)
         known = signature(solve).parameters

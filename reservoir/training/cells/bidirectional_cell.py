@@ -96,7 +96,10 @@ class BidirectionalCell(CompositeCell):
         return self._weights_of_parts([n_features, n_features])
 
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
-        """Return weights fitted in each direction by itself; see `Cell.weights_from_data`."""
+        """Return weights fitted in each direction by itself.
+
+        For `fit` and `inputs` see `Cell.weights_from_data`.
+        """
         ahead = fit(self.cells[0], inputs)
         turned = [np.ascontiguousarray(X[::-1]) for X in inputs]
         return self._named([ahead, fit(self.cells[1], turned, backward=True)])

@@ -106,7 +106,7 @@ class DeepTransitionCell(Cell):
         """Return weights in which the first layer does a simple cell's step, at .3 of its size.
 
         The layers above pass its values on, nearly linearly. The remaining units have small random
-        weights. See `Cell.weights_from_data`.
+        weights. For `fit` and `inputs` see `Cell.weights_from_data`.
         """
         if not self.starts_from_data:
             return None

@@ -65,10 +65,11 @@ class FeedforwardCell(Cell):
         return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
 
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
-        """Return random weights at the scale of the inputs; see `Cell.weights_from_data`.
+        """Return random weights at the scale of the inputs.
 
         If there are nearly as many inputs as units, from which random units would lose much, the
-        first units pass them on, nearly linearly.
+        first units pass them on, nearly linearly. For `fit` and `inputs` see
+        `Cell.weights_from_data`.
         """
         W_in, bias = drawn_weights(fit, self.n_units, inputs)
         n = W_in.shape[1]

@@ -219,7 +219,9 @@ class GatedFeedbackCell(Cell):
         return weights
 
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
-        """Return weights with the states of a stack of single cells; see `Cell.weights_from_data`.
+        """Return weights with the states of a stack of single cells.
+
+        For `fit` and `inputs` see `Cell.weights_from_data`.
 
         Global gates without weights are 1/2, which the candidates' recurrent weights make up for.
         """

@@ -205,7 +205,7 @@ class SCRNCell(Cell):
         """Return the hidden units as a simple cell that ignores random context units.
 
         The context units have about the variance of 1 if the inputs are white noise; the readout
-        receives them. See `Cell.weights_from_data`.
+        receives them. For `fit` and `inputs` see `Cell.weights_from_data`.
         """
         m = self._n_context
         params = {**fit(self._hidden(), inputs), "W_context": np.zeros((self.n_units, m))}

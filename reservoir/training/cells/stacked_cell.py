@@ -148,7 +148,10 @@ class StackedCell(CompositeCell):
         return Trace(X, states, end, traces[-1].lengths, kept=kept)
 
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
-        """Return weights fitted layer by layer, from below; see `Cell.weights_from_data`."""
+        """Return weights fitted layer by layer, from below.
+
+        For `fit` and `inputs` see `Cell.weights_from_data`.
+        """
         parts: list[Params] = []
         read = inputs
         for cell in self.cells:

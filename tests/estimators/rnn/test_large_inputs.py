@@ -40,10 +40,10 @@ def series(scale):
         {"init": "orthogonal"},
         {"init": "glorot", "activation": "logistic"},
         {"cell": "lstm", "init": "orthogonal"},
-        {"cell": "scrn"},
-        {"cell": "gated_feedback"},
-        {"cell": stacked("gru", "rnn", readout_shortcuts=True)},
-        {"cell": bidirectional("rnn"), "initial_state": "zeros"},
+        {"cell": "scrn", "init": "orthogonal"},
+        {"cell": "gated_feedback", "init": "orthogonal"},
+        {"cell": stacked("gru", "rnn", readout_shortcuts=True), "init": "orthogonal"},
+        {"cell": bidirectional("rnn"), "init": "orthogonal", "initial_state": "zeros"},
     ],
 )
 def test_random_weights_under_large_inputs(params):
