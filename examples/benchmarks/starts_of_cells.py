@@ -43,7 +43,6 @@ from reservoir.training.bptt import predict
 from reservoir.training.cells import (
     DeepTransitionCell,
     FeedforwardCell,
-    GatedFeedbackCell,
     SimpleCell,
     bidirectional,
     stacked,
@@ -71,7 +70,6 @@ CELLS: dict[str, Any] = {
     "rnn + layer": stacked("rnn", FeedforwardCell(N_UNITS)),
     "scrn": "scrn",
     "gated feedback": "gated_feedback",
-    "gated feedback, gru": GatedFeedbackCell(N_UNITS, kind="gru"),
     "deep transition, 24": DeepTransitionCell(N_UNITS, (24,)),
     "deep transition, 12": DeepTransitionCell(N_UNITS, (12,)),
 }
@@ -290,10 +288,12 @@ def compare_trainings(names: list[str], n_seeds: int) -> None:
         label = f"{name}, {n_rows}, {share:g}"
         print(f"{label:24s}{cell:12s}{line}", flush=True)
         ratios.append((np.median(rows[:, 3]) / np.median(rows[:, 1]), f"{label}, {cell}"))
-        costs.append(float(rows[:, 4].sum() / rows[:, 2].sum()))
+        costs.append(rows[:, [2, 4]].sum(axis=0))
     mean = np.exp(np.mean(np.log([ratio for ratio, _ in ratios])))
     print(f"went on / ended: geometric mean {mean:.3f}, worst {max(ratios)[0]:.2f}", end="")
-    print(f" ({max(ratios)[1]}); iterations: at most {max(costs):.1f} times as many")
+    every, most = np.sum(costs, axis=0), max(long / short for short, long in costs)
+    print(f" ({max(ratios)[1]}); iterations: {every[1] / every[0]:.2f} times as many,", end="")
+    print(f" at most {most:.1f} times")
 
 
 def summarise(found: dict[str, dict[str, Array]]) -> None:

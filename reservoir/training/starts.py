@@ -23,6 +23,8 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.building import build_reservoir
+from reservoir.training._data import Data
+from reservoir.training._evaluation import refit_readout
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
 from reservoir.training.codes import mean_and_spread, valid_codes
@@ -30,7 +32,6 @@ from reservoir.training.least_squares._iterate import held_out_error
 from reservoir.training.least_squares._ls_fit import MixedFit, with_open_gates
 from reservoir.training.least_squares._task import Task, make_task
 from reservoir.training.params import Params
-from reservoir.training.trainer import Data, refit_readout
 
 __all__ = ["STARTS", "StartResult", "start"]
 

@@ -52,6 +52,7 @@ _BY_CHANCE = 0.025  # significance level of the t test
 _HELD_OUT = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer are not conclusive
 _PART, _LEAST = 8, 10  # epochs of a trial: an eighth of `max_iter`, at least ten if it allows
+_TRIED = 25  # iterations of random weights and of a start by parts; ten do not tell them apart
 _ORIGINS = 7  # within the data, and one more at its end
 _STEPS = 1000  # of a loop, or twice the length of a shorter series
 _DRIVEN_STEPS = 500  # of a loop with exogenous columns, or a quarter of a shorter series
@@ -293,7 +294,7 @@ def _better_than_random(
         params = {name: array.astype(part.dtype) for name, array in params.items()}
         return refit_readout(network, params, part)
 
-    trained = trials(network, data, (started, drawn), min(estimator.max_iter, _LEAST), generator)
+    trained = trials(network, data, (started, drawn), min(estimator.max_iter, _TRIED), generator)
     if trained is None:
         return kept, False
     own, random = trained
