@@ -209,10 +209,7 @@ def first_weights(
             )
 
         kept = draw(N_DRAWS)
-        if _tries_random(estimator, network, learned, kept):
-            kept, compared = _better_than_random(
-                estimator, network, learned, kept, generator.spawn(1)[0], table
-            )
+        kept, compared = _or_random(estimator, network, learned, kept, generator, table)
         if loop_test is not None:
             kept = loop_test.safest(kept, draw, learned, table)
     name = kept.row["init"]
@@ -265,15 +262,7 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
     return network.cell.starts_from_data and len(data) >= _FEWEST
 
 
-def _tries_random(estimator: Any, network: Network, data: Data, kept: Candidate) -> bool:
-    """Whether random weights are compared with a start that was put together from parts."""
-    by_parts = kept.row["init"] in STARTS and network.cell.layer() is None
-    auto = isinstance(estimator.init, str) and estimator.init == "auto" and estimator.max_iter
-    solver = resolve_solver(estimator, network, data, drawn=False)
-    return bool(by_parts and auto and solver == "variable_projection")
-
-
-def _better_than_random(
+def _or_random(
     estimator: Any,
     network: Network,
     data: Data,
@@ -283,10 +272,17 @@ def _better_than_random(
 ) -> tuple[Candidate, bool]:
     """Return the start, or random weights if they are better after some iterations.
 
-    Both are trained on the same rows, to which the start is fitted for this purpose, and compared
+    Only a start that was put together from parts, for variable projection, is compared. Both are
+    trained on the same rows, to which the start is fitted for this purpose, and compared
     on the others. Also return whether the random weights are taken, as they are after these
     iterations.
     """
+    by_parts = kept.row["init"] in STARTS and network.cell.layer() is None
+    auto = isinstance(estimator.init, str) and estimator.init == "auto" and estimator.max_iter
+    solver = resolve_solver(estimator, network, data, drawn=False)
+    if not (by_parts and auto and solver == "variable_projection"):
+        return kept, False
+    generator = generator.spawn(1)[0]
     started = _starter(estimator, network, kept.row["init"], generator)
 
     def drawn(part: Data) -> Params:

@@ -58,7 +58,7 @@ TIES = np.array([-1.0, 1.0, -1.0, 1.0, 0.5])
 def test_random_weights_give_way_to_what_is_clearly_ahead(least_squares, esn, chosen, monkeypatch):
     losses, tried, n_epochs = iter([least_squares, esn, HELD]), [], []
 
-    def pretended(estimator, network, params, data, validation, generator, *, solver):
+    def pretended(estimator, network, params, data, validation, generator, *, solver, began=None):
         assert solver == "adam"
         n_epochs.append((estimator.max_iter, estimator.n_iter_no_change))
         if len(tried) < 3:
