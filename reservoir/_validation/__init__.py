@@ -36,6 +36,7 @@ from reservoir._validation.sequences import (
     container_of,
     plain_table,
     read_series,
+    sequence_lengths,
 )
 from reservoir._validation.targets import (
     is_per_row,
@@ -108,6 +109,7 @@ __all__ = [
     "check_enough_rows",
     "resolve_washout",
     "room_for",
+    "sequence_lengths",
     "step_of",
     "steps_between",
     "with_gaps",

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array
-from reservoir._validation import as_plain, check_choice, resolve_washout
+from reservoir._validation import as_plain, check_choice, resolve_washout, sequence_lengths
 from reservoir.loops.loop_by_loop import Places, evenly_spaced_starts
-from reservoir.model_selection._scoring import sequence_lengths
 
 _HELD_OUT = 5  # the held-out part of each sequence is one in this many
 STRATEGIES = ("holdout", "recycle", "rolling")

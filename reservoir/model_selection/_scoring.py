@@ -15,11 +15,9 @@ from reservoir._validation import (
     caller_level,
     check_count,
     check_unmasked,
-    column_number,
-    container_of,
+    sequence_lengths,
     with_targets,
 )
-from reservoir._validation.columns import column_values
 
 
 def washout_scorer(
@@ -233,22 +231,3 @@ class _Trimmed:
                 f"n_samples={lengths[short[0]]}. Lower it, or use longer test sequences."
             )
         return np.concatenate([part[self._washout :] for part in parts])
-
-
-def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
-    """Return the number of rows of each sequence, and whether X is one table."""
-    if container_of(X) != "table":
-        return [len(item) for item in X], False
-    # one table: the ids come from the column or, without one, from the outer levels of its index
-    ids = None
-    if sequence_column is not None:
-        names = list(X.columns) if hasattr(X, "columns") else None
-        n_columns = X.shape[1] if hasattr(X, "shape") else np.shape(X)[1]
-        number = column_number("sequence_column", sequence_column, names, n_columns)
-        ids = column_values(X, number)
-    elif getattr(getattr(X, "index", None), "nlevels", 1) > 1:
-        ids = X.index.droplevel(-1).to_numpy()
-    if ids is None:
-        return [X.shape[0] if hasattr(X, "shape") else len(X)], True
-    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(ids)]
-    return np.diff(starts).tolist(), True

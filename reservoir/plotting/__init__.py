@@ -16,6 +16,7 @@ from reservoir.plotting._forgetting import forgetting
 from reservoir.plotting._gradient_norms import jacobian_norms, temporal_gradients
 from reservoir.plotting._horizon_errors import horizon_errors
 from reservoir.plotting._memory_profile import memory_profile
+from reservoir.plotting._overview import overview
 from reservoir.plotting._parameter_map import parameter_map
 from reservoir.plotting._penalty_path import penalty_path
 from reservoir.plotting._phase_portrait import phase_portrait
@@ -38,6 +39,7 @@ __all__ = [
     "jacobian_norms",
     "memory_profile",
     "multipliers",
+    "overview",
     "parameter_map",
     "penalty_path",
     "phase_portrait",

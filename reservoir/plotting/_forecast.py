@@ -23,6 +23,7 @@ _HISTORY = 4  # rows of history before the forecast of a model, per row of the f
 _FEW_ROWS = 24  # but at least this many
 
 _BOUND = re.compile(r"(lower|upper) (.+)%")
+_SPELLED = re.compile(r"(?:.* )?(forecast|(?:lower|upper) \S+%)")
 _SIDES = ("lower", "upper")
 
 
@@ -148,7 +149,8 @@ def forecast(
     _draw_observed(picture, before, truth)
     for name, guess in guesses.items():
         _draw_forecast(picture, name, spans[name][1], guess)
-    _mark_start(picture, {times[0] for _, times in spans.values()})
+    starts = {times[0] for _, times in spans.values()}
+    _mark_start(picture, {first for first in starts if first > before[0]})
     dated = before.dtype.kind == "M"
     picture.horizon("time" if dated or index is not None else "time step", before)
     return picture.finish()
@@ -293,6 +295,8 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
         return None
     several = getattr(y_pred.columns, "nlevels", 1) == 2
     names = [str(name[-1] if several else name) for name in y_pred.columns]
+    spelled = [_SPELLED.fullmatch(name) for name in names]  # "a forecast", in frames of polars
+    names = [each[1] for each in spelled if each] if all(spelled) else names
     if "forecast" not in names:
         return None
     n_outputs = names.count("forecast")
@@ -357,9 +361,9 @@ def times_of_both(
 
 
 def names_in(table: Any) -> list[str] | None:
-    """Return the column names of a pandas table, or None if it has no names."""
+    """Return the column names of a table of pandas or polars, or None if it has no names."""
     if hasattr(table, "columns"):
         names = list(table.columns)
         return None if names == list(range(len(names))) else [str(name) for name in names]
     name = getattr(table, "name", None)
-    return [str(name)] if name is not None and hasattr(table, "iloc") else None
+    return [str(name)] if name not in (None, "") and hasattr(table, "to_numpy") else None

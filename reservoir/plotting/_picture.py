@@ -23,7 +23,7 @@ _SMALL = 3.0  # inches: in narrower axes the legend is short
 _FEW_ENTRIES, _SHORT_NAME = 3, 22
 _MANY_POINTS = 20_000  # from here on matplotlib's search for the best place takes too long
 _MOST_POINTS = 4_000  # of a curve of more than _MANY_POINTS
-_NARROW = 4.5  # inches: narrower figures have legends in smaller print
+NARROW = 4.5  # inches: narrower figures have legends in smaller print, and one panel beside none
 _LETTER, _HANDLE = 0.56, 4.6  # width of a letter of a legend and of a line sample, per font size
 _DATE_WIDTH = 0.85  # inches per date
 
@@ -55,9 +55,9 @@ class Picture:
     def __init__(
         self, ax: Axes | None, legend: bool | str, line_kw: Any, *, spatial: bool = False
     ) -> None:
-        _check_legend(legend)
+        check_legend(legend)
         self.own = ax is None
-        self._line_kw = _read_line_kw(line_kw)
+        self._line_kw = read_line_kw(line_kw)
         self._legend = legend
         self.ax: Any = _new_axes() if ax is None else _checked(ax, spatial)
         self.theme = Theme(self.ax)
@@ -90,8 +90,8 @@ class Picture:
                 )
             first = cls(every[0], legend, line_kw)
             return [first] + [cls(each, legend, None) for each in every[1:]]
-        _check_legend(legend)
-        _read_line_kw(line_kw)
+        check_legend(legend)
+        read_line_kw(line_kw)
         shape = (n_panels, 1) if below else (1, n_panels)
         figure = matplotlib_modules().pyplot.figure(layout="constrained")
         axes = np.ravel(figure.subplots(*shape, sharex=below))
@@ -167,7 +167,7 @@ class Picture:
         if not self._legend:
             return self.ax
         if self.own:
-            _legend_of_figure(every)
+            legend_of_figure(every)
         else:
             for ax in every:
                 _legend_of_axes(ax, self._legend == "outside", right_is_free)
@@ -182,12 +182,12 @@ def label_ticks(axis: Any, places: Array, names: Sequence[str]) -> None:
     axis.set_major_formatter(FixedFormatter(list(names)))
 
 
-def _check_legend(legend: Any) -> None:
+def check_legend(legend: Any) -> None:
     if not (isinstance(legend, (bool, np.bool_)) or legend == "outside"):
         raise ValueError(f'legend={legend!r} must be True, False or "outside".')
 
 
-def _read_line_kw(line_kw: Any) -> dict[str, Any]:
+def read_line_kw(line_kw: Any) -> dict[str, Any]:
     """Return the properties of lines by their long names; an unknown one raises here."""
     if line_kw is None:
         return {}
@@ -228,8 +228,8 @@ def _checked(ax: Any, spatial: bool) -> Any:
     raise TypeError(f"{problem}. Draw on those of {code('fig, ax = plt.subplots()')}.")
 
 
-def _legend_of_figure(every: Sequence[Any]) -> None:
-    """Put one legend above all axes of a new figure, where it covers no data."""
+def legend_of_figure(every: Sequence[Any]) -> None:
+    """Put one legend above all axes of a new figure, or of a part, where it covers no data."""
     handles, names = [], []
     for ax in every:
         found = ax.get_legend_handles_labels()
@@ -238,10 +238,10 @@ def _legend_of_figure(every: Sequence[Any]) -> None:
         names += [found[1][i] for i in new]
     if not names:
         return
-    figure = every[0].figure
-    width, height = figure.get_size_inches()
-    size = "small" if width >= _NARROW else "x-small"
-    square = len(every) == 1 and every[0].get_aspect() == 1 and width > max(_NARROW, 1.2 * height)
+    figure = every[0].figure  # or a part of one
+    width, height = figure.bbox.size / figure.dpi
+    size = "small" if width >= NARROW else "x-small"
+    square = len(every) == 1 and every[0].get_aspect() == 1 and width > max(NARROW, 1.2 * height)
     style = {"frameon": False, "fontsize": size, "columnspacing": 1.0, "handlelength": 2.4}
     if square:
         figure.legend(handles, names, loc="outside right upper", **style)

@@ -174,6 +174,8 @@ def _draw_distribution(picture: Picture, rows: Array) -> None:
     curve = np.exp(-(((grid - mean) / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
     ax.plot(grid, curve, label="normal", **theme.curve(1))
     ax.set_xlabel("error")
+    ax.ticklabel_format(axis="x", scilimits=(-3, 4))  # long numbers would overlap
+    ax.locator_params(axis="x", nbins=5)
     ax.set_yticks([])
 
 

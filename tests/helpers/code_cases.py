@@ -1334,6 +1334,16 @@ CASES = [
         "list(result[0]) == ['v', 'v_known'] and (exog.to_numpy() == TABLE[['v']]).all(axis=None)",
     ),
     Case(
+        "plotting/_overview.py",
+        "'plotting.overview(model, X, y)'",
+        "plt = pytest.importorskip('matplotlib.pyplot'); plt.switch_backend('agg')\n"
+        "from reservoir import plotting\n"
+        "X, y = ROWS, ROWS[:, 0]; model = reservoir.ESNRegressor(10, random_state=0).fit(X, y)",
+        "plotting.overview(model)",
+        "len(result) > 3 and plt.close('all') is None",
+        instead=True,
+    ),
+    Case(
         "plotting/_picture.py",
         "'fig, ax = plt.subplots()'",
         "plt = pytest.importorskip('matplotlib.pyplot'); plt.switch_backend('agg')\n"

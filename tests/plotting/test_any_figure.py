@@ -35,7 +35,7 @@ each_function = pytest.mark.parametrize(
 def drawn(ax):
     """Lay out all that is in the figure of some axes, and return them as a list."""
     every = list(np.ravel(ax))
-    every[0].figure.draw_without_rendering()
+    every[0].figure.figure.draw_without_rendering()  # the whole, if the axes are in a part
     return every
 
 
@@ -56,12 +56,12 @@ def test_every_plot_ends_with_the_same_parameters_and_is_drawn_here(name):
 def test_a_new_figure_has_the_size_of_rc_params_and_its_legend_covers_no_axes(draw, size):
     with plt.rc_context({"figure.figsize": size}):
         every = drawn(draw(None))
-    figure = every[0].figure
+    figure = every[0].figure.figure
     assert tuple(figure.get_size_inches()) == size
     assert all(ax.get_legend() is None for ax in every)
     boxes = [ax.get_window_extent() for ax in every]
     assert min(min(box.width, box.height) for box in boxes) > 0.08 * figure.dpi * size[1]
-    for legend in figure.legends:
+    for legend in every[0].figure.legends:
         assert not any(legend.get_window_extent().overlaps(box) for box in boxes)
 
 

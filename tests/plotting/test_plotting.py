@@ -11,7 +11,7 @@ import scipy.sparse as sp
 plt = pytest.importorskip("matplotlib.pyplot")
 from scipy.integrate import trapezoid  # noqa: E402
 
-from reservoir import ESNForecaster, ESNRegressor, plotting  # noqa: E402
+from reservoir import ESNForecaster, ESNRegressor, ReservoirTransformer, plotting  # noqa: E402
 from reservoir.datasets import lorenz  # noqa: E402
 
 pytestmark = pytest.mark.one_engine
@@ -70,6 +70,10 @@ def forecasts():
     return SimpleNamespace(forecasts=pd.DataFrame(rows))
 
 
+def features():
+    return ReservoirTransformer(10, random_state=0).fit(SINE[:, None])
+
+
 GUESS = SINE[60:]
 BANDS = np.column_stack([GUESS, GUESS - 0.2, GUESS + 0.2, GUESS - 0.5, GUESS + 0.5])
 SHARES = {
@@ -96,6 +100,7 @@ DRAWINGS = {
         SINE, dict.fromkeys("ab", BANDS), coverage=[0.8, 0.95], ax=ax
     ),
     "states as a map": lambda ax: plotting.states(np.outer(SINE, np.ones(9)), kind="map", ax=ax),
+    "overview": lambda ax: plotting.overview(features(), ax=ax),  # of one panel
     "residuals": lambda ax: plotting.residuals(NOISE, ax=ax),
     "residuals by quantiles": lambda ax: plotting.residuals(NOISE, quantiles=True, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
