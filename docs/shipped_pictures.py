@@ -38,7 +38,8 @@ from matplotlib.dates import YearLocator
 from matplotlib.figure import Figure
 from PIL import Image
 
-from reservoir import plotting
+from reservoir import ESNRegressor, plotting
+from reservoir.datasets import narma
 
 ROOT = check.ROOT
 STATIC = ROOT / "docs" / "_static"
@@ -113,6 +114,14 @@ def readme_limit_cycle() -> Figure:
     return figure
 
 
+def overview() -> Figure:
+    """Draw the overview of the first network on the page about predictions."""
+    X, y = narma(3000, random_state=0)
+    esn = ESNRegressor(leak_rate=1.0, random_state=0).fit(X[:2000], y[:2000])
+    figure: Figure = plotting.overview(esn, X[2000:], y[2000:])[0].figure.figure
+    return figure
+
+
 # --- pictures of benchmarks ----------------------------------------------------------------------
 
 
@@ -156,6 +165,7 @@ PICTURES: dict[str, tuple[Callable[[], Figure], int]] = {
     "growth.png": (growth, 100),
     "heart.png": (lambda: saved_by(HEART, "heart.png"), 160),
     "limit_cycle.png": (lambda: saved_by(PORTRAIT, "limit_cycle.png"), 160),
+    "overview.png": (overview, 110),
     "readme_co2.png": (readme_co2, 200),
     "readme_limit_cycle.png": (readme_limit_cycle, 200),
     "states.png": (states, 100),
@@ -175,7 +185,7 @@ def draw(name: str) -> Figure:
 def texts_of(figure: Figure) -> str:
     """Return titles, labels, annotations and legends of a figure, one a line; no ticks."""
     found = list(figure.texts)
-    legends = list(figure.legends)
+    legends = [legend for part in (figure, *figure.subfigs) for legend in part.legends]
     for ax in figure.axes:
         found += [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
         legends += [legend] if (legend := ax.get_legend()) else []

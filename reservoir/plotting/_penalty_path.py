@@ -109,9 +109,16 @@ def penalty_path(
 
 
 def _scale(ax: Any, errors: Array) -> None:
+    from matplotlib import ticker
+
     ax.set_xscale("log")
-    if np.all(errors > 0) and errors.max() > 10 * errors.min():
-        ax.set_yscale("log")  # over less than a decade a logarithmic axis would show no labels
+    decades = np.ptp(np.log10(errors)) if np.all(errors > 0) else 0.0
+    if decades > 1:  # over less a logarithmic axis would show no labels
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0,) if decades > 2 else (1.0, 3.0)))
+        every = ticker.LogFormatterSciNotation(minor_thresholds=(np.inf, np.inf))
+        ax.yaxis.set_major_formatter(every)
+        ax.yaxis.set_minor_formatter(ticker.NullFormatter())  # many labels would overlap
     ax.set_xlabel("penalty alpha")
     ax.set_ylabel("score\n(less is better)")
 
