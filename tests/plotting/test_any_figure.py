@@ -303,6 +303,25 @@ def test_dates_do_not_overlap():
         assert all(first.x1 <= second.x0 for first, second in itertools.pairwise(boxes))
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plotting.penalty_path(np.geomspace(1e-9, 1, 10), np.geomspace(220, 8e3, 10)).yaxis,
+        lambda: plotting.residuals(1e-4 * NOISE, ax=plt.figure().subplots(2, 2)[0])[1].xaxis,
+    ],
+    ids=["scores over little more than a decade", "small errors"],
+)
+def test_numbers_do_not_overlap(draw):
+    with plt.rc_context({"figure.figsize": (3.2, 2.4)}):
+        axis = draw()
+    axis.figure.draw_without_rendering()
+    ticks = axis.get_major_ticks() + axis.get_minor_ticks()
+    boxes = [tick.label1.get_window_extent() for tick in ticks if tick.label1.get_text()]
+    seen = [box for box in boxes if box.width > 1 and box.height > 1]
+    assert len(seen) > 1
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(seen, 2))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lines", "map"])
 def test_three_hundred_units_of_ten_thousand_rows_are_a_small_file(kind):

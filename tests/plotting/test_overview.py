@@ -187,6 +187,7 @@ KINDS = {
 
 
 @pytest.mark.filterwarnings("ignore")  # of fits that are too small to be good
+@pytest.mark.fast_cases(12)
 @pytest.mark.parametrize(("model", "X", "y", "panels", "legend"), KINDS.values(), ids=KINDS)
 def test_each_kind_of_model_has_the_panels_of_what_it_has(model, X, y, panels, legend):
     axes = plotting.overview(clone(model).fit(X, y), X, y)
@@ -310,7 +311,7 @@ def containers():
     yield long.set_index("id", append=True).swaplevel()["y"], {}
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("number", range(5))
 def test_each_of_several_series_is_drawn_with_its_forecast(number):
     y, options = list(containers())[number]
@@ -338,6 +339,7 @@ def test_frames_of_polars_are_drawn_with_intervals_and_names(polars):
 # ---------------------------------------------------------------------- figures and errors
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("size", [(6.4, 4.8), (3, 2)], ids=str)
 def test_panels_do_not_overlap_and_legends_cover_no_axes(size):
     model = esn().fit(X, Y)
