@@ -20,7 +20,7 @@ from reservoir._validation.wording import code, replaced
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
-    """Raise if a table contains dates, durations or text, or if it is sparse.
+    """Raise if a table contains dates, durations, text or complex numbers, or if it is sparse.
 
     The message names the column.
 
@@ -36,6 +36,7 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
     """
     check_dense(name, table)
     check_no_dates(name, table)
+    check_not_complex(name, table)
     for column, values in _text_columns(table):
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
@@ -54,6 +55,21 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
             f"numbers.{ids} If it contains categories, make a numeric column for each category, "
             f"{_encoded(name, table, column)}, or use an encoder in a pipeline: "
             f"{_encoder_code()}, within PerStep if X contains several sequences."
+        )
+
+
+def check_not_complex(name: str, table: Any) -> None:
+    """Raise if an array or a column of a DataFrame is complex; `name` is for messages."""
+    if hasattr(table, "iloc") and table.ndim == 2:
+        kinds = [getattr(dtype, "kind", "O") for dtype in table.dtypes]
+        place = f" in column {table.columns[kinds.index('c')]!r}" if "c" in kinds else None
+    else:
+        rows = _as_array(table)
+        place = "" if rows is not None and np.iscomplexobj(rows) else None
+    if place is not None:
+        raise ValueError(
+            f"Complex data not supported: {name} contains complex numbers{place}. Give real and "
+            "imaginary parts as separate columns."
         )
 
 
@@ -225,20 +241,20 @@ def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
             if getattr(dtype, "kind", "O") not in "biufc":
                 yield table.columns[i], table.iloc[:, i].tolist()
     else:
-        rows = table if isinstance(table, np.ndarray) else _as_objects(table)
-        if rows is not None and rows.ndim > 1 and rows.dtype.kind in "OSU":
+        rows = _as_array(table)
+        if isinstance(rows, np.ndarray) and rows.ndim > 1 and rows.dtype.kind in "OSU":
             for i in range(rows.shape[-1]):
                 yield i, rows[..., i].ravel().tolist()
 
 
-def _as_objects(table: Any) -> Array | None:
-    """Return nested lists that contain text as an array of strings; None for anything else."""
-    if not isinstance(table, (list, tuple)):
-        return None
-    try:
-        return np.asarray(table) if np.asarray(table).dtype.kind == "U" else None
-    except ValueError:  # rows of different lengths
-        return None
+def _as_array(table: Any) -> Array | None:
+    """Return an array itself and nested lists as an array; None for anything else."""
+    if isinstance(table, (list, tuple)):
+        try:
+            return np.asarray(table)
+        except ValueError:  # rows of different lengths
+            return None
+    return table if hasattr(table, "dtype") else None
 
 
 def _is_text(value: Any) -> bool:

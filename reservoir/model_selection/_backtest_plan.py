@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._validation import as_plain, check_count, check_unmasked, code, index_of
 from reservoir._validation.index import kind_of, show
+from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.levels import check_levels
 from reservoir._validation.text_dates import dates_in_column
 from reservoir.estimators.series.tables import MIN_VALUES, check_real_numbers, is_collection
@@ -90,6 +91,7 @@ def read_rows(y: Any, exog: Any) -> Rows:
 def _read_table(name: str, given: Any) -> Any:
     """Return one series as a pandas table or an array."""
     check_unmasked(name, given)
+    check_not_complex(name, given)
     items = given if isinstance(given, (list, tuple)) else []
     collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
     table = given if hasattr(given, "iloc") or collection else as_plain(name, given)

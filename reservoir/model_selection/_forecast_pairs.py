@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import as_plain, check_count, code, index_of
-from reservoir._validation.kinds import check_dense
+from reservoir._validation import check_count, check_unmasked, code, index_of
+from reservoir._validation.kinds import check_dense, check_not_complex
 from reservoir._validation.order import Handling, check_order
+from reservoir._validation.sequences import as_finite
 
 
 def make_forecast_pairs(
@@ -55,8 +56,8 @@ def make_forecast_pairs(
     ------
     TypeError, ValueError
         If a horizon is not an integer of at least 1, is repeated, or is not smaller than the length
-        of every series; if a series has neither 1 nor 2 dimensions; if `exog` lacks a row, or has a
-        column name in common with the series.
+        of every series; if a series has neither 1 nor 2 dimensions; if values are masked, complex
+        or infinite; if `exog` lacks a row, or has a column name in common with the series.
 
     Notes
     -----
@@ -188,8 +189,30 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
             f"horizon={horizons.longest} must be smaller than the number of rows, but {item.name} "
             f"has n_samples={len(values)}. Lower it, or give a longer series."
         )
+    _check_finite(item.name, values)
     pair = _pair_of_arrays if isinstance(values, np.ndarray) else _pair_of_frames
     return pair(item, values, horizons)
+
+
+def _check_finite(name: str, table: Any) -> None:
+    """Raise if numbers are complex or infinite; NaN may be filled later, text may be symbols."""
+    check_not_complex(name, table)
+    names, columns = None, np.asarray(table).reshape(len(table), -1).T
+    if hasattr(table, "iloc"):
+        frame = table.to_frame() if table.ndim == 1 else table
+        names, columns = list(frame.columns), (frame.iloc[:, i] for i in range(frame.shape[1]))
+    floats = [_as_floats(column) for column in columns]
+    if floats:
+        as_finite(name, np.column_stack(floats), float, names, allow_nan=True)
+
+
+def _as_floats(column: Any) -> Array:
+    """Return a column as floats; NaN for one that does not contain numbers."""
+    if getattr(column.dtype, "kind", "O") not in "biuf":
+        return np.full(len(column), np.nan)
+    return np.asarray(
+        column.to_numpy(float, na_value=np.nan) if hasattr(column, "iloc") else column, float
+    )
 
 
 def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Array, Array]:
@@ -206,12 +229,14 @@ def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Ar
 
 def _known_rows(item: _Item, n_samples: int) -> Array:
     """Return exogenous rows as an array, one for each row of the series."""
-    rows = as_plain(item.name_of_exog, item.exog)
+    check_unmasked(item.name_of_exog, item.exog)
+    rows = np.asarray(item.exog)
     if rows.ndim not in (1, 2) or len(rows) != n_samples:
         raise ValueError(
             f"{item.name_of_exog} has shape {rows.shape}; (n_samples,) or (n_samples, n_exog) with "
             f"n_samples={n_samples} is required, one row for each row of {item.name}."
         )
+    _check_finite(item.name_of_exog, item.exog)
     return rows.reshape(n_samples, -1)
 
 
@@ -259,6 +284,7 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         names = [f"exog{i}" if named else first + i for i in range(rows.shape[1])]
         return pd.DataFrame(rows, index=frame.index, columns=names)
     known = item.exog if item.exog.ndim == 2 else item.exog.to_frame(item.exog.name or "exog")
+    _check_finite(item.name_of_exog, known)
     if known.index.equals(frame.index):
         return known
     found = frame.index.isin(known.index)

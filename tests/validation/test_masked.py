@@ -1,5 +1,6 @@
 """Masked arrays and complex numbers raise wherever data are read: conversion would drop them."""
 
+import re
 from importlib.util import find_spec
 
 import numpy as np
@@ -198,10 +199,53 @@ def test_complex_numbers_raise_where_they_become_floats():
             call(X + 1j if name != "W" else MATRIX + 1j)
 
 
-def test_complex_numbers_raise_in_backtests():
-    pytest.importorskip("pandas")
-    with pytest.raises((TypeError, ValueError), match="y"):
-        backtest(ESN, X + 1j, horizon=2, n_origins=1)
+DOORS = {
+    "network": lambda rows: ESNRegressor(5).fit(rows, y),
+    "list": lambda rows: ESNRegressor(5).fit([rows, rows], [y, y]),
+    "transformer": lambda rows: ReservoirTransformer(5).fit(rows),
+    "trained network": lambda rows: RNNRegressor(5).fit(rows, y),
+    "whole sequences": lambda rows: ReservoirFeatures(5).fit([rows, rows]),
+    "forecaster": lambda rows: ESNForecaster().fit(rows),
+    "pairs": lambda rows: make_forecast_pairs(rows),
+    "known inputs of pairs": lambda rows: make_forecast_pairs(y, exog=rows),
+    "backtest": lambda rows: backtest(ESNForecaster(), rows, horizon=2),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("container", ["array", "list", "frame"])
+def test_complex_tables_get_one_sentence_everywhere(door, container):
+    pd = pytest.importorskip("pandas")
+    rows = X + 1j
+    if container == "list" and door not in ("list", "whole sequences"):
+        rows = rows.tolist()
+    elif container == "frame":
+        rows = pd.DataFrame(X).add_prefix("x").assign(power=rows[:, 0])
+    with pytest.raises(ValueError, match="contains complex numbers") as caught:
+        DOORS[door](rows)
+    said = str(caught.value)
+    assert said.endswith("Give real and imaginary parts as separate columns.")
+    assert "[[" not in said
+    assert ("in column 'power'" in said) == (container == "frame")
+
+
+def test_pairs_keep_gaps_and_symbols_but_no_infinity():
+    pd = pytest.importorskip("pandas")
+    gaps = np.array([1.0, np.nan, 3.0, 4.0])
+    bad = np.where(gaps == 3, np.inf, gaps)
+    frame = pd.DataFrame({"day": list("abca"), "x": bad})
+    for series, exog, said in (
+        (bad, None, "the series contains infinity (inf) in column 0, first in row 2"),
+        (frame, None, "the series contains infinity (inf) in column 1 ('x'), first in row 2"),
+        (frame["x"], None, "the series contains infinity (inf) in column 0 ('x'), first in row 2"),
+        ([gaps, bad], None, "series 1 contains infinity (inf)"),
+        (gaps, bad.tolist(), "exog contains infinity (inf) in column 0, first in row 2"),
+        (pd.Series(gaps), frame, "exog contains infinity (inf) in column 1 ('x')"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            make_forecast_pairs(series, exog=exog)
+    for series in (gaps, np.array(list("abca")), frame.assign(x=gaps)):
+        assert len(make_forecast_pairs(series)[0]) == 3
 
 
 def test_plots_draw_nothing_that_a_mask_hides():

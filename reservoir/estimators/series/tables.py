@@ -13,7 +13,13 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_no_dates, code
 from reservoir._validation.index import is_plain
-from reservoir._validation.kinds import check_dense, check_readable, is_polars, na_as_nan
+from reservoir._validation.kinds import (
+    check_dense,
+    check_not_complex,
+    check_readable,
+    is_polars,
+    na_as_nan,
+)
 from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.text_dates import dates_in_column
@@ -510,26 +516,18 @@ def check_real_numbers(name: str, table: Any) -> None:
         _check_polars_kinds(name, table)
         return
     check_no_dates(variable_of(name), table)
+    check_not_complex(name, table)
     columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
     if is_pandas(table) and table.ndim == 1:
         columns = [(None, table)]
     for label, column in columns:
-        which = name if label is None else f"column {label!r} of {name}"
-        if column.dtype.kind == "c":
-            raise TypeError(_complex_message(which))
         if column.dtype.kind not in "biuf":
             values = column.to_numpy(object, na_value=None)
             _from_objects(name, values, label, dtype=column.dtype)
-    if not is_pandas(table) and np.iscomplexobj(table):
-        raise TypeError(_complex_message(name))
     if not is_pandas(table):
         check_dense(variable_of(name), table)
     if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
-
-
-def _complex_message(which: str) -> str:
-    return f"{which} contains complex numbers. Give real and imaginary parts as separate columns."
 
 
 def of_polars(name: str, made: str) -> str:
