@@ -197,10 +197,10 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
 def _check_finite(name: str, table: Any) -> None:
     """Raise if numbers are complex or infinite; NaN may be filled later, text may be symbols."""
     check_not_complex(name, table)
-    names, columns = None, np.asarray(table).reshape(len(table), -1).T
+    names, columns = None, list(np.asarray(table).reshape(len(table), -1).T)
     if hasattr(table, "iloc"):
         frame = table.to_frame() if table.ndim == 1 else table
-        names, columns = list(frame.columns), (frame.iloc[:, i] for i in range(frame.shape[1]))
+        names, columns = list(frame.columns), [frame.iloc[:, i] for i in range(frame.shape[1])]
     floats = [_as_floats(column) for column in columns]
     if floats:
         as_finite(name, np.column_stack(floats), float, names, allow_nan=True)
