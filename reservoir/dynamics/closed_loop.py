@@ -138,7 +138,7 @@ def run_closed_loop(
     return outputs, state
 
 
-class InputRows(NamedTuple):
+class LoopInputs(NamedTuple):
     """The input rows of a closed loop, older ones of which are the last features of its readout.
 
     Attributes
@@ -169,7 +169,7 @@ def run_loop(
     augment: Any,
     clip: Any,
     engine: str,
-    inputs: InputRows | None = None,
+    inputs: LoopInputs | None = None,
 ) -> tuple[Array, Array, int]:
     """Run in closed loop as `run_closed_loop` with ``return_steps=True``; record the inputs."""
     n_steps = check_count("n_steps", n_steps, minimum=0, size=1)
@@ -180,7 +180,7 @@ def run_loop(
         state[:] = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     if inputs is None:
-        inputs = InputRows(np.empty((n_steps, reservoir.n_features), dtype), 0, np.empty(0, int))
+        inputs = LoopInputs(np.empty((n_steps, reservoir.n_features), dtype), 0, np.empty(0, int))
     inputs.rows[inputs.n_past :, n_fed:] = exog
     seen = _Seen.by_readout(inputs, state, augment, include_input=include_input)
     # the output that the first step receives, and the bounds of the outputs that are fed back
@@ -258,7 +258,7 @@ class _Seen(NamedTuple):
         Number of features that are computed from the state.
     augment : None, str or callable
         As in `run_closed_loop`.
-    inputs : InputRows
+    inputs : LoopInputs
         The inputs of the loop.
     tail, older : array of shape (n_features,) or (0,), array of shape (n_older * n_features,)
         The parts of `features` that are the input and older inputs.
@@ -268,13 +268,13 @@ class _Seen(NamedTuple):
     features: Array
     n_seen: int
     augment: Any
-    inputs: InputRows
+    inputs: LoopInputs
     tail: Array
     older: Array
 
     @classmethod
     def by_readout(
-        cls, inputs: InputRows, state: Array, augment: Any, *, include_input: bool
+        cls, inputs: LoopInputs, state: Array, augment: Any, *, include_input: bool
     ) -> _Seen:
         """Return a copy of a state, with memory for the features that a readout receives."""
         with np.errstate(all="ignore"):  # the initial state itself is never passed to a readout
@@ -371,7 +371,7 @@ def _compiled_loop(
     exog: Array,
     n_fed: int,
     limits: tuple[Array, Array] | None,
-    inputs: InputRows,
+    inputs: LoopInputs,
 ) -> tuple[Array, Array, int]:
     """Run the closed loop of a linear readout with compiled kernels; the results are as in `_loop`.
 
@@ -417,7 +417,7 @@ def _compiled_loop(
     return outputs, state, len(exog)
 
 
-def _split_older(coef: Array, inputs: InputRows) -> tuple[Array, Array]:
+def _split_older(coef: Array, inputs: LoopInputs) -> tuple[Array, Array]:
     """Split a readout's weights for kernels: the weights of older rows are the last columns.
 
     The second result contains weights of all rows from the oldest in use to the last one before the

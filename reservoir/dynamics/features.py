@@ -19,7 +19,7 @@ from reservoir.dynamics.augment import (
     check_augment,
     write_augmented,
 )
-from reservoir.dynamics.closed_loop import InputRows, run_loop
+from reservoir.dynamics.closed_loop import LoopInputs, run_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
@@ -278,7 +278,7 @@ class DrivenReservoir(FeatureSource):
         exog: Array | None = None,
         clip: Any = None,
         engine: str = "auto",
-        inputs: InputRows | None = None,
+        inputs: LoopInputs | None = None,
     ) -> tuple[Array, Array, int]:
         """Run in closed loop, with feedback through the inputs or through feedback weights."""
         return run_loop(

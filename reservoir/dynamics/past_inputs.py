@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.closed_loop import InputRows
+from reservoir.dynamics.closed_loop import LoopInputs
 from reservoir.dynamics.feature_source import FeatureSource, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
@@ -260,7 +260,7 @@ class PastInputs(HoldsPast):
             exog=exog,
             clip=clip,
             engine=engine,
-            inputs=InputRows(rows, self.n_past, np.array(self._older(), np.intp)),
+            inputs=LoopInputs(rows, self.n_past, np.array(self._older(), np.intp)),
         )
         past = rows[n_valid : n_valid + self.n_past]
         return outputs, np.concatenate([past.ravel(), units]), n_valid

@@ -115,9 +115,8 @@ class GramAccumulator(RowSums):
     @in_room(2)
     def gram(self) -> Array:
         """Sum of w (h - mean_h)(h - mean_h)', array of shape (n_features, n_features)."""
-        upper = np.triu(self._upper)
-        whole = upper + upper.T
-        np.fill_diagonal(whole, np.diagonal(upper))
+        whole = self._upper.copy(order="F")
+        np.copyto(whole, self._upper.T, where=np.tri(self.n_features, k=-1, dtype=bool))
         return whole
 
     def update(
@@ -355,14 +354,13 @@ class GramAccumulator(RowSums):
         -------
         array of shape (n_candidates, n_outputs)
         """
-        errors = np.zeros(intercepts.shape)
-        for error, coef, intercept in zip(errors, coefs, intercepts, strict=True):
-            # ||y - C h - c||^2 summed over the rows, from the sums about their means
-            product = blas.dsymm(1.0, self._upper, coef.T)  # reads the upper triangle
-            inside = np.einsum("ij,ji->i", coef, product - 2 * self.cross)
-            offset = self.mean_y - coef @ self.mean_h - intercept
-            error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
-        return errors
+        # ||y - C h - c||^2 summed over the rows, from the sums about their means
+        flat = coefs.reshape(-1, self.n_features)
+        product = blas.dsymm(1.0, self._upper, flat.T)  # reads the upper triangle
+        slopes = product.T.reshape(coefs.shape) - 2 * self.cross.T
+        inside = np.einsum("kij,kij->ki", coefs, slopes)
+        offsets = self.mean_y - coefs @ self.mean_h - intercepts
+        return np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offsets**2
 
     @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
@@ -487,8 +485,13 @@ class GramAccumulator(RowSums):
                 self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
 
-    def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
-        """Add (or subtract) one block; centred rows are written to `room`, possibly h itself."""
+    def _add_block(
+        self, h: Array, y: Array, w: Array | None, sign: int, room: Array
+    ) -> tuple[Array, Array]:
+        """Add (or subtract) one block; centred rows are written to `room`, possibly h itself.
+
+        The results are the means of y and h, and the means of the centred rows.
+        """
         ageing, ages = self._row_ages(len(h))
         if ages is not None:
             w = ages if w is None else w * ages
@@ -520,6 +523,7 @@ class GramAccumulator(RowSums):
         if len(h) > 1:
             self._add_outer(-sign * weight, rest_h, rest_y)
         self._shift(mean_h + rest_h, mean_y + rest_y, weight, len(h), sign)
+        return np.append(mean_y, mean_h), np.append(rest_y, rest_h)
 
     def _add_outer(self, factor: float, delta_h: Array, delta_y: Array) -> None:
         self._upper = blas.dsyr(factor, delta_h, a=self._upper, overwrite_a=True)

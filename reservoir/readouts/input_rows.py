@@ -6,7 +6,7 @@ made over all rows that it may receive; `solve_with_inputs` decides how many it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -23,7 +23,7 @@ from reservoir.readouts.selection import SELECTIONS, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, sums_of
 
 MOST_ROWS = 20  # of the input that the readout receives, the present one included
-MOST_COLUMNS = 100  # of these rows together
+MOST_COLUMNS = 80  # of these rows together
 _ROWS_PER_COLUMN = 10  # learned rows for each column of the input's rows
 _LEAST_GAIN = 3e-4  # of the held-out R^2, which older rows or a second penalty must bring
 # held-out errors, in variances of y, below which a closed loop keeps to one row and one penalty:
@@ -32,7 +32,7 @@ _CLEAN = (3e-3, 0.05)
 _DECADES_BELOW = 4  # of the path of penalties of the states, where the path of the input begins
 _AROUND_ONE = 2  # decades about the one penalty, in which both penalties are equal at first
 _AROUND = 2  # decades about that penalty, in which every penalty of the states is tried
-_COARSE = 4  # every fourth of all penalties of the states is tried beside them
+_COARSE = 6  # every sixth of all penalties of the states is tried beside them
 _RATIOS = (1.0, 1e2, 1e4)  # of both penalties, for rules that score one penalty at a time
 
 
@@ -115,7 +115,8 @@ class GramBesideOlderRows(GramAccumulator):
     Attributes
     ----------
     older : GramAccumulator
-        Sums of the older rows, whose targets are the targets and the other features.
+        Sums of the older rows, whose targets are the targets and the other features; their squares
+        (`sum_y2`) are not added up.
     """
 
     def __init__(
@@ -146,29 +147,31 @@ class GramBesideOlderRows(GramAccumulator):
         super()._reset()
         self.older._reset()
 
-    def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
+    def _add_block(
+        self, h: Array, y: Array, w: Array | None, sign: int, room: Array
+    ) -> tuple[Array, Array]:
         """Add (or subtract) one block, with older rows in the last columns."""
         n, sums = self.n_features, self.older
-        features, older = np.ascontiguousarray(h[:, :n]), h[:, n:].astype(np.float64)
+        room[:] = h[:, :n]
+        # `room` then contains the centred features, times the roots of the weights
+        means, rests = super()._add_block(room, y, w, sign, room)
         ageing, ages = sums._row_ages(len(h))
-        super()._add_block(features, y, w, sign, room)  # room: centred features, times roots
         if ages is not None:
             w = ages if w is None else w * ages
         w = np.ones(len(h)) if w is None else w
-        weight, root = float(w.sum()), np.sqrt(w)[:, None]
-        share = w / weight
-        mean, beside = share @ older, np.append(share @ y, share @ features)
-        older = (older - mean) * root
-        others = (y - beside[: self.n_outputs]) * root, room
-        # as in the sums of the features: the means of the centred rows are not quite zero
-        rest = root[:, 0] @ older / weight
-        rest_beside = np.concatenate([root[:, 0] @ each for each in others]) / weight
+        weight, root = float(w.sum()), np.sqrt(w)
+        mean = (w / weight) @ h[:, n:]
+        older = (h[:, n:] - mean) * root[:, None]
+        y = (y - means[: self.n_outputs]) * root[:, None]
+        rest = root @ older / weight
         sums._age(ageing, sums_of(ages), len(h))
         sums._upper = blas.dsyrk(float(sign), older.T, ageing, sums._upper, overwrite_c=True)
-        sums.cross += sign * np.hstack([older.T @ each for each in others])
-        sums.sum_y2 += sign * np.concatenate([np.einsum("ij,ij->j", o, o) for o in others])
-        sums._add_outer(-sign * weight, rest, rest_beside)
-        sums._shift(mean + rest, beside + rest_beside, weight, len(h), sign)
+        older *= sign
+        sums.cross[:, : self.n_outputs] += older.T @ y
+        sums.cross[:, self.n_outputs :] += older.T @ room
+        sums._add_outer(-sign * weight, rest, rests)
+        sums._shift(mean + rest, means + rests, weight, len(h), sign)
+        return means, rests
 
     def _combine(
         self, other: GramAccumulator, sign: int, *, use_up: bool = False
@@ -202,12 +205,12 @@ class GramBesideOlderRows(GramAccumulator):
 
 
 class _Choice(NamedTuple):
-    """A solution, and how it was chosen.
+    """A choice of penalties and rows.
 
     Attributes
     ----------
-    solution, solved
-        As `RidgeReadout.solve` needs them.
+    solve : callable
+        Function without arguments that returns what `RidgeReadout.solve` needs.
     n_rows : int
         Number of rows of the input that the readout receives.
     input_alpha : float or array of shape (n_outputs,)
@@ -218,8 +221,7 @@ class _Choice(NamedTuple):
         Least score, in variances of the targets.
     """
 
-    solution: RidgeSolution
-    solved: Solved
+    solve: Callable[[], tuple[RidgeSolution, Solved]]
     n_rows: int
     input_alpha: Any
     chosen: dict[str, Any]
@@ -233,14 +235,14 @@ def solve_with_inputs(readout: Any, total: RowSums) -> tuple[RidgeSolution, Solv
     `InputRows.chosen` older rows are received, only where that raises the R^2 of held-out rows.
     `total` are the sums over all rows.
     """
-    inputs, given = readout.inputs, readout.settings.input_alpha
+    n_rows, settings = readout.inputs.least, readout.settings
+    given, alpha = settings.input_alpha, settings.alpha
     if readout.rule is None:
-        fixed = None if isinstance(given, str) else given
-        best = _under_one(readout, total, inputs.least, readout.settings.alpha, fixed)
-    else:
-        best = _chosen(readout, total, given)
-    words = {"n_lags_": best.n_rows, "input_alpha_": best.input_alpha}
-    return best.solution, best.solved, best.chosen | words
+        input_alpha = float(given) if isinstance(given, Real) else alpha
+        solution, solved = _under_both(readout, total, n_rows, alpha, input_alpha)
+        return solution, solved, {"n_lags_": n_rows, "input_alpha_": input_alpha}
+    best = _chosen(readout, total, given)
+    return *best.solve(), best.chosen | {"n_lags_": best.n_rows, "input_alpha_": best.input_alpha}
 
 
 def _chosen(readout: Any, total: RowSums, given: Any) -> _Choice:
@@ -254,7 +256,7 @@ def _chosen(readout: Any, total: RowSums, given: Any) -> _Choice:
             partial(_under_fixed, readout, total, n, float(given)) for n in fixed
         ]
     else:
-        tried = [partial(_by_rule, readout, few)]
+        tried = [partial(_by_rule, readout, total, few)]
         if given == "auto" or many > few:
             tried = _searches(readout, total, few, many, given) or tried
     best = tried[0]()
@@ -287,8 +289,8 @@ def _searches(
         if min(narrow.min(), wide.min()) > halves.noise:
             return [halves.with_one_penalty, halves.with_two_penalties]
     ratios = _RATIOS if two else (1.0,)
-    return [partial(_by_rule, readout, few)] + [
-        partial(_by_rule, readout, many, ratio) for ratio in ratios
+    return [partial(_by_rule, readout, total, few)] + [
+        partial(_by_rule, readout, total, many, ratio) for ratio in ratios
     ]
 
 
@@ -298,18 +300,18 @@ def _penalties(readout: Any, total: RowSums, n_rows: int) -> Array:
     return np.asarray(readout.penalties(sums), dtype=np.float64)
 
 
-def _by_rule(readout: Any, n_rows: int, ratio: float = 1.0) -> _Choice:
+def _by_rule(readout: Any, total: RowSums, n_rows: int, ratio: float = 1.0) -> _Choice:
     """Return the choice of the readout's rule, with a penalty of the input `ratio` times smaller.
 
     Both penalties are one penalty of scaled features.
     """
     one = readout.narrowed(n_rows, ratio)
-    total = one.total()
+    total = total._leading(one.width, readout.inputs.scales(one.width, n_rows, ratio))
     solution, solved, chosen, _ = one.choose(total)
     score = _least(solution.scores, one.units(total), readout.settings.alpha_per_target)
     input_alpha = solution.alpha if ratio == 1 else solution.alpha / ratio
     solution = _unscaled(readout, solution, n_rows, ratio)
-    return _Choice(solution, solved, n_rows, input_alpha, chosen, score)
+    return _Choice(lambda: (solution, solved), n_rows, input_alpha, chosen, score)
 
 
 def _unscaled(readout: Any, solution: RidgeSolution, n_rows: int, ratio: float) -> RidgeSolution:
@@ -324,16 +326,16 @@ def _least(scores: Array, units: ArrayLike, per_target: bool) -> float:
     return float(scores.min(axis=0).mean() if per_target else scores.mean(axis=1).min())
 
 
-def _under_one(readout: Any, total: RowSums, n_rows: int, alpha: Any, input_alpha: Any) -> _Choice:
-    """Return the solution under given penalties; an `input_alpha` of None is that of the states."""
-    ratio = 1.0 if input_alpha is None else ratio_of(alpha, input_alpha)
+def _under_both(
+    readout: Any, total: RowSums, n_rows: int, alpha: Any, input_alpha: Any
+) -> tuple[RidgeSolution, Solved]:
+    """Return the solution under given penalties."""
+    ratio = 1.0 if input_alpha is alpha else ratio_of(alpha, input_alpha)
     width, intercept = readout.width_of(n_rows), readout.settings.fit_intercept
     sums = total._leading(width, readout.inputs.scales(width, n_rows, ratio))
     solved = sums._solve(sums._check_alpha(alpha), intercept)
     solution = sums._solution(solved.coef, alpha, intercept)
-    solution = _unscaled(readout, solution, n_rows, ratio)
-    input_alpha = alpha if input_alpha is None else float(input_alpha)
-    return _Choice(solution, solved, n_rows, input_alpha, {}, np.inf)
+    return _unscaled(readout, solution, n_rows, ratio), solved
 
 
 def _under_fixed(readout: Any, total: RowSums, n_rows: int, input_alpha: float) -> _Choice:
@@ -347,16 +349,21 @@ def _under_fixed(readout: Any, total: RowSums, n_rows: int, input_alpha: float) 
     scores = np.concatenate([solution.scores for solution, *_ in each])
     units, per_target = readout.units(total), settings.alpha_per_target
     best = least_score(alphas, scores, per_target, units)
-    found = [_under_one(readout, total, n_rows, alpha, input_alpha) for alpha in np.ravel(best)]
-    coef, intercept = found[0].solution[:2]
-    if len(found) > 1:
-        coef = np.stack([one.solution.coef[k] for k, one in enumerate(found)])
-        intercept = np.stack([one.solution.intercept[k] for k, one in enumerate(found)])
+
+    def solve() -> tuple[RidgeSolution, Solved]:
+        found = [
+            _under_both(readout, total, n_rows, alpha, input_alpha) for alpha in np.ravel(best)
+        ]
+        (solution, solved), targets = found[0], range(len(found))
+        coef, intercept = solution[:2]
+        if len(found) > 1:
+            coef = np.stack([found[k][0].coef[k] for k in targets])
+            intercept = np.stack([found[k][0].intercept[k] for k in targets])
+        return RidgeSolution(coef, intercept, best, scores), solved
+
     chosen = {"alphas_": alphas, "alpha_scores_": scores}
     chosen["alpha_selection_"] = each[0][2]["alpha_selection_"]
-    solution = RidgeSolution(coef, intercept, best, scores)
-    score = _least(scores, units, per_target)
-    return found[0]._replace(solution=solution, chosen=chosen, score=score)
+    return _Choice(solve, n_rows, input_alpha, chosen, _least(scores, units, per_target))
 
 
 class _Halves:
@@ -398,10 +405,8 @@ class _Halves:
         folds: Any = [(second, first.narrow), (first, second.narrow)]
         path: Any = None  # which this rule does not need
         scores = SELECTIONS["halves"].scores(total, path, alphas, folds, self.intercept)
-        self.alpha = best = self._best(alphas, scores)
-        solved = total._solve(best, self.intercept)
-        solution = total._solution(solved.coef, best, self.intercept, scores)
-        return self._choice(solution, solved, n_rows, best, alphas, scores)
+        self.alpha = self._best(alphas, scores)
+        return self._choice(n_rows, (self.alpha, self.alpha), alphas, scores)
 
     def with_two_penalties(self) -> _Choice:
         """Return the choice of two penalties, by three scans."""
@@ -411,38 +416,32 @@ class _Halves:
         every = np.unique(np.append(below, alphas))
         every = every[every > max(half.noise_of_inputs for half in self.halves)]
         around = _near(alphas, self.alpha, _AROUND_ONE)
-        alpha = self._best(around, self._scores([(a, [a]) for a in around]))
-        input_alpha = self._best(every, self._scores([(alpha, every)]))
+        alpha = self._best(around, self._scores(around, around))
+        input_alpha = self._best(every, self._scores(alpha, every))
         around = np.union1d(_near(alphas, alpha, _AROUND), alphas[::_COARSE])
-        scores = self._scores([(a, [input_alpha]) for a in around])
+        scores = self._scores(around, input_alpha)
         best = self._best(around, scores)
         if best not in _near(alphas, alpha, _AROUND - 1):
             around = _near(alphas, best, 1)
-            scores = self._scores([(a, [input_alpha]) for a in around])
+            scores = self._scores(around, input_alpha)
             best = self._best(around, scores)
-        found = _under_one(self.readout, self.total, n_rows, best, input_alpha)
-        return self._choice(found.solution, found.solved, n_rows, input_alpha, around, scores)
+        return self._choice(n_rows, (best, input_alpha), around, scores)
 
     def _choice(
-        self,
-        solution: RidgeSolution,
-        solved: Solved,
-        n_rows: int,
-        input_alpha: float,
-        alphas: Array,
-        scores: Array,
+        self, n_rows: int, penalties: tuple[float, float], alphas: Array, scores: Array
     ) -> _Choice:
         chosen = {"alphas_": alphas, "alpha_selection_": "halves", "alpha_scores_": scores}
-        score = _least(scores, self.units, False)
-        return _Choice(solution, solved, n_rows, input_alpha, chosen, score)
+        solve = partial(_under_both, self.readout, self.total, n_rows, *penalties)
+        return _Choice(solve, n_rows, penalties[1], chosen, _least(scores, self.units, False))
 
     def _best(self, alphas: Array, scores: Array) -> float:
         return float(least_score(alphas, scores, False, self.units))
 
-    def _scores(self, pairs: Sequence[tuple[float, ArrayLike]]) -> Array:
+    def _scores(self, alphas: ArrayLike, input_alphas: ArrayLike) -> Array:
         """Return the mean squared errors of each half under fits to the other half."""
         first, second = self.halves
-        errors = second.errors(*first.fits(pairs)) + first.errors(*second.fits(pairs))
+        penalties = np.broadcast_arrays(alphas, input_alphas)
+        errors = second.errors(*first.fits(*penalties)) + first.errors(*second.fits(*penalties))
         return errors / self.total.weight
 
 
@@ -466,15 +465,17 @@ class _Half:
     ) -> None:
         self.narrow, self.sums, self.fit_intercept = narrow, wide, fit_intercept
         self.gram, self.cross = wide._normal_equations(fit_intercept)
+        self.squares_y = wide._squares_y(fit_intercept)
         n, d = inputs.width(1), inputs.n_columns
         self.noise = rounding_of(self.gram)
         self.noise_of_inputs = rounding_of(self.gram[inputs.start :, inputs.start :])
         self.n, self.d, self.start = n, d, inputs.start
-        self.reduced = ReducedGram(self.gram[:n, :n].copy())
+        self.reduced = ReducedGram(self.gram[:n, :n].copy(order="F"))
         unit = np.zeros((n, d))
         unit[inputs.start :] = np.eye(d)
         beside = np.hstack([unit, self.gram[:n, n:], self.cross[:n]])
         self.beside = self.reduced.rotated(beside, "T")
+        self.known: dict[float, tuple[Array, Array, Array]] = {}
 
     def along(self, alphas: Array, fit_intercept: bool) -> tuple[Array, Array]:
         """Return `GramAccumulator.along` of the narrow sums, from the reduction if it is theirs."""
@@ -485,50 +486,50 @@ class _Half:
             [self.narrow._intercept(coef) * float(fit_intercept) for coef in coefs]
         )
 
-    def fits(self, pairs: Sequence[tuple[float, ArrayLike]]) -> tuple[Array, Array]:
-        """Return coefficients and intercepts under penalties of the states, each with several.
+    def fits(self, alphas: Array, input_alphas: Array) -> tuple[Array, Array]:
+        """Return coefficients and intercepts under pairs of penalties, of states and of the input.
 
         The shapes are (n_fits, n_outputs, n_features) and (n_fits, n_outputs).
         """
-        each = [self._fit(alpha, np.asarray(others)) for alpha, others in pairs]
-        states, rows = zip(*each, strict=True)
-        of_states = self.reduced.rotated_back(np.concatenate(states, axis=1))
-        of_inputs = np.concatenate(rows).transpose(0, 2, 1)
-        coefs = np.concatenate([of_states[:, :, : self.start], of_inputs], axis=2)
+        states, rows = [], []
+        for alpha, input_alpha in zip(alphas.tolist(), input_alphas.tolist(), strict=True):
+            solved, complement, cross = self._without_states(alpha)
+            found = _ridge(complement, cross, input_alpha)
+            rows.append(found.T)
+            moved = found.copy()
+            moved[: self.d] *= input_alpha - alpha
+            states.append(solved[:, len(moved) :] - solved[:, : len(moved)] @ moved)
+        of_states = self.reduced.rotated_back(np.stack(states, axis=1))
+        coefs = np.concatenate([of_states[:, :, : self.start], np.array(rows)], axis=2)
         intercepts = self.sums.mean_y - coefs @ self.sums.mean_h
         return coefs, intercepts * float(self.fit_intercept)
 
-    def _fit(self, alpha: float, input_alphas: Array) -> tuple[Array, Array]:
-        """Return rotated coefficients of the states, and those of the input's rows.
+    def _without_states(self, alpha: float) -> tuple[Array, Array, Array]:
+        """Return rotated solutions of the states, and the Schur complement with its targets.
 
-        The shapes are (n, n_fits, n_outputs) and (n_fits, n_columns of all rows, n_outputs).
+        Several scans try the same penalty of the states: they are kept.
         """
-        d, n_inputs = self.d, self.d + len(self.gram) - self.n
-        solved, _ = self.reduced.solve(alpha, self.beside)
-        inner = self.beside[:, :n_inputs].T @ solved
-        present = linalg.inv(inner[:d, :d], check_finite=False)  # the complement, plus alpha
-        complement = np.empty((n_inputs, n_inputs + self.cross.shape[1]))
-        complement[:d] = present @ inner[:d]
-        complement[:d, :d] = present - alpha * np.eye(d)
-        across = complement[:d, d:n_inputs]
-        complement[d:, :d] = across.T
-        complement[d:, d:n_inputs] = self.gram[self.n :, self.n :]
-        complement[d:, n_inputs:] = self.cross[self.n :]
-        complement[d:, d:] += across.T @ inner[:d, d:] - inner[d:, d:]
-        rows = _ridge(complement[:, :n_inputs], complement[:, n_inputs:], input_alphas)
-        moved = rows.copy()
-        moved[:, :d] *= (input_alphas - alpha)[:, None, None]
-        of_states = solved[:, None, n_inputs:] - np.einsum(
-            "np,kpq->nkq", solved[:, :n_inputs], moved, optimize=True
-        )
-        return of_states, rows
+        if alpha not in self.known:
+            d, n_inputs = self.d, self.d + len(self.gram) - self.n
+            solved, _ = self.reduced.solve(alpha, self.beside)
+            inner = self.beside[:, :n_inputs].T @ solved
+            present = linalg.inv(inner[:d, :d], check_finite=False)  # the complement, plus alpha
+            whole = np.empty((n_inputs, n_inputs + self.cross.shape[1]))
+            whole[:d] = present @ inner[:d]
+            whole[:d, :d] = present - alpha * np.eye(d)
+            across = whole[:d, d:n_inputs]
+            whole[d:, :d] = across.T
+            whole[d:, d:n_inputs] = self.gram[self.n :, self.n :]
+            whole[d:, n_inputs:] = self.cross[self.n :]
+            whole[d:, d:] += across.T @ inner[:d, d:] - inner[d:, d:]
+            self.known[alpha] = solved, whole[:, :n_inputs], whole[:, n_inputs:]
+        return self.known[alpha]
 
     def errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return `RowSums.squared_errors`, for all candidates in one product."""
         sums, flat = self.sums, coefs.reshape(-1, coefs.shape[2])
-        inside = (flat @ self.gram * flat).sum(axis=1).reshape(intercepts.shape)
-        inside -= 2 * np.einsum("kqn,nq->kq", coefs, self.cross, optimize=True)
-        errors = np.maximum(sums._squares_y(self.fit_intercept) + inside, 0.0)
+        slopes = (flat @ self.gram).reshape(coefs.shape) - 2 * self.cross.T
+        errors = np.maximum(self.squares_y + (coefs * slopes).sum(axis=2), 0.0)
         if self.fit_intercept:
             errors += sums.weight * (sums.mean_y - coefs @ sums.mean_h - intercepts) ** 2
         return errors
@@ -539,14 +540,12 @@ def _near(alphas: Array, alpha: float, decades: int) -> Array:
     return alphas[np.abs(np.log10(alphas / alpha)) < decades + 0.5]
 
 
-def _ridge(gram: Array, cross: Array, alphas: Array) -> Array:
-    """Return the coefficients under each penalty, (n_alphas, n_columns, n_outputs)."""
-    if len(alphas) == 1:
-        penalised = gram + alphas[0] * np.eye(len(gram))
-        with np.errstate(all="ignore"):
-            _, found, info = linalg.lapack.dposv(penalised, cross, lower=1)
-        if info == 0:
-            return found[None]
+def _ridge(gram: Array, cross: Array, alpha: float) -> Array:
+    """Return the coefficients under a penalty, (n_columns, n_outputs)."""
+    penalised = np.array(gram, order="F")
+    penalised[np.diag_indices(len(gram))] += alpha
+    _, found, info = linalg.lapack.dposv(penalised, cross, lower=1, overwrite_a=True)
+    if info == 0:
+        return found
     values, vectors = linalg.eigh(gram, check_finite=False)
-    along = (vectors.T @ cross)[None] / (np.maximum(values, 0) + alphas[:, None])[:, :, None]
-    return vectors @ along
+    return vectors @ ((vectors.T @ cross) / (np.maximum(values, 0) + alpha)[:, None])

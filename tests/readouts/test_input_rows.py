@@ -78,19 +78,15 @@ def test_fits_of_the_search_are_ridge_under_two_penalties(
     width = INPUTS.width(n_rows)
     sums = apart().update(H, Y)
     half = _Half(sums._leading(INPUTS.width(1)), sums._leading(width), INPUTS, fit_intercept)
-    pairs = [(1e-3, [1e-6, 1e-3, 1e4]), (5.0, [0.1]), (1e3, [1e-5])]
-    coefs, intercepts = half.fits(pairs)
+    pairs = np.array([(1e-3, 1e-6), (1e-3, 1e-3), (1e-3, 1e4), (5.0, 0.1), (1e3, 1e-5)])
+    coefs, intercepts = half.fits(*pairs.T)
     X, T = H[:, :width].copy(), Y
     if fit_intercept:
         X, T = X - X.mean(axis=0), Y - Y.mean(axis=0)
-    k = 0
-    for alpha, others in pairs:
-        for other in others:
-            penalty = np.where(np.arange(width) < N_STATES, alpha, other)
-            right = np.linalg.solve(X.T @ X + np.diag(penalty), X.T @ T).T
-            np.testing.assert_allclose(coefs[k], right, rtol=1e-6, atol=1e-9)
-            errors = np.square(Y - H[:, :width] @ coefs[k].T - intercepts[k]).sum(axis=0)
-            np.testing.assert_allclose(
-                half.errors(coefs[k : k + 1], intercepts[k : k + 1])[0], errors, rtol=1e-7
-            )
-            k += 1
+    for k, (alpha, other) in enumerate(pairs):
+        penalty = np.where(np.arange(width) < N_STATES, alpha, other)
+        right = np.linalg.solve(X.T @ X + np.diag(penalty), X.T @ T).T
+        np.testing.assert_allclose(coefs[k], right, rtol=1e-6, atol=1e-9)
+        errors = np.square(Y - H[:, :width] @ coefs[k].T - intercepts[k]).sum(axis=0)
+        found = half.errors(coefs[k : k + 1], intercepts[k : k + 1])[0]
+        np.testing.assert_allclose(found, errors, rtol=1e-7)

@@ -155,7 +155,7 @@ class ESNRegressor(SourceRegressor):
         """Number of input rows that the readout receives with `include_input`: the present row and
         rows before it. The reservoir receives only the present row. The states then need not carry
         what is linear in the last few rows. The rows before the first one of a sequence are taken
-        to equal it. With "auto" it is up to 20 rows (at most 100 columns, and one row for each ten
+        to equal it. With "auto" it is up to 20 rows (at most 80 columns, and one row for each ten
         learned rows per column) if that raises the R^2 of held-out rows by more than 0.0003, else
         1. It is always 1 where y is the next X almost without noise, since older rows harm closed
         loops there, with a single number as `alpha`, with a `readout`, `forgetting` below 1, a
