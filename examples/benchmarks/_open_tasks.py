@@ -526,9 +526,30 @@ REAL: dict[str, dict[str, Callable[[int], Rows | FreeRun]]] = {
         for steps in (1, 3, 6, 12)
     }
 }
+# closed loops of what ships with the package and of a system of ten columns, with few rows too
+LOOPS: dict[str, dict[str, Callable[[int], Rows | FreeRun]]] = {
+    "loops": {
+        f"loop of {name}, {n_train}": partial(real_run, name, n_train, horizon, season)
+        for name, lengths, horizon, season in (
+            ("sunspots", (100, 200), 11, 11),
+            ("el nino", (120, 480), 24, 12),
+            ("co2", (200, 1000), 52, 52),
+        )
+        for n_train in lengths
+    }
+    | {f"loop of load, {n_train}": partial(load_run, n_train) for n_train in (200, 700)}
+    | {
+        f"loop of lorenz96, {n_train}, {noise:g}": partial(
+            flow_run, "lorenz96", n_train, 300, 30, noise=("white", noise) if noise else None
+        )
+        for n_train in (200, 400, 2000)
+        for noise in (0.0, 0.01, 0.1)
+    }
+}
+APART = {"real": REAL, "loops": LOOPS}  # parts of the benchmark with tasks of their own
 TASKS = {
     name: Task(reported, kind, draw)
-    for reported, part in ((False, CHOOSE), (True, REPORT), (True, REAL))
+    for reported, part in ((False, CHOOSE), (True, REPORT), (True, REAL), (True, LOOPS))
     for kind, of_kind in part.items()
     for name, draw in of_kind.items()
 }

@@ -2,13 +2,16 @@
 
 Usage:
 
-    python examples/benchmarks/as_it_comes.py [table] [choose] [rules] [real] [--seeds 20]
+    python examples/benchmarks/as_it_comes.py [table] [choose] [rules] [real] [loops] [--seeds 20]
         [--jobs N] [--keep FILE] [--models WORD ...] [--tasks WORD ...]
 
 - table (the default): the library's defaults, those of version 0.1, and the rivals.
 - choose: leaks and numbers of units, and the rivals, on the tasks to choose by alone.
 - rules: rules that select the penalty under the library's other defaults, and fixed penalties.
 - real: as the table, of the series that ship with the package, at four horizons.
+- loops: free runs of these series, the load and Lorenz-96 under the defaults and with one row of
+  the input: root mean squared error over the deviation of the rows to learn from, median and worst,
+  how many are above ten ("diverged"), and the median of the steps.
 
 `_open_tasks.py` says what the tasks are, and which of them are there to choose defaults by, which
 to report. Data and network are drawn from each seed. `--keep FILE` writes each figure to a line of
@@ -37,7 +40,7 @@ from typing import Any
 
 import numpy as np
 from _open_models import MEAN, RIDGE, RIVALS, Score, score_model
-from _open_tasks import REAL, TASKS
+from _open_tasks import APART, TASKS
 from _timing import machine
 from joblib import Parallel, delayed
 
@@ -48,6 +51,7 @@ Models = dict[str, dict[str, Any] | None]  # name -> parameters of ESNRegressor;
 Scores = dict[tuple[str, int, str], Score | None]  # of task, seed and model
 
 CLEARLY = 0.05  # of R^2
+DIVERGED = 10  # standard deviations
 WIDTH = 180  # of a table, in characters
 LEAKS: dict[str, float | tuple[float, ...]] = {
     "1": 1.0,
@@ -59,14 +63,16 @@ LEAKS: dict[str, float | tuple[float, ...]] = {
 }
 UNITS = (100, 300)
 RULES = ("halves", "blocked", "reml", "reml_ar1", "gcv")
-AS_IT_COMES, AS_IT_WAS, WITH_LAGS = "as it comes", "as it was", "n_lags=10"
+AS_IT_COMES, AS_IT_WAS, WITH_LAGS, ONE = "as it comes", "as it was", "n_lags=10", "one row"
 ONE_ROW = {"n_lags": 1, "input_alpha": None}  # the default before rows of the input were chosen
 WAS = {"n_units": 100, "leak_rate": 1.0, "alpha": 1e-6, "alpha_selection": "gcv"}
 
 
 def models_of(part: str) -> Models:
     """Return the models of a part by name."""
-    found: Models = {AS_IT_COMES: {}, "one row": ONE_ROW}
+    found: Models = {AS_IT_COMES: {}, ONE: ONE_ROW}
+    if part == "loops":
+        return found
     found |= {WITH_LAGS: {"n_lags": 10, "input_alpha": None}, AS_IT_WAS: WAS}
     if part == "choose":
         for n_units in UNITS:
@@ -246,6 +252,27 @@ def print_summary(scores: Scores, models: list[str], tasks: list[str]) -> None:
         print(f"{model:{first}s}{cells}{sum(seconds):9.2f}")
 
 
+def print_loops(scores: Scores, tasks: list[str]) -> None:
+    """Print the errors of free runs, and the ratio of their medians."""
+    names = (AS_IT_COMES, ONE)
+    titles = ("median", "worst", "diverged", "steps")
+    first = 2 + max(map(len, tasks))
+    print(f"{'':{first}s}" + "".join(f"{name:>40s}" for name in names))
+    print(f"{'':{first}s}" + "".join(f"{title:>10s}" for title in titles * 2) + f"{'ratio':>8s}")
+    for task in tasks:
+        cells, medians = "", []
+        for name in names:
+            errors = over_seeds(scores, task, name, lambda s: np.sqrt(1 - s.r2))
+            steps = over_seeds(scores, task, name, lambda s: s.steps or np.nan)
+            medians.append(np.median(errors))
+            told = number(np.median(steps)) if np.isfinite(steps).any() else "-"
+            diverged = str((errors > DIVERGED).sum())
+            cells += "".join(
+                f"{c:>10s}" for c in (number(medians[-1]), number(errors.max()), diverged, told)
+            )
+        print(f"{task:{first}s}{cells}{medians[0] / medians[1]:8.3f}")
+
+
 def print_behind(scores: Scores, models: list[str], tasks: list[str]) -> None:
     """Print the tasks on which a network is clearly below the mean, or as it comes the ridge."""
     for model in models:
@@ -270,7 +297,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
-        "parts", nargs="*", default=["table"], metavar="table | choose | rules | real"
+        "parts", nargs="*", default=["table"], metavar="table | choose | rules | real | loops"
     )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
@@ -278,20 +305,26 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", metavar="WORD")
     parser.add_argument("--tasks", nargs="+", metavar="WORD", default=[""])
     options = parser.parse_args()
-    if unknown := set(options.parts) - {"table", "choose", "rules", "real"}:
-        parser.error(f"{sorted(unknown)} must be among table, choose, rules and real")
+    if unknown := set(options.parts) - {"table", "choose", "rules", *APART}:
+        parser.error(f"{sorted(unknown)} must be among table, choose, rules, {', '.join(APART)}")
+    of_kind = {kind: part for part, tasks in APART.items() for kind in tasks}
     wanted = [name for name in TASKS if any(word in name for word in options.tasks)]
     print(machine())
     kept = Kept(options.keep)
     for part in options.parts:
         models = models_of(part)
-        tasks = [name for name in wanted if (TASKS[name].kind in REAL) == (part == "real")]
+        apart = part if part in APART else None
+        tasks = [name for name in wanted if of_kind.get(TASKS[name].kind) == apart]
         tasks = [name for name in tasks if part != "choose" or not TASKS[name].reported]
         if options.models is not None:  # the mean and the ridge are what others are compared with
             words = (*options.models, MEAN, RIDGE)
             models = {k: v for k, v in models.items() if any(word in k for word in words)}
         scores = measure(models, tasks, options.seeds, options.jobs, kept)
         print(f"\n=== {part}: {len(tasks)} tasks, {options.seeds} seeds ===")
+        if part == "loops":
+            print_loops(scores, tasks)
+            print_refused(scores)
+            continue
         print_tasks(scores, list(models), tasks, FIGURES if part == "table" else [*FIGURES][:1])
         for title, of_part in parts(tasks).items():
             print(f"\nsummary of the {len(of_part)} tasks {title}")

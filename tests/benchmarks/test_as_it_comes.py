@@ -25,14 +25,14 @@ SLOW = ("lorenz", "roessler", "30000")  # to draw
 
 
 def test_two_thirds_are_there_to_choose_by_and_every_kind_is_in_both_parts():
-    n_chosen, n_reported, n_real = (
-        sum(len(names) for names in part.values())
-        for part in (tasks.CHOOSE, tasks.REPORT, tasks.REAL)
+    n_chosen, n_reported, n_apart = (
+        sum(len(names) for part in parts for names in part.values())
+        for parts in ([tasks.CHOOSE], [tasks.REPORT], tasks.APART.values())
     )
     assert n_chosen + n_reported >= 36
     assert n_reported == pytest.approx((n_chosen + n_reported) / 3, abs=1)
     assert tasks.CHOOSE.keys() == tasks.REPORT.keys()
-    assert len(tasks.TASKS) == n_chosen + n_reported + n_real
+    assert len(tasks.TASKS) == n_chosen + n_reported + n_apart
 
 
 def arrays_of(task):
