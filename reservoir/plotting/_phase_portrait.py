@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.interpolate import Akima1DInterpolator
+from scipy.interpolate import Akima1DInterpolator, CubicSpline
 from scipy.spatial import KDTree
 
 from reservoir._typing import Array, ArrayLike
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _CYCLE_MARKERS = ("o", "s", "^", "D")
 _FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
-_ARROWS = 6  # per trajectory and cycle
+_ARROWS = 6  # on a cycle
+_PATH_ARROWS = 12  # on all transients together, but at least 1 on each and at most _ARROWS
+_APART = 0.05  # of the range: late parts that are closer together share their arrows
+_SMALL_STEP = 0.12  # of the range: some twenty steps a turn
 _PER_STEP = 12  # points of a smooth curve from one state to the next
 _CELLS = 320  # along the longer side of the grid on which the edge of a band is computed
 _LATE_ROWS = 12  # number of rows with arrows in the late part of a trajectory, which repeats itself
@@ -55,8 +58,9 @@ def phase_portrait(
     or a reservoir under zeros or a periodic drive.
 
     Transients are thin, dashed and grey, with a cross at the initial state. Cycles are broad, with
-    a marker at each state. Arrows point forwards in time. Time is discrete: the lines between
-    states only show their order. Set `smooth` for long cycles or many trajectories.
+    a marker at each state. Arrows point forwards in time, and are on each cycle once. Time is
+    discrete: the lines between states only show their order. Set `smooth` for long cycles or many
+    trajectories. Axes have the names of the outputs, which are those of the columns of y or X.
 
     Parameters
     ----------
@@ -65,10 +69,12 @@ def phase_portrait(
         of data and of a forecast. Row 0 is the initial state. Or a fitted estimator or pipeline
         that `reservoir.forecast` runs in closed loop, whose outputs are drawn. Or a `Reservoir`,
         or an estimator that has one and cannot forecast ("open reservoir"), whose states are drawn,
-        from zeros, all corners and random states.
+        from zeros, two corners and random states.
     inputs : array of shape (period, n_features) or (n_features,), default=None
-        One period of the inputs of a reservoir, by default a row of zeros; its states are drawn
-        once per period. With `field`, the input row at which its steps are computed.
+        One period of the inputs of a reservoir, by default a row of zeros. Trajectories are drawn
+        at the end of each period, cycles at every phase: each state of a cycle is a fixed point of
+        the map over the periods that begin there. With `field`, the input row at which its steps
+        are computed.
     context : array of shape (n_context, n_features), or a list of these, default=None
         Rows to warm up a closed loop on: a start at the end of each. By default `n_starts` outputs
         are spread over the range of the targets and held until the network settles ("start: held").
@@ -80,7 +86,8 @@ def phase_portrait(
         One cycle or several, as arrays or as an object with an attribute `states`, such as a
         `LimitCycle` or `Attractors`; of a `LoopCycle` the outputs, if the trajectories are outputs.
         By default those of a network that is run are found (`find_loop_cycle` for a closed loop,
-        `sample_attractors` for a reservoir), or "no cycle found" is the title; of
+        `sample_attractors` for a reservoir), or "no cycle found" is the title, and the late parts
+        of trajectories are drawn, thin, or if they take large steps as points; of given
         trajectories the late part, from `n_transient` on, is drawn instead. With False, that is
         drawn of a network, too.
     units : pair of int or "pca", default=None
@@ -90,9 +97,9 @@ def phase_portrait(
         give the fraction of the variance that each explains. On axes of three dimensions, three
         units or components.
     delay : int, steps, default=None
-        A closed loop of one output is drawn against its output so many steps before, on axes of
-        three dimensions against that of twice as many, too; by default a quarter of the
-        period, or without a cycle the first zero of its autocorrelation.
+        A closed loop of one output, or rows of one column, is drawn against its value so many steps
+        before, on axes of three dimensions against that of twice as many, too; by default a quarter
+        of the period, or without a cycle the first zero of its autocorrelation.
     n_transient : int, default=None
         Number of rows at the start of each trajectory to draw as transient. By default it is half
         of the rows, or 0 if `labels` name the trajectories; if `cycle` is given, it is the number
@@ -102,9 +109,9 @@ def phase_portrait(
         each point of a grid. Output feedback, if the network has any, is set to 0.
     smooth : bool, default=None
         Whether to join the states by smooth curves without markers, for cycles of many small steps.
-        By default only for closed loops without a cycle of whole steps.
-        Transients are then thin and solid, with a dot at the initial state, only cycles have
-        arrows, and both axes have the same scale.
+        By default only for networks that are run and whose cycles have small steps, about twenty a
+        turn or more, or for loops on a closed curve. Transients are then thin and solid, with a dot
+        at the initial state, only cycles have arrows, and both axes have the same scale.
     band : float or dict of str to float, default=None
         A distance from the cycle for which a proof holds, in the Euclidean norm over all units. It
         is drawn as a soft band around the curve, with the same scale on both axes. No projection
@@ -167,47 +174,43 @@ def phase_portrait(
     'cycle of period 25.5'
     """
     source = source if trajectories is None else _renamed(trajectories)
-    shown = _shown(source, inputs, context, n_starts, cycle, delay, field)
-    paths, n_units = shown.paths, shown.paths[0].shape[1]
-    turns = None if shown.cycles is None else _turns(shown.cycles, n_units)
-    cycles = None if turns is None else [turn.rows for turn in turns]
-    _check_widths(n_units, source=paths, cycle=cycles or [])
+    shown = _shown(source, inputs, context, n_starts, cycle, field)
+    n_axes = 3 if getattr(ax, "name", "") == "3d" else 2
+    shown, turns = _read_turns(shown, delay, n_axes)
+    paths, cycles = shown.paths, None if turns is None else [turn.rows for turn in turns]
     bands = {} if band is None else _read_band(band, cycles)
     own = labels is not None and cycles is None  # each trajectory in its own colour
     _check_labels(labels, paths if cycles is None else cycles, "trajectory" if own else "cycle")
-    n_axes = 3 if getattr(ax, "name", "") == "3d" else 2
     if n_axes == 3 and (bands or field is not None):
         raise ValueError("field and band are drawn on a plane; ax has three dimensions. Omit them.")
     # Divide the trajectories into transients and late parts, and project all onto the plane. The
     # principal components are those of the cycles or late parts: transients would dominate them.
-    cuts = _cuts(paths, turns, 0 if own and n_transient is None else n_transient)
+    cuts = _cuts(paths, turns, 0 if own and n_transient is None else n_transient, shown.step)
     late = [_Turn(path[k:]) for path, k in zip(paths, cuts, strict=True)]
     ends = late if turns is None else turns
     chosen = shown.units(n_axes) if units is None else units
     if field is not None or (inputs is not None and not is_run(source)):
         row = _field_input(field, inputs, chosen)
-    project, names = _projection(chosen, [e.rows for e in ends], paths, n_axes, shown.columns)
+    look = _Look.of(smooth, shown, ends, own)
+    project, names = _projection(chosen, [e.rows for e in ends], paths, n_axes, shown.name_of)
     paths = [project(path) for path in paths]
     ends = [end._replace(rows=project(end.rows)) for end in ends]
     # Draw transients and cycles, then bands below them; last the field, which fills the limits.
-    picture, smooth = Picture(ax, legend, line_kw, spatial=True), shown.is_smooth(smooth)
-    for i, (path, cut) in enumerate(zip(paths, cuts, strict=True)):
-        drawn = path[: cut + 1] if cycles is None else path[:cut]
-        _draw_path(picture, drawn, smooth, shown.start, shown.reached_by(i))
+    picture = Picture(ax, legend, line_kw, spatial=True)
+    _draw_paths(picture, paths, cuts, shown, look)
     named = _names(turns, labels or shown.labels, _late_label(cuts, n_transient), len(ends))
-    for k, (end, label) in enumerate(zip(ends, named, strict=True)):
-        which = k if own or cycles is not None else 0
-        _draw_cycle(picture, end, which, label, not own and cycles is not None, smooth)
-    _draw_bands(picture, ends, bands, smooth)
+    _draw_ends(picture, ends, named, look)
+    _draw_bands(picture, ends, bands, look.smooth)
     _once_each(picture.ax)
-    if (smooth or bands) and n_axes == 2:
+    if (look.smooth or bands) and n_axes == 2:
         picture.ax.set_aspect("equal", adjustable="box")
     if field is not None:
         _draw_field(picture, field, row, swapped=tuple(chosen) == (1, 0))
     for side, name in zip("xyz", names, strict=False):
         getattr(picture.ax, f"set_{side}label")(name)
+    picture.thin_out_ticks()
     if shown.title:
-        picture.ax.set_title(shown.title)
+        picture.ax.set_title(shown.title, fontsize="medium")
     return picture.finish()
 
 
@@ -224,32 +227,101 @@ def _check_widths(n_units: int, **tables: list[Array]) -> None:
 
 
 class _Turn(NamedTuple):
-    """The rows of a cycle; `gap` is the time from the last row to the first, in steps."""
+    """The rows of a cycle; `gap` is the time from the last row to the first, in steps.
+
+    `is_curve` is true if it is known that they are on a closed curve.
+    """
 
     rows: Array
     gap: float = 1.0
     name: str | None = None
+    is_curve: bool = False
+
+    @property
+    def period(self) -> float:
+        """Duration of a turn, in steps."""
+        return len(self.rows) - 1 + self.gap
+
+    def with_past(self, delay: int, n: int) -> _Turn:
+        """Return the turn of one output with its values one delay before, and more, n in all."""
+        if self.gap == 1:
+            return self._replace(rows=np.hstack([np.roll(self.rows, k * delay) for k in range(n)]))
+        times = np.arange(len(self.rows))
+        closed = np.append(self.rows, self.rows[0])
+        around = CubicSpline([*times, self.period], closed, bc_type="periodic")
+        before = (times[:, None] - delay * np.arange(n)) % self.period
+        return self._replace(rows=around(before))
+
+    def arrivals(self, step: int) -> Array:
+        """Return the points that trajectories of every `step`-th row reach."""
+        if self.gap != 1:
+            return _curve(self, True, True)
+        return self.rows if len(self.rows) % step else self.rows[step - 1 :: step]
 
 
-def _shown(
-    source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, delay: Any, field: Any
-) -> Ran:
+class _Look(NamedTuple):
+    """How a portrait looks.
+
+    Curves are `smooth`, or have a marker at each state. Cycles are `closed`; else late parts are
+    drawn, each in its `own` colour, or `loose`: those of a network whose cycle is not known.
+    """
+
+    smooth: bool
+    closed: bool
+    own: bool
+    loose: bool
+
+    @classmethod
+    def of(cls, smooth: bool | None, shown: Ran, ends: list[_Turn], own: bool) -> _Look:
+        """Return the look of what a portrait shows; by default closed curves of runs are smooth."""
+        if smooth is None:
+            smooth = shown.is_run and all(e.is_curve or _small_steps(e.rows) for e in ends)
+        closed = shown.cycles is not None
+        return cls(bool(smooth), closed, own, shown.is_run and not closed and not own)
+
+    @property
+    def dots(self) -> bool:
+        """Whether the late parts are those of a map, which no lines can show."""
+        return self.loose and not self.smooth
+
+
+def _small_steps(rows: Array) -> bool:
+    """Whether most steps are small against the range of the rows."""
+    steps = np.linalg.norm(np.diff(rows, axis=0), axis=1)
+    return len(rows) > 3 and bool(
+        np.median(steps) <= _SMALL_STEP * np.linalg.norm(np.ptp(rows, axis=0))
+    )
+
+
+def _shown(source: Any, inputs: Any, context: Any, n_starts: int, cycle: Any, field: Any) -> Ran:
     """Run a network, or read trajectories."""
     if is_run(source):
-        constant = field is not None
-        return ran(source, inputs, context, n_starts, cycle, constant=constant, delay=delay)
+        return ran(source, inputs, context, n_starts, cycle, constant=field is not None)
     if context is not None:
         raise TypeError("context is for a fitted model, and source is none. Omit context.")
-    if delay is not None:
-        raise ValueError(f"delay={delay} is for a closed loop of one output. Omit delay.")
-    given = None if cycle is False else cycle
-    return Ran(_tables("source", source), _columns(source), given)
+    paths, cycles = _tables("source", source), None if cycle is False else cycle
+    names = _columns(source) or _columns(cycle)
+    return Ran(paths, names, cycles, what=_what(source, cycles, field, paths[0].shape[1]))
+
+
+def _what(source: Any, cycles: Any, field: Any, n_columns: int) -> str:
+    """Return what the columns of arrays are called: states, outputs, or what can be either."""
+    parts = [*_listed(source), *_listed(cycles), source, cycles]
+    loops = [each for each in parts if isinstance(each, LoopCycle)]
+    if loops and loops[0].outputs.shape[1] == n_columns:
+        return "output"
+    return "state of unit" if field or any(hasattr(p, "states") for p in parts) else "column"
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return the parts of a list or tuple; none of anything else."""
+    return list(given) if isinstance(given, (list, tuple)) else []
 
 
 def _turns(cycle: Any, n_units: int) -> list[_Turn]:
     """Return the cycles that are given, each in n_units columns if it has them."""
-    given = cycle if isinstance(cycle, (list, tuple)) else [cycle]
-    if not given or not all(isinstance(each, LoopCycle) for each in given):
+    given = _listed(cycle) or [cycle]
+    if not all(isinstance(each, LoopCycle) for each in given):
         return [_Turn(rows) for rows in _tables("cycle", cycle)]
     turns: list[_Turn] = []
     for each in given:
@@ -258,8 +330,50 @@ def _turns(cycle: Any, n_units: int) -> list[_Turn]:
         what = cycle_label(each.period, len(turns), len(given))
         second = np.abs(each.multipliers[each.on_curve :][:1])
         name = ", ".join(filter(None, [what, *(f"multiplier {value:.3g}" for value in second)]))
-        turns.append(_Turn(rows[:n], each.period - n + 1, name if len(given) <= 4 else what))
+        named = name if len(given) <= 4 else what
+        turns.append(_Turn(rows[:n], each.period - n + 1, named, each.on_curve == 1))
     return turns
+
+
+def _read_turns(shown: Ran, delay: Any, n_axes: int) -> tuple[Ran, list[_Turn] | None]:
+    """Return what is shown and its cycles; one output with its values some delays before."""
+    n_units = shown.paths[0].shape[1]
+    turns = None if shown.cycles is None else _turns(shown.cycles, n_units)
+    _check_widths(n_units, source=shown.paths, cycle=[turn.rows for turn in turns or []])
+    if n_units > 1:
+        if delay is not None:
+            raise ValueError(
+                f"delay={delay} is for a closed loop, or rows, of one output. Omit delay."
+            )
+        return shown, turns
+    if delay is not None:
+        d = check_count("delay", delay)
+    elif turns:
+        d = max(1, round(turns[0].period / 4))
+    else:
+        d = _uncorrelated(max(shown.paths, key=len)[:, 0])
+    past = d * (n_axes - 1)
+    kept = [i for i, path in enumerate(shown.paths) if len(path) > past]
+    if not kept:
+        raise ValueError(f"delay={d} leaves no rows of any trajectory. Give a shorter delay.")
+    paths = [
+        np.hstack(
+            [shown.paths[i][past - k * d : len(shown.paths[i]) - k * d] for k in range(n_axes)]
+        )
+        for i in kept
+    ]
+    name = shown.name_of(0)
+    columns = [name, *(f"{name}, {k * d} steps before" for k in range(1, n_axes))]
+    reached = None if shown.reached is None else [shown.reached[i] for i in kept]
+    turned = None if turns is None else [turn.with_past(d, n_axes) for turn in turns]
+    return shown._replace(paths=paths, columns=columns, reached=reached), turned
+
+
+def _uncorrelated(y: Array) -> int:
+    """Return the first lag at which the autocorrelation is not positive; 1 for none."""
+    y = y[len(y) // 2 :] - y[len(y) // 2 :].mean()
+    correlation = np.correlate(y, y, "full")[len(y) - 1 :]
+    return max(1, int(np.argmax(correlation <= 0)))
 
 
 def _names(turns: list[_Turn] | None, labels: Any, late: str, n_ends: int) -> list[str | None]:
@@ -277,9 +391,9 @@ def _check_labels(labels: Any, named: list[Array], what: str) -> None:
 
 
 def _columns(source: Any) -> list[str] | None:
-    """Return the names of the columns of a table, or of the first of several; None for arrays."""
-    first = source[0] if isinstance(source, Sequence) and len(source) else source
-    return [str(name) for name in first.columns] if hasattr(first, "columns") else None
+    """Return the names of the columns of a table, or of the first among several; or None."""
+    named = (each for each in [source, *_listed(source)] if hasattr(each, "columns"))
+    return next(([str(name) for name in each.columns] for each in named), None)
 
 
 def _states_of(name: str, source: Any) -> Any:
@@ -310,13 +424,15 @@ def _tables(name: str, source: Any) -> list[Array]:
     return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
 
 
-def _cuts(paths: list[Array], cycles: list[_Turn] | None, n_transient: int | None) -> list[int]:
-    """Return the number of transient rows of each trajectory."""
+def _cuts(
+    paths: list[Array], cycles: list[_Turn] | None, n_transient: int | None, step: int
+) -> list[int]:
+    """Return the number of transient rows of each trajectory, of every `step`-th row."""
     if n_transient is None:
         if cycles is None:
             return [len(path) // 2 for path in paths]
-        targets = [turn.rows if turn.gap == 1 else _curve(turn, True, True) for turn in cycles]
-        return [_arrival(path, np.concatenate(targets)) for path in paths]
+        targets = np.concatenate([turn.arrivals(step) for turn in cycles])
+        return [_arrival(path, targets) for path in paths]
     count = check_count("n_transient", n_transient, minimum=0)
     shortest = min(len(path) for path in paths)
     if cycles is None and count >= shortest:
@@ -335,7 +451,7 @@ def _arrival(path: Array, targets: Array) -> int:
 
 
 def _projection(
-    units: Any, ends: list[Array], paths: list[Array], n_axes: int, columns: list[str] | None
+    units: Any, ends: list[Array], paths: list[Array], n_axes: int, name_of: Callable[[int], str]
 ) -> tuple[Any, list[str]]:
     """Return the function that projects states onto the axes, and the names of the axes."""
     n_units = paths[0].shape[1]
@@ -349,8 +465,7 @@ def _projection(
             f"[0, {n_units - 1}]."
         )
     some = [int(unit) for unit in chosen]
-    names = [columns[unit] if columns else f"state of unit {unit}" for unit in some]
-    return (lambda H: H[:, some]), names
+    return (lambda H: H[:, some]), [name_of(unit) for unit in some]
 
 
 def _components(ends: list[Array], paths: list[Array], n_axes: int) -> tuple[Any, list[str]]:
@@ -434,8 +549,12 @@ def _draw_bands(picture: Picture, ends: list[_Turn], bands: dict[str, float], sm
     ax, theme, color = picture.ax, picture.theme, picture.theme.colour(2)
     for depth, (name, distance) in enumerate(bands.items(), start=1):
         levels, share = [-1.0, distance], 0.15
-        ax.contourf(*sides, distances, levels, colors=[color], alpha=share, zorder=0.6)
-        ax.contour(*sides, distances, [distance], colors=[color], linewidths=0.8, zorder=0.7)
+        kw: dict[str, Any] = {"colors": [color]}
+        area = ax.contourf(*sides, distances, levels, alpha=share, zorder=0.6, **kw)
+        edge = ax.contour(*sides, distances, [distance], linewidths=0.8, zorder=0.7, **kw)
+        for drawn in (area, edge):  # the grid's edges are not to be the limits of the axes
+            drawn.sticky_edges.x.clear()
+            drawn.sticky_edges.y.clear()
         # in the legend as it looks where it lies on the wider ones
         shade = theme.area(color, 1 - (1 - share) ** depth)
         ax.fill([], [], **shade, label=name)
@@ -448,45 +567,71 @@ def _dense(curve: Array, spacing: float) -> Array:
     return np.c_[np.interp(at, length, curve[:, 0]), np.interp(at, length, curve[:, 1])]
 
 
-def _draw_path(picture: Picture, path: Array, smooth: bool, start: str, reached: int) -> None:
-    """Draw a transient: cross, dashed line and arrows, or if `smooth` a dot and a thin curve.
-
-    `reached` is the cycle whose colour its start gets; -1 for grey.
-    """
+def _draw_paths(
+    picture: Picture, paths: list[Array], cuts: list[int], shown: Ran, look: _Look
+) -> None:
+    """Draw transients: cross, dashed line and arrows, or if smooth a dot and a thin curve."""
     ax, theme = picture.ax, picture.theme
-    if len(path):
-        dot = theme.marker("o", 2) | {"color": theme.muted, "linestyle": "none"}
-        style = dot if smooth else theme.start
+    smooth = look.smooth and shown.step == 1  # states of every so many steps are on no curve
+    n_arrows = int(np.clip(_PATH_ARROWS // len(paths), 1, _ARROWS))
+    dot = theme.marker("o", 2) | {"color": theme.muted, "linestyle": "none"}
+    line = {"color": theme.muted, "linewidth": theme.width(0.7 if smooth else 0.8)}
+    line |= {} if smooth else {"linestyle": (0, (4, 1.5))}
+    for i, (path, cut) in enumerate(zip(paths, cuts, strict=True)):
+        path = path[: cut if look.closed else cut + 1]
+        style, reached = dot if smooth else theme.start, shown.reached_by(i)
         if reached >= 0:
             style = dot | theme.marker("o", 4) | {"color": theme.colour(reached)}
-        ax.plot(*path[:1].T, **style, zorder=4, label=start)
-    if len(path) > 1:
-        curve = _curve(_Turn(path), False, smooth)
-        style = {"color": theme.muted, "linewidth": theme.width(0.5 if smooth else 0.8)}
-        style |= {} if smooth else {"linestyle": (0, (4, 1.5))}
-        ax.plot(*curve.T, **style, zorder=2, label="transient")
-        if not smooth:
-            _arrows(ax, path, theme.muted, power=2)
+        if len(path):
+            ax.plot(*path[:1].T, **style, zorder=4, label=shown.start)
+        if len(path) > 1 and not look.dots:
+            curve = _curve(_Turn(path), False, smooth)
+            ax.plot(*curve.T, **line, zorder=2, label="transient")
+            if not smooth:
+                _arrows(ax, path, theme.muted, n_arrows, power=2)
 
 
-def _draw_cycle(
-    picture: Picture, turn: _Turn, k: int, label: str | None, closed: bool, smooth: bool
-) -> None:
-    """Draw a cycle in the k-th colour and marker; the late part of a trajectory if not `closed`."""
-    loop = _curve(turn, closed, smooth)
+def _draw_ends(picture: Picture, ends: list[_Turn], names: list[str | None], look: _Look) -> None:
+    """Draw the cycles, or the late parts of trajectories: arrows are on each curve once."""
+    told: list[Array] = []
+    for k, (end, name) in enumerate(zip(ends, names, strict=True)):
+        loop = _draw_cycle(picture, end, k if look.closed or look.own else 0, name, look)
+        if look.dots or len(loop) < 2:
+            continue
+        if look.closed:
+            _arrows(picture.ax, loop, picture.theme.colour(k), _ARROWS)
+        elif not told or _are_apart(end.rows, np.concatenate(told)):
+            told.append(end.rows)
+            color = picture.theme.colour(k if look.own else 0)
+            _arrows(picture.ax, loop[:_LATE_ROWS], color, _ARROWS)
+
+
+def _are_apart(rows: Array, others: Array) -> bool:
+    """Whether most rows are far from all others, in shares of the range."""
+    distances, _ = KDTree(others).query(rows)
+    return bool(np.median(distances) > _APART * np.ptp(np.vstack([rows, others]), axis=0).max())
+
+
+def _draw_cycle(picture: Picture, turn: _Turn, k: int, label: str | None, look: _Look) -> Array:
+    """Draw a cycle in the k-th colour and marker, or a late part; return the points of its curve.
+
+    Late parts of a run without a cycle are thin, or of a map are small dots.
+    """
+    loop = _curve(turn, look.closed, look.smooth)
     theme = picture.theme
     color = theme.colour(k)
     style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4]}
-    style["linewidth"] = theme.width(2.2 if smooth else 1.6)
-    if not smooth or len(loop) == 1:
+    style["linewidth"] = theme.width(1.0 if look.loose else 2.2 if look.smooth else 1.6)
+    if look.dots:
+        style |= theme.marker(".", 2) | {"linestyle": "none"}
+    elif not look.smooth or len(loop) == 1:
         style |= theme.marker(_CYCLE_MARKERS[k % 4], 4)
         style["markerfacecolor"] = color if k % 2 == 0 else theme.ground
     picture.ax.plot(*loop.T, **picture.subject(style), zorder=3, label=label)
-    if len(loop) > 1:
-        _arrows(picture.ax, loop if closed else loop[:_LATE_ROWS], color)
+    return loop
 
 
-def _arrows(ax: Any, path: Array, color: Any, power: int = 1) -> None:
+def _arrows(ax: Any, path: Array, color: Any, n_arrows: int, power: int = 1) -> None:
     """Draw arrowheads of equal size on some steps of a path in the plane.
 
     They are spread evenly over its length; with `power` above 1 there are more of them near the
@@ -499,7 +644,7 @@ def _arrows(ax: Any, path: Array, color: Any, power: int = 1) -> None:
     length = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
     if length[-1] == 0:
         return
-    shares = ((np.arange(_ARROWS) + 0.5) / _ARROWS) ** power
+    shares = ((np.arange(n_arrows) + 0.5) / n_arrows) ** power
     at = np.unique(np.searchsorted(length, length[-1] * shares))
     middle = (path[at] + path[at + 1]) / 2
     ax.quiver(

@@ -26,6 +26,7 @@ _MOST_POINTS = 4_000  # of a curve of more than _MANY_POINTS
 NARROW = 4.5  # inches: narrower figures have legends in smaller print, and one panel beside none
 _LETTER, _HANDLE = 0.56, 4.6  # width of a letter of a legend and of a line sample, per font size
 _DATE_WIDTH = 0.85  # inches per date
+_TICKS_PER_INCH = 1.4  # numbers such as -0.75
 
 
 class Picture:
@@ -144,6 +145,12 @@ class Picture:
         self.ax.xaxis.set_major_locator(locator)
         self.ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
+    def thin_out_ticks(self) -> None:
+        """Leave room between the numbers on the horizontal axis of a new figure."""
+        if self.own:
+            most = max(3, int(_TICKS_PER_INCH * self.ax.figure.get_size_inches()[0]))
+            self.ax.locator_params(axis="x", nbins=most)
+
     def label_bands(self, names: Sequence[str]) -> None:
         """Label the vertical axis with the names of stacked columns, the first at the top.
 
@@ -239,15 +246,14 @@ def legend_of_figure(every: Sequence[Any]) -> None:
     if not names:
         return
     figure = every[0].figure  # or a part of one
-    width, height = figure.bbox.size / figure.dpi
+    width = figure.bbox.width / figure.dpi
     size = "small" if width >= NARROW else "x-small"
-    square = len(every) == 1 and every[0].get_aspect() == 1 and width > max(NARROW, 1.2 * height)
     style = {"frameon": False, "fontsize": size, "columnspacing": 1.0, "handlelength": 2.4}
-    if square:
-        figure.legend(handles, names, loc="outside right upper", **style)
-    else:
-        columns = _n_columns(names, width, size)
-        figure.legend(handles, names, loc="outside upper left", ncols=columns, **style)
+    style["ncols"] = _n_columns(names, width, size)
+    is_box = len(every) == 1 and every[0].get_aspect() == 1  # with free space around it
+    if is_box:
+        every[0].set_anchor("N")
+    figure.legend(handles, names, loc=f"outside upper {'center' if is_box else 'left'}", **style)
 
 
 def _n_columns(names: Sequence[str], width: float, size: str) -> int:

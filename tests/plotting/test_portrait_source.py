@@ -27,6 +27,7 @@ MATRIX = np.array([[np.cos(TURN), -np.sin(TURN)], [np.sin(TURN), np.cos(TURN)]])
 DRIVE = 0.1 * np.sin(2 * np.pi * np.arange(5) / 5)[:, None]
 TWO = Reservoir([[2.0, 0.3], [0.2, 0.5]], [[1.0], [1.0]], [0.0, 0.0])
 
+ONE = Reservoir([[2.0]], [[1.0]], [0.0])
 FED_BACK = Reservoir(0.5 * np.eye(2), np.ones((2, 1)), [0, 0], W_fb=np.ones((2, 1)))
 
 
@@ -93,16 +94,52 @@ def test_a_pipeline_has_the_names_and_units_of_its_columns():
     np.testing.assert_allclose(radius, 1, atol=1e-3)
 
 
+def test_outputs_have_the_names_of_the_targets():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS, columns=["x", "v"])
+    model = NVARRegressor(n_lags=1, degree=3, alpha=0).fit(ROWS[:-1], table[1:])
+    ax = plotting.phase_portrait(model, n_starts=1, cycle=False)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "v")
+    one = NVARRegressor(n_lags=2, degree=1, alpha=0).fit(ROWS[:-1, :1], table["x"][1:])
+    ax = plotting.phase_portrait(one, context=ROWS[:50, :1], delay=9, cycle=False)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x", "x, 9 steps before")
+
+
+def test_a_start_is_found_in_columns_of_any_order():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(ROWS, columns=["x", "v"])
+    model = NVARRegressor(n_lags=1, degree=3, alpha=0).fit(table[:-1], table[1:])
+    ax = plotting.phase_portrait(model, context=table[["v", "x"]][:9], cycle=False)
+    np.testing.assert_allclose(drawn(ax, "context")[0], ROWS[8:9])
+
+
 def test_a_loop_that_does_not_repeat_itself_has_no_cycle():
     X = henon(300)
     model = NVARRegressor(n_lags=1, degree=2).fit(X[:-1], X[1:])
     ax = plotting.phase_portrait(model, context=X[:20])
     assert ax.get_title() == "no cycle found"
-    assert "from step 150 on" in labels(ax)
+    assert labels(ax) == ["start: end of context", "from step 150 on"]
+    (points,) = [line for line in ax.get_lines() if line.get_label() == "from step 150 on"]
+    assert points.get_linestyle() == "None"  # the points of a map are on no curve
+    assert not ax.collections
     none = plotting.phase_portrait(model, context=X[:20], cycle=False)
     assert none.get_title() == ""
     given = plotting.phase_portrait(CUBIC, n_starts=2, cycle=spiral()[-40:])
     assert "cycle of period 40" in labels(given)
+
+
+def test_a_loop_that_is_slow_is_run_until_it_is_on_its_cycle():
+    rows = [np.array([0.3, 0.0])]
+    for _ in range(300):
+        rows.append((1.002 - 0.002 * rows[-1] @ rows[-1]) * MATRIX @ rows[-1])
+    X = np.array(rows)
+    model = NVARRegressor(n_lags=1, degree=3, alpha=0).fit(X[:-1], X[1:])
+    far = [[9.0, 9.0]]  # from where the loop diverges
+    ax = plotting.phase_portrait(model, context=[far, X[:9]], smooth=False)
+    assert labels(ax)[-1].startswith("cycle of period 40.3, multiplier 0.8")
+    path = drawn(ax, "transient")[-1]
+    assert len(path) > 600
+    assert abs(np.linalg.norm(path[-1]) - 1) < 0.03
 
 
 def test_components_of_a_loop_of_three_outputs():
@@ -125,6 +162,7 @@ def test_a_loop_cycle_is_drawn_with_trajectories():
     cycle = find_loop_cycle(CUBIC)
     ax = plotting.phase_portrait(ROWS, cycle=cycle, smooth=True)
     assert labels(ax) == ["initial state", "transient", NAME]
+    assert ax.get_xlabel() == "output 0"
     states = np.c_[ROWS, ROWS]  # of the width of states: state_ here has no entries but rows
     with pytest.raises(ValueError, match="array in cycle must have n_units=4"):
         plotting.phase_portrait(states, cycle=cycle)
@@ -146,15 +184,23 @@ def test_a_reservoir_under_zeros_has_two_attractors():
         assert side[start.get_color()] == np.sign(x[0])
 
 
-def test_a_driven_reservoir_is_drawn_once_a_period():
+def test_a_driven_reservoir_is_drawn_once_a_period_and_its_cycle_at_every_phase():
     stable = Reservoir([[0.5, -0.3], [0.4, 0.2]], [[1.0], [0.5]], [0.1, 0.0])
     ax = plotting.phase_portrait(stable, inputs=DRIVE, n_starts=4)
     cycle = find_limit_cycle(stable, DRIVE)
     assert labels(ax)[2].startswith("cycle of period 5, multiplier")
-    np.testing.assert_allclose(drawn(ax, labels(ax)[2])[0], cycle.states[-1:], atol=1e-8)
+    states = drawn(ax, labels(ax)[2])[0]
+    np.testing.assert_allclose(states, [*cycle.states, cycle.states[0]], atol=1e-8)
+    for path in drawn(ax, "transient"):  # each ends at the phase at which it is drawn
+        np.testing.assert_allclose(path[-1], cycle.states[-1], atol=0.02)
+    assert ax.get_aspect() == "auto"
+    slow = 0.5 * np.sin(2 * np.pi * np.arange(24) / 24)[:, None]
+    ax = plotting.phase_portrait(stable, inputs=slow, n_starts=3)
+    assert len(drawn(ax, labels(ax)[2])[0]) == 24 * 12 + 1  # smooth
+    assert all(len(path) < 24 for path in drawn(ax, "transient"))  # which those rows are not
     starts = np.concatenate(drawn(ax, "initial state"))
     np.testing.assert_array_equal(starts[:3], [[0, 0], [1, 1], [-1, -1]])
-    after = run(stable, DRIVE, initial_state=starts[1])[-1]
+    after = run(stable, slow, initial_state=starts[1])[-1]
     np.testing.assert_allclose(drawn(ax, "transient")[1][1], after)
 
 
@@ -217,6 +263,7 @@ def test_the_former_name_is_accepted():
         (lambda: plotting.phase_portrait(CUBIC, delay=3), ValueError, "delay=3 is for a closed"),
         (lambda: plotting.phase_portrait(ROWS, delay=3), ValueError, "delay=3 is for a closed"),
         (lambda: plotting.phase_portrait(FED_BACK), ValueError, "source has feedback weights"),
+        (lambda: plotting.phase_portrait(ONE), ValueError, "source has one unit.*plotting.cobweb"),
         (lambda: plotting.phase_portrait(TWO, n_starts=0), ValueError, "n_starts=0"),
     ],
 )

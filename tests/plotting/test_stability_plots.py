@@ -99,7 +99,7 @@ def test_portrait_draws_the_rows_and_the_closed_cycle():
     assert labels(ax) == ["initial state", "transient", "cycle of period 5"]
     starts = [d for d in ax.get_lines() if d.get_label().endswith("initial state")]
     np.testing.assert_array_equal([d.get_xydata()[0] for d in starts], STARTS)
-    assert ax.get_xlabel() == "state of unit 0"
+    assert ax.get_xlabel() == "column 0"  # of states or of data: arrays do not say it
 
 
 def test_portrait_stops_a_transient_where_it_meets_the_cycle():
@@ -135,6 +135,8 @@ def test_portrait_of_named_trajectories_and_columns():
     assert line(ax, "truth").get_marker() != line(ax, "forecast").get_marker()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("load", "price")
     assert plotting.phase_portrait(truth, units=(1, 0)).get_xlabel() == "price"
+    for given in ([PATHS[0], forecast], PATHS):  # any of the tables, or that of the cycle
+        assert plotting.phase_portrait(given, cycle=truth[-5:]).get_ylabel() == "price"
     with pytest.raises(ValueError, match="must be a list of 2 names, one per trajectory"):
         plotting.phase_portrait([truth, forecast], labels=["truth"])
 
@@ -152,7 +154,9 @@ def test_portrait_of_an_estimator_names_its_states():
 
 def test_portrait_takes_objects_and_several_cycles():
     whole = SimpleNamespace(states=CYCLE)
-    assert "cycle of period 5" in labels(plotting.phase_portrait(PATHS, cycle=whole))
+    ax = plotting.phase_portrait(PATHS, cycle=whole)
+    assert "cycle of period 5" in labels(ax)
+    assert ax.get_xlabel() == "state of unit 0"
     two = SimpleNamespace(states=[CYCLE, CYCLE[:1] + 0.1])
     for cycles in (two, two.states, [whole, SimpleNamespace(states=two.states[1])]):
         ax = plotting.phase_portrait(PATHS, cycle=cycles)
@@ -174,16 +178,61 @@ def test_portrait_reads_in_black_and_white():
 
 def test_arrows_point_forwards():
     ax = plotting.phase_portrait(PATHS[:1], cycle=CYCLE)
-    quivers = [q for q in ax.collections if hasattr(q, "U")]
-    assert len(quivers) == 2
     closed = np.vstack([CYCLE, CYCLE[:1]])
-    for quiver, path in zip(quivers, (PATHS[0], closed), strict=True):
+    for quiver, path in zip(quivers(ax), (PATHS[0], closed), strict=True):
         steps = np.diff(path, axis=0)
         middles = path[:-1] + steps / 2
         for place, arrow in zip(quiver.get_offsets(), np.c_[quiver.U, quiver.V], strict=True):
             k = np.argmin(np.abs(middles - place).max(axis=1))
             np.testing.assert_allclose(place, middles[k])
             np.testing.assert_allclose(arrow, steps[k] / np.hypot(*steps[k]))
+
+
+def quivers(ax):
+    return [q for q in ax.collections if hasattr(q, "U")]
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_arrows_are_on_each_curve_once(smooth):
+    turn = 2 * np.pi * np.arange(240) / 40
+    circle = np.c_[np.cos(turn), np.sin(turn)]
+    paths = [np.vstack([[0.1 * k, 0.0], circle[k:]]) for k in range(12)]
+    ax = plotting.phase_portrait(paths, smooth=smooth)
+    arrows = [len(quiver.U) for quiver in quivers(ax)]
+    assert sorted(arrows)[-1] == 6
+    assert sorted(arrows)[:-1] == [1] * (0 if smooth else 12)  # transients have fewer, or none
+    apart = plotting.phase_portrait([*paths, 3 + circle], smooth=smooth)
+    assert sorted(len(quiver.U) for quiver in quivers(apart))[-2:] == [6, 6]
+
+
+@pytest.mark.parametrize("size", [(3.6, 2.7), (6.4, 4.8), (9, 4), (4, 8)])
+def test_the_legend_is_next_to_axes_of_equal_scales(size):
+    with plt.rc_context({"figure.figsize": size}):
+        for ax in (
+            plotting.phase_portrait([LOOP], cycle=LOOP, smooth=True),
+            plotting.phase_portrait([LOOP[:, ::-1]], cycle=LOOP[:, ::-1], smooth=True),
+            plotting.spectrum([0.5, -0.2]),
+        ):
+            ax.figure.canvas.draw()
+            (legend,) = ax.figure.legends
+            box, axes = legend.get_window_extent(), ax.get_window_extent()
+            inch = ax.figure.dpi
+            assert 0 <= box.y0 - axes.y1 < 0.3 * inch
+            assert abs(box.x0 + box.x1 - axes.x0 - axes.x1) < 0.9 * inch  # twice a y-label
+            assert box.x0 >= 0
+            assert box.x1 <= ax.figure.bbox.x1
+
+
+def test_rows_of_one_column_are_drawn_against_their_past():
+    wave = np.sin(2 * np.pi * np.arange(200) / 40)[:, None]
+    ax = plotting.phase_portrait(wave, cycle=wave[:40])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 0", "column 0, 10 steps before")
+    x, before = line(ax, "cycle of period 40").get_xydata().T
+    np.testing.assert_allclose(x**2 + before**2, 1)
+    ax = plotting.phase_portrait(wave, delay=3)
+    assert ax.get_ylabel() == "column 0, 3 steps before"
+    with pytest.raises(ValueError, match="delay=200 leaves no rows of any trajectory"):
+        plotting.phase_portrait(wave, delay=200)
 
 
 @pytest.mark.parametrize("units", [(0, 1), (1, 0)])
@@ -193,7 +242,7 @@ def test_field_points_to_the_next_step(units):
         ax = plotting.phase_portrait(
             PATHS, cycle=CYCLE, units=units, field=reservoir, inputs=INPUTS[1]
         )
-        quiver = [q for q in ax.collections if hasattr(q, "U")][-1]
+        quiver = quivers(ax)[-1]
         assert "next step" in labels(ax)
         for k in (0, 100, 288):
             here = np.asarray(quiver.get_offsets()[k])
@@ -232,7 +281,6 @@ def test_smooth_curves_go_through_all_states():
     between[:, 1] += 0.4 * np.sin(2 * ANGLE + np.pi / 20)
     np.testing.assert_allclose(curve[6::12], between, atol=0.002)  # round, and round the seam, too
     assert line(ax, "cycle of period 40").get_marker() == "None"
-    assert len([q for q in ax.collections if hasattr(q, "U")]) == 1  # arrows on the cycle only
     assert ax.get_aspect() == 1
 
 
@@ -240,7 +288,7 @@ def test_portrait_in_space_and_names_of_cycles():
     orbit = np.c_[LOOP, np.cos(ANGLE)]
     ax = plt.figure().add_subplot(projection="3d")
     assert plotting.phase_portrait([orbit], cycle=orbit, labels=["orbit"], ax=ax) is ax
-    assert ax.get_zlabel() == "state of unit 2"
+    assert ax.get_zlabel() == "column 2"
     np.testing.assert_allclose(np.c_[line(ax, "orbit").get_data_3d()][:40], orbit)
     ax.figure.canvas.draw()
     ax = plt.figure().add_subplot(projection="3d")
@@ -274,6 +322,12 @@ def test_the_edge_of_a_band_is_as_far_from_the_cycle_as_it_says():
     )  # as they look where one lies on the other
     disc = band_edges(plotting.phase_portrait([LOOP], cycle=LOOP[:1], band=0.2))[0]
     np.testing.assert_allclose(np.hypot(*(disc - LOOP[0]).T), 0.2, atol=0.002)
+
+
+def test_starts_beside_a_band_are_not_on_the_edge_of_the_axes():
+    edge = 3 + 1.05 * 0.5  # of the grid on which the band is computed
+    ax = plotting.phase_portrait([[[edge, 0.0], [0.0, 0.0]]], cycle=LOOP, band=0.5)
+    assert ax.get_xlim()[1] > edge + 0.1
 
 
 def test_states_near_the_cycle_are_drawn_inside_its_band():

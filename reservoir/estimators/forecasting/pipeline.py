@@ -290,6 +290,15 @@ class Layout:
         names = getattr(chain.outermost, "feature_names_in_", None)
         self.names = None if names is None else list(names)
 
+    @property
+    def output_names(self) -> list[str] | None:
+        """Names of the outputs: those of the columns of y, or else of X; None for arrays."""
+        reader = getattr(self.chain.innermost, "_reader", None)
+        names = getattr(reader, "target_names", None)
+        if names is None and self.names is not None and not self.feedback:
+            names = [self.names[column] for column in self.columns[: self.n_outputs]]
+        return None if names is None else [str(name) for name in names]
+
     def check_trained_for_loop(self) -> None:
         """Check that the network was trained to predict its own next input."""
         self.network.check_can_loop()
