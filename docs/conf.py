@@ -84,6 +84,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[/\\]plot_",
     "subsection_order": "gallery_order.section_rank",
     "within_subsection_order": "gallery_order.PageOrder",
+    "image_scrapers": ("matplotlib", "pictures.animation"),
     "abort_on_example_error": True,
     # what drawing returns is not shown under a cell; estimators and frames are
     "ignore_repr_types": r"<class '(list|tuple|matplotlib\.|sklearn\.metrics\._plot\.)",

@@ -33,6 +33,7 @@ FIRST = (
     "plot_speakers.py",
     "plot_teacher_student.py",
     "plot_phase_portrait.py",
+    "plot_portraits.py",
     "plot_closed_loop_heart.py",
     "plot_certified_memory.py",
     "plot_certificate.py",

@@ -1,12 +1,27 @@
 """Give the pictures of gallery pages a text that names them: a Sphinx extension.
 
 sphinx-gallery takes it from the titles of a figure's axes, or, where there are none, from the
-name of the script.
+name of the script. Animations are shown, too: `plot_NAME.py` saves its own as NAME.gif.
 """
+
+import shutil
+from pathlib import Path
 
 from docutils import nodes
 from docutils.transforms import Transform
 from sphinx_gallery.directives import imgsgnode
+from sphinx_gallery.scrapers import figure_rst
+
+
+def animation(block, block_vars, gallery_conf):
+    """Show the animation that a script has just saved: a scraper of sphinx-gallery."""
+    script = Path(block_vars["src_file"])
+    saved = script.with_name(script.stem.removeprefix("plot_") + ".gif")
+    if not saved.exists():
+        return ""
+    path = Path(next(block_vars["image_path_iterator"])).with_suffix(".gif")
+    shutil.move(saved, path)
+    return figure_rst([path], gallery_conf["src_dir"])
 
 
 class NamePictures(Transform):

@@ -30,7 +30,6 @@ _APART = 0.05  # of the range: late parts that are closer together share their a
 _SMALL_STEP = 0.12  # of the range: some twenty steps a turn
 _PER_STEP = 12  # points of a smooth curve from one state to the next
 _CELLS = 320  # along the longer side of the grid on which the edge of a band is computed
-_LATE_ROWS = 12  # number of rows with arrows in the late part of a trajectory, which repeats itself
 
 
 def phase_portrait(
@@ -575,7 +574,7 @@ def _draw_paths(
     smooth = look.smooth and shown.step == 1  # states of every so many steps are on no curve
     n_arrows = int(np.clip(_PATH_ARROWS // len(paths), 1, _ARROWS))
     dot = theme.marker("o", 2) | {"color": theme.muted, "linestyle": "none"}
-    line = {"color": theme.muted, "linewidth": theme.width(0.7 if smooth else 0.8)}
+    line = {"color": theme.muted, "linewidth": theme.width(0.5 if smooth else 0.8)}
     line |= {} if smooth else {"linestyle": (0, (4, 1.5))}
     for i, (path, cut) in enumerate(zip(paths, cuts, strict=True)):
         path = path[: cut if look.closed else cut + 1]
@@ -603,7 +602,7 @@ def _draw_ends(picture: Picture, ends: list[_Turn], names: list[str | None], loo
         elif not told or _are_apart(end.rows, np.concatenate(told)):
             told.append(end.rows)
             color = picture.theme.colour(k if look.own else 0)
-            _arrows(picture.ax, loop[:_LATE_ROWS], color, _ARROWS)
+            _arrows(picture.ax, loop, color, _ARROWS)
 
 
 def _are_apart(rows: Array, others: Array) -> bool:

@@ -113,7 +113,7 @@ def _loop(model: Any) -> Layout | None:
             )
         return layout
     except (TypeError, ValueError):
-        if hasattr(model, "reservoir_"):
+        if hasattr(model, "reservoir_") and getattr(model.reservoir_, "W_fb", None) is None:
             return None
         raise
 

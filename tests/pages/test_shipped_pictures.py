@@ -39,3 +39,13 @@ def test_pictures_of_benchmarks_show_what_was_recorded(name):
     figure.axes[0].set_ylabel("something else")
     assert shipped.differences(name, figure) != []
     shipped.plt.close(figure)
+
+
+def test_an_animation_is_moved_to_the_pictures_of_its_page(tmp_path):
+    scrape = pytest.importorskip("pictures", reason="needs sphinx-gallery").animation
+    (tmp_path / "wave.gif").write_bytes(b"GIF89a")
+    paths = iter([str(tmp_path / "sphx_glr_plot_wave_001.png")])
+    told = {"src_file": str(tmp_path / "plot_wave.py"), "image_path_iterator": paths}
+    for shown in (True, False):  # a later block has saved no other
+        assert ("plot_wave_001.gif" in scrape(None, told, {"src_dir": str(tmp_path)})) == shown
+    assert [path.name for path in tmp_path.iterdir()] == ["sphx_glr_plot_wave_001.gif"]

@@ -263,6 +263,13 @@ def test_the_former_name_is_accepted():
         (lambda: plotting.phase_portrait(CUBIC, delay=3), ValueError, "delay=3 is for a closed"),
         (lambda: plotting.phase_portrait(ROWS, delay=3), ValueError, "delay=3 is for a closed"),
         (lambda: plotting.phase_portrait(FED_BACK), ValueError, "source has feedback weights"),
+        (
+            lambda: plotting.phase_portrait(
+                ESNRegressor(5, feedback=True, random_state=0).fit(ROWS, ROWS)
+            ),
+            ValueError,
+            "X of source has 2 exogenous columns",
+        ),
         (lambda: plotting.phase_portrait(ONE), ValueError, "source has one unit.*plotting.cobweb"),
         (lambda: plotting.phase_portrait(TWO, n_starts=0), ValueError, "n_starts=0"),
     ],
