@@ -47,6 +47,7 @@ from reservoir.plotting._spectrum import spectrum
 from reservoir.plotting._states import states
 
 _ROWS, _FREE_ROWS = 150, 50  # of the series, the last ones; the latter in closed loop as well
+_WARM_UP = 1000  # rows before those whose states are drawn; all states need not fit into memory
 _MOST_OUTPUTS, _MOST_SERIES, _MOST_NETWORKS = 6, 3, 4
 _DENSE_UNITS, _LEADING = 1000, 30  # all eigenvalues of more units take more than seconds
 _AHEAD = {"series": 24, "dynamics": 100}  # rows of a forecast without a season, by `kind_`
@@ -292,19 +293,21 @@ class _Rows(NamedTuple):
     def of(cls, model: Any, X: Any, y: Any) -> _Rows:
         """Return the rows of a model of steps; a classifier has a column for each class."""
         predicted = np.asarray(model.predict(X))
-        if len(predicted) != len(y):
+        if is_classifier(model):
+            classes = np.asarray(model.classes_)
+            names: Any = [f"class {each}" for each in classes]
+            truth = (np.asarray(y).reshape(-1, 1) == classes).astype(float)
+            fit = (predicted.reshape(-1, 1) == classes).astype(float)
+            fit = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else fit
+        else:
+            truth, fit, names = columns("y", y), columns("predictions", predicted), names_in(y)
+        if truth.shape != fit.shape:
             raise ValueError(
-                f"X has {len(predicted)} rows, but y has {len(y)}. Give a target for each row."
+                f"y has shape {np.shape(y)}, but the predictions for X have shape "
+                f"{predicted.shape}. Give the targets of the rows of X."
             )
-        if not is_classifier(model):
-            truth, fit = columns("y", y), columns("predictions", predicted)
-            names = names_in(y)
-            return cls(y, names, truth, fit, _closed_loop(model, X, fit.shape))
-        classes = np.asarray(model.classes_)
-        truth = (np.asarray(y).reshape(-1, 1) == classes).astype(float)
-        fit = (predicted.reshape(-1, 1) == classes).astype(float)
-        fit = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else fit
-        return cls(y, [f"class {each}" for each in classes], truth, fit, None)
+        free = None if is_classifier(model) else _closed_loop(model, X, fit.shape)
+        return cls(y, names, truth, fit, free)
 
     def draw(self, **style: Any) -> None:
         """Draw the last rows."""
@@ -313,19 +316,19 @@ class _Rows(NamedTuple):
         if self.free is not None:
             named["closed loop"] = self.free[:, :q]
         labels = self.names and self.names[:q]
-        times = _times(self.table, n)
+        times = _times(self.table, len(self.truth), n)
         ax = forecast(self.truth[-n:, :q], named, index=times, labels=labels, **style)
         _name_steps(ax, times)
 
     def errors(self, washouts: Sequence[Any]) -> Iterator[_Panel]:
         """Yield a panel of the errors of one output, those that are largest for its range."""
         n = len(self.truth)
-        first = max([n // 10, *(int(np.max(each)) for each in washouts)])
-        first = min(first, n // 2)
-        truth, errors = self.truth[first:], (self.truth - self.fit)[first:]
-        sizes = np.sqrt(np.nanmean(errors**2, axis=0)) / (np.nanstd(truth, axis=0) + 1e-300)
-        worst = int(np.nanargmax(sizes))
-        rows = errors[np.isfinite(errors[:, worst]), worst]
+        first = min(max([n // 10, *(int(np.max(each)) for each in washouts)]), n // 2)
+        truth: Any = np.ma.masked_invalid(self.truth[first:])
+        errors, spreads = truth - self.fit[first:], np.ma.filled(truth.std(axis=0), 0.0)
+        sizes = np.ma.filled((errors**2).mean(axis=0), 0.0) / np.where(spreads > 0, spreads, 1) ** 2
+        worst = int(np.argmax(sizes))
+        rows = errors[:, worst].compressed()
         if len(rows) > 2 and np.ptp(rows) > 0:
             name = self.names[worst] if self.names else f"output {worst}"
             of = f" of {name}" if len(sizes) > 1 or self.names else ""
@@ -355,10 +358,10 @@ def _closed_loop(model: Any, X: Any, shape: tuple[int, int]) -> Array | None:
     return rows
 
 
-def _times(table: Any, n: int) -> Array:
-    """Return the times, or the numbers, of the last rows of a table."""
+def _times(table: Any, n_rows: int, n: int) -> Array:
+    """Return the times of a table's last n rows, or if it has none their numbers among all rows."""
     stamps = stamps_of(table)
-    return np.arange(len(table))[-n:] if stamps is None else stamps[-n:]
+    return np.arange(n_rows - n, n_rows) if stamps is None else stamps[-n:]
 
 
 def _name_steps(ax: Any, times: Array) -> None:
@@ -367,8 +370,8 @@ def _name_steps(ax: Any, times: Array) -> None:
 
 def _states_of(model: Any, X: Any, y: Any) -> Iterator[_Panel]:
     """Yield a panel of the states of the last network whose inputs are known."""
-    found = None
-    for leaf, inputs in _leaves(model, X):
+    found, n_rows = None, len(X)
+    for leaf, inputs in _leaves(model, _safe_indexing(X, slice(-_ROWS - _WARM_UP, None))):
         network = getattr(leaf, "reservoir_", None)
         if inputs is None:
             continue
@@ -380,7 +383,7 @@ def _states_of(model: Any, X: Any, y: Any) -> Iterator[_Panel]:
             found = np.asarray(run(network, as_plain("X", inputs)))
     if found is not None:
         n = min(_ROWS, len(found))
-        times = _times(found if y is None else y, n)
+        times = _times(y, n_rows, n)
 
         def draw(**style: Any) -> None:
             _name_steps(states(found[-n:], index=times, **style), times)

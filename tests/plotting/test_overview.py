@@ -208,6 +208,24 @@ def test_the_rows_are_those_of_predict_and_forecast():
     assert ax.get_xlabel() == "time step"
 
 
+def test_states_of_long_series_are_those_of_their_end():
+    rows = np.random.default_rng(0).normal(size=(1500, 1))
+    model, read = esn(alpha=1e-6).fit(rows[:200], rows[:200, 0]), []
+    expected = plotting.states(model.states(rows)[-150:]).get_lines()
+
+    class Counted(ESNRegressor):
+        def states(self, X):
+            read.append(len(X))
+            return super().states(X)
+
+    model.__class__ = Counted
+    drawn = plotting.overview(model, rows, rows[:, 0])[1].get_lines()
+    assert read == [1150]  # all states might not fit into memory
+    for line_, other in zip(drawn, expected, strict=True):
+        np.testing.assert_allclose(line_.get_ydata(), other.get_ydata(), atol=1e-6)
+    assert max(line_.get_xdata()[-1] for line_ in drawn) == 1499
+
+
 def test_dates_and_names_are_on_the_axes():
     pd = pytest.importorskip("pandas")
     days = pd.date_range("2024-01-01", periods=239)
@@ -221,7 +239,7 @@ def test_dates_and_names_are_on_the_axes():
 
 
 def test_errors_are_those_after_the_washout_and_of_the_worst_output():
-    Y = np.c_[TWO, np.random.default_rng(0).normal(size=240)]
+    Y = np.c_[TWO, np.random.default_rng(0).normal(size=240), np.ones(240)]
     model = esn(washout=40).fit(TWO, Y)
     axes = plotting.overview(model, TWO, Y)
     assert titles(axes)[-2] == "errors of output 2"
@@ -371,7 +389,12 @@ def test_given_axes_are_as_many_as_there_are_panels():
     [
         (lambda m: plotting.overview(m), TypeError, "ESNRegressor needs X and y"),
         (lambda m: plotting.overview(m, X), TypeError, "ESNRegressor needs X and y"),
-        (lambda m: plotting.overview(m, X, Y[:-1]), ValueError, "X has 239 rows, but y has 238"),
+        (
+            lambda m: plotting.overview(m, X, Y[:-1]),
+            ValueError,
+            r"y has shape \(238,\), but the predictions",
+        ),
+        (lambda m: plotting.overview(m, X, TWO[1:]), ValueError, r"y has shape \(239, 2\), but"),
         (lambda m: plotting.overview(m, X, Y, exog=X), TypeError, "exog is for an ESNForecaster"),
         (lambda m: plotting.overview(esn(), X, Y), NotFittedError, "not fitted yet"),
         (lambda m: plotting.overview(ESNRegressor, X, Y), TypeError, "the class ESNRegressor"),

@@ -89,6 +89,7 @@ class ESNRegressor(SourceRegressor):
     NVARRegressor : Uses polynomials of lagged inputs instead of states.
     ReservoirTransformer : Returns only the states, for a pipeline.
     reservoir.forecast : Makes closed-loop forecasts with pipelines and searches.
+    reservoir.plotting.overview : Draws predictions, states, eigenvalues, penalties and errors.
 
     References
     ----------

@@ -166,6 +166,7 @@ class ESNForecaster(Described, BaseEstimator):
     reservoir.model_selection.ClosedLoopSearchCV : Search among networks that the user defines.
     NVARRegressor : Polynomials of lagged values instead of a network.
     reservoir.plotting.forecast : Draws history, forecast and intervals.
+    reservoir.plotting.overview : Draws the forecast and the models that were tried.
     reservoir.plotting.closed_loop_search : Draws `search_results_` of "dynamics".
 
     Notes
