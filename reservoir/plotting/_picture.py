@@ -27,6 +27,7 @@ NARROW = 4.5  # inches: narrower figures have legends in smaller print, and one 
 _LETTER, _HANDLE = 0.56, 4.6  # width of a letter of a legend and of a line sample, per font size
 _DATE_WIDTH = 0.85  # inches per date
 _TICKS_PER_INCH = 1.4  # numbers such as -0.75
+_AROUND = 0.8  # inches above and below axes: legend, numbers and label
 
 
 class Picture:
@@ -148,8 +149,10 @@ class Picture:
     def thin_out_ticks(self) -> None:
         """Leave room between the numbers on the horizontal axis of a new figure."""
         if self.own:
-            most = max(3, int(_TICKS_PER_INCH * self.ax.figure.get_size_inches()[0]))
-            self.ax.locator_params(axis="x", nbins=most)
+            width, height = self.ax.figure.get_size_inches()
+            if self.ax.get_aspect() == 1:
+                width = min(width, (height - _AROUND) / self.ax.get_data_ratio())
+            self.ax.locator_params(axis="x", nbins=max(1, int(_TICKS_PER_INCH * width)))
 
     def label_bands(self, names: Sequence[str]) -> None:
         """Label the vertical axis with the names of stacked columns, the first at the top.

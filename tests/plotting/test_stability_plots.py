@@ -1,5 +1,6 @@
 """Plots of stability: their content against given values and theory; errors."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -221,6 +222,19 @@ def test_the_legend_is_next_to_axes_of_equal_scales(size):
             assert abs(box.x0 + box.x1 - axes.x0 - axes.x1) < 0.9 * inch  # twice a y-label
             assert box.x0 >= 0
             assert box.x1 <= ax.figure.bbox.x1
+
+
+@pytest.mark.parametrize("scale", [(200, 400), (1, 1), (1, 0.3), (0.02, 0.03)])
+def test_numbers_below_a_portrait_do_not_overlap(scale):
+    loop = np.c_[np.cos(ANGLE), np.sin(ANGLE)] * scale
+    for smooth, size in ((True, (4.5, 4.0)), (False, (3.6, 2.7)), (True, (3.6, 2.7))):
+        with plt.rc_context({"figure.figsize": size}):
+            ax = plotting.phase_portrait(loop, cycle=loop, smooth=smooth)
+        ax.figure.canvas.draw()
+        low, high = sorted(ax.get_xlim())
+        shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+        boxes = [t.get_window_extent() for t in shown]
+        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_rows_of_one_column_are_drawn_against_their_past():
