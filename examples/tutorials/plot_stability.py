@@ -74,10 +74,9 @@ def runs(reservoir, n_runs=12, n_years=20, seed=1):
     return [np.vstack([x, run(reservoir, months, initial_state=x)]) for x in starts]
 
 
-fig, ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
 style = {"units": "pca", "smooth": True}
 paths = runs(unproved.reservoir_, 6)
-plotting.phase_portrait(paths, cycle=found, n_transient=120, ax=ax, **style)
+plotting.phase_portrait(paths, cycle=found, n_transient=120, **style)
 plt.show()
 
 # %%
@@ -145,10 +144,9 @@ plt.show()
 cycle = find_limit_cycle(orthogonal.reservoir_, mean_year)
 print(f"orthogonal: largest multiplier {abs(cycle.multipliers).max():.2f}")
 print(f"the two cycles of the first network: {found.moduli.round(2)}")
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
 paths = runs(orthogonal.reservoir_)
-plotting.phase_portrait(paths, cycle=cycle, n_transient=60, ax=left, **style)
-plotting.multipliers(cycle, ax=right)
+plotting.phase_portrait(paths, cycle=cycle, n_transient=60, **style)
+plotting.multipliers(cycle)
 plt.show()
 
 # %%

@@ -174,6 +174,8 @@ class Picture:
             Whether nothing, such as a colour bar, is on the right of the axes.
         """
         every = [self.ax, *others]
+        if self.ax.get_aspect() == 1:
+            self.thin_out_ticks()
         if not self._legend:
             return self.ax
         if self.own:

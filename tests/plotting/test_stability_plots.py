@@ -229,12 +229,14 @@ def test_numbers_below_a_portrait_do_not_overlap(scale):
     loop = np.c_[np.cos(ANGLE), np.sin(ANGLE)] * scale
     for smooth, size in ((True, (4.5, 4.0)), (False, (3.6, 2.7)), (True, (3.6, 2.7))):
         with plt.rc_context({"figure.figsize": size}):
-            ax = plotting.phase_portrait(loop, cycle=loop, smooth=smooth)
-        ax.figure.canvas.draw()
-        low, high = sorted(ax.get_xlim())
-        shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
-        boxes = [t.get_window_extent() for t in shown]
-        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+            portrait = plotting.phase_portrait(loop, cycle=loop, smooth=smooth)
+            circle = plotting.multipliers([0.5, -0.2])
+        for ax in (portrait, circle):
+            ax.figure.canvas.draw()
+            low, high = sorted(ax.get_xlim())
+            shown = [t for t in ax.get_xticklabels() if low <= t.get_position()[0] <= high]
+            boxes = [t.get_window_extent() for t in shown]
+            assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
 
 def test_rows_of_one_column_are_drawn_against_their_past():
