@@ -198,7 +198,8 @@ def regression(task: Task, cell: Any, seed: int) -> list[float]:
 def labelled(task: Task, cell: Any, seed: int) -> list[float]:
     """Return the columns of one seed, for labels."""
     steps = {"max_iter": 40, "learning_rate_init": RATE}
-    runs = ({"init": "least_squares", "max_iter": 0}, {"init": "least_squares", **steps}, steps)
+    fitted_first, random = {"init": "least_squares"}, {"init": "orthogonal", **steps}
+    runs = ({**fitted_first, "max_iter": 0}, {**fitted_first, **steps}, random)
     return [fitted(RNNClassifier, task, cell, seed, **run)[0] for run in runs]
 
 

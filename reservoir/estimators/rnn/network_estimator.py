@@ -158,8 +158,9 @@ class NetworkEstimator(TimeSeriesEstimator):
         Warns
         -----
         ConvergenceWarning
-            If training diverged (the message names the epoch), or did not improve on a random
-            start; the best weights found are kept.
+            If training diverged (the message names the epoch), did not improve on a random start,
+            or kept another start by the loss of held-out rows although the training loss fell by a
+            tenth (before `max_iter`); the best weights found are kept.
         UserWarning
             If the dates of an index have no frequency: each row then counts as one step, whatever
             the time between rows. Also if X is so large that it saturates most units, or that one

@@ -71,6 +71,7 @@ _BY_STEPS = (
     "gradient_control",
 )
 _BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # change each weight by about the rate
+_FELL = 0.9  # share of the training loss after a clear gain
 _REMEDY = "Scale X (StandardScaler in a pipeline, within PerStep for sequences)"
 
 
@@ -397,6 +398,13 @@ def warn_of_trouble(
             f"{done.criterion[best]:.3g}, in epoch {best}. The initial weights are kept. "
             f"{_remedy_for(estimator, solver)}"
         )
+    elif solver == "variable_projection" and not drawn and _learned_in_vain(estimator, done):
+        text = (
+            "Training kept its start: the loss of the rows to learn from fell from "
+            f"{done.losses[0]:.3g} to {min(done.losses):.3g}, but that of the held-out rows, "
+            f"{done.validation_losses[0]:.3g}, did not fall. Use more rows, or compare "
+            "solver='adam'."
+        )
     elif not done.n_epochs and estimator.init == "auto" and drawn:
         text = (
             "max_iter=0 keeps the random initial weights, which have learned nothing: "
@@ -406,6 +414,17 @@ def warn_of_trouble(
         return False
     warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
     return True
+
+
+def _learned_in_vain(estimator: Any, done: Training) -> bool:
+    """Whether the training loss fell by a tenth, but the held-out loss is least at the start.
+
+    False if `max_iter` ended training, since more iterations could have lowered it.
+    """
+    held_out = done.validation_losses
+    if not held_out or done.n_epochs >= estimator.max_iter:
+        return False
+    return int(np.argmin(held_out)) == 0 and min(done.losses) < _FELL * done.losses[0]
 
 
 def _remedy_for(estimator: Any, solver: str) -> str:
