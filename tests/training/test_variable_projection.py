@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
 from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, load, save
@@ -12,7 +13,7 @@ from reservoir.training.bptt import Network, forward
 from reservoir.training.cells import DeepTransitionCell, GRUCell, LSTMCell, SimpleCell, StackedCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.starts import start
-from reservoir.training.trainer import Data, data_loss, refit_readout
+from reservoir.training.trainer import Data, Training, data_loss, refit_readout
 from reservoir.training.variable_projection import (
     _parted,
     _Scaled,
@@ -414,3 +415,31 @@ def test_random_weights_are_tried_beside_starts_by_parts(cell, global_random_see
     for params in ({"init": "least_squares"}, {"max_iter": 0}, {"solver": "lbfgs"}):
         one = small(**{**given, "init": "auto", **params}).fit(ROWS, VALUES)
         assert list(one.start_results_["init"]) == ["least_squares"]
+
+
+@pytest.mark.parametrize(
+    "losses, held_out, max_iter, warned",
+    [
+        ([1.0, 0.5, 0.6], [2.0, 2.5, 2.1], 9, True),
+        ([1.0, 0.5, 0.6], [2.0, 2.5, 2.1], 2, False),  # more iterations could gain something
+        ([1.0, 0.95, 0.91], [2.0, 2.5, 2.1], 9, False),  # nothing was learned
+        ([1.0, 0.5, 0.6], [2.0, 1.5, 2.1], 9, False),  # closed loops, not errors, made it return
+        ([1.0, 0.5, 0.6], [], 9, False),
+    ],
+)
+def test_a_start_that_is_kept_in_spite_of_learning_warns(losses, held_out, max_iter, warned):
+    rnn, network = RNNRegressor(6, max_iter=max_iter), Network(SimpleCell(6), 1, 1)
+    done = Training({}, losses, held_out)
+
+    def warn(drawn=False):
+        return training_run.warn_of_trouble(
+            rnn, network, done, solver="variable_projection", drawn=drawn
+        )
+
+    if not warned:
+        assert not warn()
+        return
+    with pytest.warns(ConvergenceWarning, match=r"kept its start: .* from 1 to 0\.5, .* rows, 2,"):
+        assert warn()
+    with pytest.warns(ConvergenceWarning, match="did not improve on its start"):
+        assert warn(drawn=True)
