@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._typing import Array
 from reservoir._validation import check_instance, check_unmasked, container_of
 from reservoir._validation.kinds import is_polars
+from reservoir.estimators.forecasting.row_steps import Affine, affine
 from reservoir.model_selection._scoring import continues_in
 
 
@@ -217,6 +218,11 @@ class PerStep(  # type: ignore[call-arg]
         tags.non_deterministic = inner.non_deterministic
         tags.requires_fit = True
         return tags
+
+
+@affine.register
+def _(step: PerStep, n_columns: int) -> Affine | None:
+    return affine(step.transformer_, n_columns)
 
 
 def _items(X: Any) -> list[Any] | None:

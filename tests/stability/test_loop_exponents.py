@@ -24,6 +24,7 @@ from reservoir.dynamics import Reservoir
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
+from reservoir.model_selection import PerStep
 from reservoir.stability import kaplan_yorke_dimension, loop_exponents, map_exponents
 from reservoir.stability.loop_of import loop_of
 from reservoir.training.cells import GRUCell, LSTMCell
@@ -37,6 +38,7 @@ SMALL |= {"n_lags": 1, "alpha": 1e-5, "random_state": 0}
 SCALERS = {
     "standard": lambda m: make_pipeline(StandardScaler(), m),
     "minmax": lambda m: make_pipeline(MinMaxScaler((-1, 2)), m),
+    "per step": lambda m: make_pipeline(PerStep(StandardScaler()), m),
     "target": lambda m: make_pipeline(
         StandardScaler(),
         TransformedTargetRegressor(m, transformer=StandardScaler(), check_inverse=False),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -43,8 +45,12 @@ class Affine(NamedTuple):
         return Affine(self.scale[index], self.offset[index])
 
 
+@singledispatch
 def affine(step: Any, n_columns: int) -> Affine | None:
-    """Return a scaler as an affine map of columns; None for any other transformer."""
+    """Return a scaler as an affine map of columns; None for any other transformer.
+
+    What contains a scaler and maps each row as it does is registered, by higher packages too.
+    """
     one, zero = np.ones(n_columns), np.zeros(n_columns)
     if type(step) is StandardScaler:
         scale = 1 / step.scale_ if step.with_std else one
@@ -59,6 +65,11 @@ def affine(step: Any, n_columns: int) -> Affine | None:
     if type(step) is FunctionTransformer and step.func is None and step.inverse_func is None:
         return Affine(one, zero)  # what scikit-learn makes of "passthrough"
     return None
+
+
+@affine.register
+def _(step: FrozenEstimator, n_columns: int) -> Affine | None:
+    return affine(step.estimator, n_columns)
 
 
 def compose(steps: tuple[Any, ...], n_columns: int, *, inverse: bool = False) -> Affine | None:

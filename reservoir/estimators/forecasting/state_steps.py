@@ -23,6 +23,8 @@ from reservoir.dynamics.chained import ChainedSource, JoinedSource, RowFunction
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.estimators.forecasting.predictor import Forecaster, Predictor, Step, forecaster_of
 from reservoir.estimators.forecasting.row_steps import (
+    Affine,
+    affine,
     as_rows,
     check_without_memory,
     compose,
@@ -55,6 +57,11 @@ def steps_of(steps: Sequence[tuple[str, Any]]) -> list[Any]:
         elif step is not None and step != "passthrough":
             found.append(step)
     return found
+
+
+@affine.register
+def _(step: Pipeline, n_columns: int) -> Affine | None:
+    return compose(tuple(steps_of(step.steps)), n_columns)
 
 
 # ---------------------------------------------------------------------- stages
