@@ -15,6 +15,7 @@ TUTORIALS = (
     "plot_known_inputs.py",
     "plot_tune_closed_loop.py",
     "plot_chaotic_system.py",
+    "plot_parameter_as_input.py",
     "plot_classify_whole_series.py",
     "plot_labels_at_every_step.py",
     "plot_learn_while_it_runs.py",

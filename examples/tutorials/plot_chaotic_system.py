@@ -211,7 +211,7 @@ ax.legend(frameon=False)
 #   each start and with each seed. With noise of one per cent it is four to five.
 # - After that single rows are unreliable. The attractor, its statistics and the growth of errors
 #   are still those of the system: use them for ensembles, extremes and return times.
-# - This is true where the data have been, not for other parameters of the system.
+# - This is true where the data have been; for other parameters see :doc:`plot_parameter_as_input`.
 #
 # With your own system: hold rows out, start many times, count in Lyapunov times, compare with a
 # linear model, and look at the climate. Whether a forecaster can diverge at all is a question for a
