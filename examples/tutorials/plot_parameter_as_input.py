@@ -16,13 +16,12 @@ from reservoir.model_selection import make_forecast_pairs
 rates, orbits = np.array([3.7, 3.8, 3.9]), np.full((1000, 3), 0.4)
 for t in range(999):
     orbits[t + 1] = rates * orbits[t] * (1 - orbits[t])
-X, y = make_forecast_pairs(list(orbits.T), exog=[np.full(1000, rate) for rate in rates])
+X, y = make_forecast_pairs(list(orbits.T), exog=list(np.full((1000, 3), rates).T))
 scales = {"spectral_radius": 0.1, "leak_rate": 1.0, "input_scaling": [2, 0.1]}
 esn = ESNRegressor(100, n_lags=1, **scales, alpha=1e-8, random_state=0).fit(X, y)
-others = np.linspace(3.4, 4, 121)
-later = [np.full(299, rate) for rate in others]
-rows = esn.forecast(300, context=[X[0][:50]] * 121, exog=later)
-plotting.bifurcation(others, [row[200:] for row in rows], parameter="growth rate")
+others = np.full((299, 121), np.linspace(3.4, 4, 121))
+rows = esn.forecast(300, context=[X[0][:50]] * 121, exog=list(others.T))
+plotting.bifurcation(others[0], [row[200:] for row in rows], parameter="growth rate")
 
 # %%
 # Each dot is a row of a closed loop. The network was trained at 3.7, 3.8 and 3.9 alone, where the
