@@ -214,6 +214,7 @@ def nrmse(rnn, X, y):
     return np.sqrt(np.mean((rnn.predict(X[1000:]) - y[1000:]) ** 2)) / y[1000:].std()
 
 
+@pytest.mark.filterwarnings("ignore:Training kept its start")  # load: the rest is noise
 @pytest.mark.parametrize(
     "name, most, seeds",
     [

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import t
 from sklearn.base import clone
 
+from helpers.toys.decaying_cell import Decay
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import temporal_order
 from reservoir.estimators.rnn import network_estimator, start_trials
@@ -169,7 +170,7 @@ def test_the_trial_reports_its_result(caplog):
     [
         {"init": "esn"},
         {"max_iter": 0},
-        {"cell": "scrn"},  # the starts from data do not know it
+        {"cell": Decay(6)},  # the starts from data do not know it
     ],
 )
 def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
