@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -29,6 +29,9 @@ _LEAST_GAIN = 3e-4  # of the held-out R^2, which older rows or a second penalty 
 # held-out errors, in variances of y, below which a closed loop keeps to one row and one penalty:
 # with the search, and without it
 _CLEAN = (3e-3, 0.05)
+# factor a step by which the rows of the input alone may multiply outputs far outside the learned
+# range, where the states are constant; one row and one penalty remain if they do so less
+_MOST_GROWTH = 1.2
 _DECADES_BELOW = 4  # of the path of penalties of the states, where the path of the input begins
 _AROUND_ONE = 2  # decades about the one penalty, in which both penalties are equal at first
 _AROUND = 2  # decades about that penalty, in which every penalty of the states is tried
@@ -263,9 +266,30 @@ def _chosen(readout: Any, total: RowSums, given: Any) -> _Choice:
     if best.score <= _LEAST_GAIN:  # no search can gain as much
         return best
     least = min((each() for each in tried[1:]), key=lambda choice: choice.score, default=best)
-    clean = least.score < _CLEAN[0] and best.score < _CLEAN[1]
-    loops = inputs.chosen and readout.settings.next_inputs and clean
-    return least if least.score < best.score - _LEAST_GAIN and not loops else best
+    if not least.score < best.score - _LEAST_GAIN:
+        return best
+    if inputs.chosen and readout.settings.next_inputs:
+        clean = least.score < _CLEAN[0] and best.score < _CLEAN[1]
+        before, growth = (_growth(choice, readout, total) for choice in (best, least))
+        if clean or growth > max(before, _MOST_GROWTH):
+            return best
+    return least
+
+
+def _growth(choice: _Choice, readout: Any, total: RowSums) -> float:
+    """Return the factor by which rows of the input alone multiply outputs in a closed loop.
+
+    It is the spectral radius of their coefficients. Outputs far outside the learned range, where
+    the states no longer change, diverge if it is above 1. Rows are taken as consecutive; inputs and
+    outputs are in units of their deviations, since outputs may be scaled inputs.
+    """
+    start, d = readout.inputs.start, readout.inputs.n_columns
+    received = np.sqrt(total.square_sums()[start : start + d])
+    predicted = np.sqrt(readout.units(total) * total.weight)
+    coef = choice.solve()[0].coef[:, start:] * np.tile(received, choice.n_rows)
+    step = np.eye(coef.shape[1], k=-d)
+    step[: len(coef)] = coef / np.where(predicted > 0, predicted, 1.0)[:, None]
+    return float(np.abs(linalg.eigvals(step, check_finite=False)).max())
 
 
 def _searches(
@@ -431,7 +455,7 @@ class _Halves:
         self, n_rows: int, penalties: tuple[float, float], alphas: Array, scores: Array
     ) -> _Choice:
         chosen = {"alphas_": alphas, "alpha_selection_": "halves", "alpha_scores_": scores}
-        solve = partial(_under_both, self.readout, self.total, n_rows, *penalties)
+        solve = cache(partial(_under_both, self.readout, self.total, n_rows, *penalties))
         return _Choice(solve, n_rows, penalties[1], chosen, _least(scores, self.units, False))
 
     def _best(self, alphas: Array, scores: Array) -> float:

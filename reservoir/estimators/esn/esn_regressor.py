@@ -158,9 +158,10 @@ class ESNRegressor(SourceRegressor):
         what is linear in the last few rows. The rows before the first one of a sequence are taken
         to equal it. With "auto" it is up to 20 rows (at most 80 columns, and one row for each ten
         learned rows per column) if that raises the R^2 of held-out rows by more than 0.0003, else
-        1. It is always 1 where y is the next X almost without noise, since older rows harm closed
-        loops there, with a single number as `alpha`, with a `readout`, `forgetting` below 1, a
-        `time_column`, `bidirectional` or ``alpha_selection="forecast"``, and in `force_train`.""",
+        1. It is always 1 where y is the next X and older rows would harm closed loops (almost no
+        noise, or a loop that would diverge far outside the learned range), with a single number as
+        `alpha`, with a `readout`, `forgetting` below 1, a `time_column`, `bidirectional` or
+        ``alpha_selection="forecast"``, and in `force_train`.""",
         _count_or_auto,
     )
     input_alpha: Any = parameter(
