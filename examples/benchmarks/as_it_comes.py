@@ -263,7 +263,7 @@ def print_loops(scores: Scores, tasks: list[str]) -> None:
         cells, medians = "", []
         for name in names:
             errors = over_seeds(scores, task, name, lambda s: np.sqrt(1 - s.r2))
-            steps = over_seeds(scores, task, name, lambda s: s.steps or np.nan)
+            steps = over_seeds(scores, task, name, lambda s: np.nan if s.steps is None else s.steps)
             medians.append(np.median(errors))
             told = number(np.median(steps)) if np.isfinite(steps).any() else "-"
             diverged = str((errors > DIVERGED).sum())
