@@ -76,7 +76,7 @@ def backtest(
         style |= {"linestyle": ("-", (0, (4, 1.5)))[k % 2], "zorder": 2.5}
         label = "_forecast" if k else f"{starts.ngroups} forecast{'s' * (starts.ngroups > 1)}"
         guess = part["forecast"].to_numpy(dtype=float)
-        picture.line(part["time"].to_numpy(), guess, **picture.subject(style), label=label)
+        picture.line(part["time"].to_numpy(), guess, **picture.subject(style, label))
     _draw_bands(picture, rows)
     picture.horizon("time" if times.dtype.kind == "M" else "time step", times)
     if column is not None:

@@ -115,8 +115,8 @@ def _draw_bounds(picture: Picture, grid: Array, lower: Array, upper: Array) -> N
     """Draw the lower and the upper bound where they exist."""
     style = {"color": picture.theme.ink, "linewidth": picture.theme.width(1.4)}
     label = "bounds" if np.isfinite(lower).any() else "_bounds"
-    picture.ax.plot(grid, lower, **picture.subject(style), label=label)
-    picture.ax.plot(grid, upper, **picture.subject(style), label="_upper")
+    picture.ax.plot(grid, lower, **picture.subject(style, label))
+    picture.ax.plot(grid, upper, **picture.subject(style, "_upper"))
 
 
 def _draw_regions(

@@ -97,7 +97,7 @@ def bifurcation(
     dots["linestyle"] = "none"
     if len(states) > _MANY:
         dots["rasterized"] = True
-    ax.plot(parameters, states, **picture.subject(dots), label="attractors")
+    ax.plot(parameters, states, **picture.subject(dots, "attractors"))
     edges = cell_edges(row)
     if mask is not None:
         # one span for each run of neighbouring certified values

@@ -125,7 +125,7 @@ def _draw_states(picture: Picture, positions: Array, H: Array) -> None:
     ranges = np.stack([H.min(axis=0), H.max(axis=0), np.full(H.shape[1], np.nan)])
     style = {"color": colour, "linewidth": picture.theme.width(1.4)}
     ends = np.repeat(positions, 3), ranges.T.ravel()  # NaN between the lines of two units
-    picture.ax.plot(*ends, **picture.subject(style), label="states")
+    picture.ax.plot(*ends, **picture.subject(style, "states"))
 
 
 def _title(certificate: Any) -> str:

@@ -203,7 +203,7 @@ def _draw_forecast(picture: Picture, name: str, times: Array, guess: Guess) -> N
     colour = style["color"]
     for j, column in enumerate(guess.values.T):
         shown = f"_{label}" if j else label
-        picture.line(times, column, **picture.subject(style), label=shown)
+        picture.line(times, column, **picture.subject(style, shown))
     for depth, (share, low, high) in enumerate(guess.bounds):
         title = f"{label}: {share}" if name or k else share
         for j in range(low.shape[1]):

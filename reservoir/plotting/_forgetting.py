@@ -95,12 +95,13 @@ def forgetting(
     last = np.log(distance / distances[0]) / np.log(certificate.rate)
     by_rate = {"color": theme.muted, "linewidth": theme.width(2.0), "linestyle": "--", "zorder": 3}
     ax.plot([0, last], [distances[0], distance], **by_rate, label="by the rate alone")
-    style = picture.subject({"color": theme.colour(1), "linewidth": theme.width(0.8)})
+    style = {"color": theme.colour(1), "linewidth": theme.width(0.8)}
     for k, run in enumerate(runs.T):
         visible = np.flatnonzero(run >= distance)
         stop = visible[-1] + 1 if len(visible) else 0
         shown = np.where(run[:stop] >= distance, run[:stop], np.nan)
-        picture.line(np.arange(stop), shown, **style, label="_" if k else "simulated")
+        label = "_" if k else "simulated"
+        picture.line(np.arange(stop), shown, **picture.subject(style, label))
     ax.set_yscale("log")
     # The proved number is in the axis label, where no title covers it; two lines fit small axes.
     ax.set_xlabel(f"steps\n(proved: at most {distance:.2g} after {steps.max():,})")

@@ -153,6 +153,6 @@ def _draw(picture: Picture, decades: Array, labels: Sequence[str] | None, horizo
     steps = np.arange(1, len(decades) + 1)
     for j, column in enumerate(decades.T):
         label = None if labels is None else str(labels[j])
-        picture.line(steps, column, **picture.subject(picture.theme.curve(j)), label=label)
+        picture.line(steps, column, **picture.subject(picture.theme.curve(j), label))
     picture.horizon(horizon, steps)
     return picture.finish()

@@ -79,7 +79,7 @@ def horizon_errors(
         style = theme.curve(k, 1.6) | theme.marker(MARKERS[k % len(MARKERS)], 3.5)
         style |= {"markevery": max(1, len(steps) // 40)}
         label = name if several else f"median of {len(table)} origins"
-        picture.line(steps, middle, **picture.subject(style), label=label)
+        picture.line(steps, middle, **picture.subject(style, label))
         picture.band(steps, low, high, theme.colour(k), 0.12, "_" if several else "quartiles")
     ax.axhline(0, **theme.helper)
     picture.horizon("step of the horizon", steps)

@@ -431,10 +431,9 @@ def _draw_importance(found: ChannelImportance, **style: Any) -> None:
     bars = {"color": theme.colour(0), "edgecolor": theme.ink, "linewidth": 0.6}
     picture.ax.barh(rows, found.importances_mean, **bars)
     line = theme.marker("|", 6) | {"color": theme.ink, "linewidth": theme.width(1.2)}
-    line = picture.subject(line)
     for row, mean, std in zip(rows, found.importances_mean, found.importances_std, strict=True):
         label = "_" if row else "standard deviation over permutations"
-        picture.ax.plot([mean - std, mean + std], [row, row], label=label, **line)
+        picture.ax.plot([mean - std, mean + std], [row, row], **picture.subject(line, label))
     picture.label_bands(found.names or [f"channel {k}" for k in range(len(rows))])
     picture.ax.set_xlabel("loss of score if permuted")
     picture.finish()

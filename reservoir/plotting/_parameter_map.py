@@ -135,11 +135,11 @@ def _draw_exponents(
     ax.figure.colorbar(mesh, ax=ax, label="largest Lyapunov\nexponent per step")
     if table.min() < 0 < table.max() and min(table.shape) > 1:
         style = {"color": theme.ink, "linestyle": "--", "linewidth": theme.width(1.2)}
-        style = picture.subject(style)
+        style = picture.subject(style, "exponent 0")
         given = {"colors": [style["color"]], "linewidths": style["linewidth"]}
         ax.contour(x, y, table, levels=[0.0], colors=[theme.ground], linewidths=3.0)
         ax.contour(x, y, table, levels=[0.0], **given, linestyles=style["linestyle"])
-        ax.plot([], [], **style, label="exponent 0")
+        ax.plot([], [], **style)
 
 
 def _shades(zero: float) -> Any:

@@ -97,7 +97,7 @@ def penalty_path(
     for j, column in enumerate(errors.T):
         style = theme.curve(j, 1.2) | theme.marker(".", 6) | {"markevery": None}
         label = "score" if errors.shape[1] == 1 and labels is None else names[j]
-        ax.plot(positions[order], column[order], **picture.subject(style), label=label)
+        ax.plot(positions[order], column[order], **picture.subject(style, label))
     for alpha in np.unique(np.asarray(selected, dtype=float)):
         ax.axvline(alpha or zero, label=f"chosen: {alpha:.4g}", **theme.mark)
     if not scored.all():

@@ -626,7 +626,7 @@ def _draw_cycle(picture: Picture, turn: _Turn, k: int, label: str | None, look: 
     elif not look.smooth or len(loop) == 1:
         style |= theme.marker(_CYCLE_MARKERS[k % 4], 4)
         style["markerfacecolor"] = color if k % 2 == 0 else theme.ground
-    picture.ax.plot(*loop.T, **picture.subject(style), zorder=3, label=label)
+    picture.ax.plot(*loop.T, **picture.subject(style | {"zorder": 3}, label))
     return loop
 
 

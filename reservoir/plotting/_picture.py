@@ -102,12 +102,14 @@ class Picture:
             picture.own = True
         return pictures
 
-    def subject(self, style: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a style with the properties that the caller set."""
+    def subject(self, style: Mapping[str, Any], label: str | None = None) -> dict[str, Any]:
+        """Return a style with the properties that the caller set; hidden labels stay hidden."""
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D
 
-        return normalize_kwargs(dict(style), Line2D) | self._line_kw
+        own = {} if label is None else {"label": label}
+        hidden = own if str(label).startswith("_") else {}
+        return normalize_kwargs(dict(style), Line2D) | own | self._line_kw | hidden
 
     def line(self, x: Array, y: Array, **style: Any) -> Any:
         """Draw a curve; points without a neighbour, which no line joins, get a marker."""

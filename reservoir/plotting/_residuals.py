@@ -152,7 +152,7 @@ def _draw_autocorrelation(picture: Picture, rows: Array, n_lags: int) -> None:
     shown = "p < 0.001" if p < 0.001 else f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.3f}"
     ax.vlines(lags, 0, values, color=theme.colour(0), linewidth=theme.width(2))
     dots = theme.marker("o", 3.5) | {"color": theme.colour(0), "linestyle": "none"}
-    ax.plot(lags, values, **picture.subject(dots), label=f"Ljung-Box: {shown}")
+    ax.plot(lags, values, **picture.subject(dots, f"Ljung-Box: {shown}"))
     bound = _BOUND / np.sqrt(len(rows))
     edge = {"color": theme.muted, "linestyle": "--", "linewidth": theme.width(0.9)}
     ax.axhspan(-bound, bound, color=theme.mix(theme.ink, 0.07), zorder=0)

@@ -150,5 +150,5 @@ def _logarithmic(ax: Any) -> None:
 
 def _draw(picture: Picture, times: Array, curves: Array, names: list[str] | None) -> None:
     for j, column in enumerate(curves.T):
-        style = picture.subject(picture.theme.curve(j))
-        picture.line(times, column, **style, label=f"_{j}" if names is None else names[j])
+        label = f"_{j}" if names is None else names[j]
+        picture.line(times, column, **picture.subject(picture.theme.curve(j), label))

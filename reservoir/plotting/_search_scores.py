@@ -102,7 +102,7 @@ def closed_loop_search(
     picture = Picture(ax, legend, line_kw)
     for k, rows in enumerate(lines.values()):
         order = sorted(rows, key=lambda row: tried.alphas[row])
-        style = _style(picture, k, named) | ({"label": names[k]} if k < named else {})
+        style = _style(picture, k, names)
         picture.line(tried.alphas[order], tried.scores[order], **style)
     best = next(iter(lines.values()))[0]
     if tried.ranks[best] == 1:
@@ -114,11 +114,12 @@ def closed_loop_search(
     return picture.finish()
 
 
-def _style(picture: Picture, k: int, n_named: int) -> dict[str, Any]:
+def _style(picture: Picture, k: int, names: list[str]) -> dict[str, Any]:
     """Return the style of the k-th best network."""
+    n_named = len(names)
     if k < n_named:
         style = picture.theme.curve(k, 1.6 if k == 0 else 1.2)
-        return picture.subject(style | {"marker": ".", "markevery": None, "zorder": 3})
+        return picture.subject(style | {"marker": ".", "markevery": None, "zorder": 3}, names[k])
     label = "others" if k == n_named else "_others"
     width = picture.theme.width(0.8)
     return {"color": picture.theme.muted, "linewidth": width, "zorder": 1, "label": label}

@@ -175,7 +175,7 @@ def _complex_plane(
     ax.plot(values.real, values.imag, **dots, label=label)
     ring = radius * circle
     style = theme.curve(1, 1.2)
-    ax.plot(ring.real, ring.imag, **picture.subject(style), label=f"{radius_label} {radius:.4g}")
+    ax.plot(ring.real, ring.imag, **picture.subject(style, f"{radius_label} {radius:.4g}"))
     unit = {"color": theme.ink, "linewidth": theme.width(1.0)}
     ax.plot(circle.real, circle.imag, **unit, label="unit circle")
     ax.set_aspect("equal", adjustable="box")

@@ -123,10 +123,11 @@ def test_line_kw_reaches_the_subject_and_misspelt_names_leave_no_figure(name):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(plotting, name, with_kw)
-        given["line_kw"] = {"lw": 3.25}
+        given["line_kw"] = {"lw": 3.25, "label": "mine"}
         axes = np.ravel(DRAWINGS[title](None))
         lines = [each for ax in axes for each in ax.get_lines()]
         assert 3.25 in {each.get_linewidth() for each in lines}
+        assert "mine" in [each.get_label() for each in lines if each.get_linewidth() == 3.25]
         plt.close("all")
         for wrong, error in (({"colour": "red"}, AttributeError), ("red", TypeError)):
             given["line_kw"] = wrong
