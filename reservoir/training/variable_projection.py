@@ -185,18 +185,19 @@ def train_from_data(
     """Train from a start that was computed from data, if need be from one that did not see all.
 
     A start that is fitted to all rows has a small error on the held-out ones, too, which few
-    iterations lower. If training ends at the first iterate, it is therefore repeated with a start
-    `began(learned)`, fitted only to the rows to learn from. If this lowers the held-out error by a
-    tenth, the readout is fitted to all rows, and a quarter as many iterations follow on all rows;
-    the losses of the result are those of the repetition. Otherwise, or if the loss over all rows is
-    then much larger than that of the start, the first result is returned.
+    iterations lower. If training ends at the first iterate, though more were allowed, it is
+    therefore repeated with a start `began(learned)`, fitted only to the rows to learn from. If this
+    lowers the held-out error by a tenth, the readout is fitted to all rows, and a quarter as many
+    iterations follow on all rows; the losses of the result are those of the repetition. Otherwise,
+    or if the loss over all rows is then much larger than that of the start, the first result is
+    returned.
     """
     options: dict[str, Any] = {"batch_size": batch_size, "tol": tol, "report": report}
     options["n_iter_no_change"] = n_iter_no_change
     done = train_variable_projection(
         network, params, data, max_iter=max_iter, random_state=random_state, **options
     )
-    if done.best_epoch > _AT_START or not done.validation_losses:
+    if done.best_epoch > _AT_START or max_iter < 2 or not done.validation_losses:
         return done
     learned, held_out = _parted(_segments(network, data), random_state)
     again = train_variable_projection(
