@@ -7,9 +7,15 @@ Fill gaps in a series from both of their sides, and use rows at irregular times.
 This series has no values for half a year; `fill_gaps` fills each gap, a run of missing values:
 """
 
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
 from reservoir import RNNRegressor, fill_gaps
 from reservoir.datasets import load_el_nino
 
+# A start from data is often as good as training on noisy rows, and is then kept with this warning.
+warnings.filterwarnings("ignore", "Training kept its start", ConvergenceWarning)
 truth = load_el_nino(as_frame=True)["temperature"]["1980":]
 y = truth.mask((truth.index >= "2000-01") & (truth.index < "2000-07"))  # half a year
 filled = fill_gaps(y, RNNRegressor(random_state=0))
