@@ -7,18 +7,12 @@ Fill gaps in a series from both of their sides, and use rows at irregular times.
 This series has no values for half a year; `fill_gaps` fills each gap, a run of missing values:
 """
 
-import warnings
-
-from sklearn.exceptions import ConvergenceWarning
-
-from reservoir import RNNRegressor, fill_gaps
+from reservoir import ESNRegressor, fill_gaps
 from reservoir.datasets import load_el_nino
 
-# A start from data is often as good as training on noisy rows, and is then kept with this warning.
-warnings.filterwarnings("ignore", "Training kept its start", ConvergenceWarning)
 truth = load_el_nino(as_frame=True)["temperature"]["1980":]
 y = truth.mask((truth.index >= "2000-01") & (truth.index < "2000-07"))  # half a year
-filled = fill_gaps(y, RNNRegressor(random_state=0))
+filled = fill_gaps(y, ESNRegressor(random_state=0))
 print(filled["2000-01":"2000-06"].round(1).tolist())
 ax = truth["1998":"2002"].plot(color="0.6", linewidth=3, figsize=(7, 2.8), ylabel="°C")
 filled[y.isna()].plot(ax=ax, color="C0", xlabel="")
@@ -32,12 +26,14 @@ filled[y.isna()].plot(ax=ax, color="C0", xlabel="")
 # The record is generated, so the truth in every gap is known. It has the load of a building in kW,
 # hour by hour, and the temperature. The load has a daily course, flatter at weekends, and follows
 # the temperature slowly, in a curve. Its noise of 1 kW cannot be predicted.
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy.signal import lfilter
 
-from reservoir import ESNForecaster, ESNRegressor
+from reservoir import ESNForecaster, RNNRegressor
 
 
 def building(n_hours=2400, seed=0):
@@ -81,6 +77,7 @@ def regressor(seed=0):
     return ESNRegressor(input_scaling=0.5, missing_targets="skip", random_state=seed)
 
 
+warnings.filterwarnings("ignore", "Training kept its start")  # as good, where the rest is noise
 kind_of_hour = (hours.day_of_week < 5) * 24 + hours.hour
 rows = {}
 for n in (2, 12, 48):
