@@ -77,7 +77,7 @@ def regressor(seed=0):
     return ESNRegressor(input_scaling=0.5, missing_targets="skip", random_state=seed)
 
 
-warnings.filterwarnings("ignore", "Training kept its start")  # as good: the rest is noise
+warnings.filterwarnings("ignore", "Training kept its start")  # the rest is noise
 kind_of_hour = (hours.day_of_week < 5) * 24 + hours.hour
 rows = {}
 for n in (2, 12, 48):
