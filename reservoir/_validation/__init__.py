@@ -52,7 +52,7 @@ from reservoir._validation.targets import (
 )
 from reservoir._validation.time_stamps import Clock, check_leak_below_one, step_of, with_gaps
 from reservoir._validation.times import Times
-from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters
+from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters, is_same
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
 from reservoir._validation.wording import code
@@ -92,6 +92,7 @@ __all__ = [
     "fixed_parameters",
     "index_of",
     "is_per_row",
+    "is_same",
     "plain_rows",
     "plain_table",
     "raise_naming",

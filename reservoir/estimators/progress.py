@@ -149,6 +149,23 @@ class Progress:
         draft.__dict__.update(copy.deepcopy(others), ids=copy.copy(self.ids))
         return draft
 
+    def joined(self, later: Progress, *, continues: bool = False) -> Progress:
+        """Return the position after the rows of this one and of a later one, where that one ends.
+
+        `continues` says whether the later one began within the last sequence of this one.
+        """
+        one = later.draft()
+        one.washout = self.washout
+        one.continues = continues and self.continues and later.continues
+        one.target_range = _range_of_both(self.target_range, later.target_range)
+        one.input_range = None
+        if self.input_range is not None and later.input_range is not None:
+            one.input_range = _range_of_both(self.input_range, later.input_range)
+        one.pairing = self.pairing.joined(later.pairing)
+        one.ids = copy.copy(self.ids)
+        one.ids.update(later.ids)
+        return one
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to be pickled, copied or saved, with the ids as a plain set."""
         return {**vars(self), "ids": set(self.ids)}
@@ -421,6 +438,17 @@ class NextInputCheck:
         targets = self.targets
         return len(targets) > 2 and _affine(self.inputs[:, : targets.shape[1]], targets) is not None
 
+    def joined(self, later: NextInputCheck) -> NextInputCheck:
+        """Return the comparison of the sequences of both."""
+        one = copy.copy(self)
+        one.problem = self.problem or later.problem
+        room = _MAX_PAIRS - len(self.targets)
+        if room > 0 and len(later.targets):
+            old = self.inputs if self.inputs.size else later.inputs[:0]
+            one.targets = np.concatenate([self.targets, later.targets[:room]])
+            one.inputs = np.concatenate([old, later.inputs[:room]])
+        return one
+
     def add(self, X: Array, Y: Array) -> None:
         """Compare one sequence with its targets."""
         self._compare(Y[:-1], X[1:], 0)
@@ -510,6 +538,11 @@ def range_of_targets(targets: Sequence[Array], before: Array | None = None) -> A
         low = np.fmin(np.fmin.reduce(part, axis=0), low)
         high = np.fmax(np.fmax.reduce(part, axis=0), high)
     return np.array([low, high], dtype=np.float64)
+
+
+def _range_of_both(one: Array, other: Array) -> Array:
+    """Return the range that covers two ranges; NaN where one of them is unknown."""
+    return np.array([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
 
 
 def width_of(reach: Array) -> Array:

@@ -397,7 +397,7 @@ def _publish(
     model.n_trained += data.n_rows
     weights = (coef[0], intercept[0]) if one else (coef, intercept)
     solution = {"coef_": weights[0], "intercept_": weights[1], "alpha_": alpha}
-    esn._publish(reader, model, data, [skip], solution)
+    esn._publish(reader, model, data.columns, [skip], solution)
 
 
 def _tested(

@@ -177,6 +177,7 @@ class ReadoutModel:
         sequences = one._training_sequences(data, starts, skips, readout)
         rule = FreeRuns(free_runs(one, sequences, data.targets).errors) if by_loops else None
         one._learn(sequences, readout, options)
+        one.watch(one.activity, options.names)
         if rule is not None:  # set after learning, so that the loops are not sent to workers
             one.readout.settings = replace(readout.settings, rule=rule)
         one.progress.finish(data.sequences, data.targets, washout=skips[0])
@@ -204,9 +205,28 @@ class ReadoutModel:
         skips = one.progress.skips(data.sequences, continues)
         sequences = one._training_sequences(data, starts, skips, readout, continues=continues)
         one._learn(sequences, readout, options)
+        one.watch(one.activity, options.names)
         one.progress.add(data.sequences, data.targets, continues=continues)
         one.progress.continues = True
         return one, skips
+
+    def merged(self, later: ReadoutModel, *, continues: bool = False) -> ReadoutModel:
+        """Return a model of the rows of this one, followed by those of a later one.
+
+        Both learned from the same source with separate sums. Halves of rows are added half by half.
+        `continues` says whether the first sequence of the later one continues the last one here.
+        """
+        one = self.copy()
+        one.readout = copy.deepcopy(later.readout).after(self.readout)
+        if one.activity is not None and later.activity is not None:
+            one.activity.merge(later.activity)  # type: ignore[arg-type]
+        else:
+            one.activity = None
+        one.progress = self.progress.joined(later.progress, continues=continues)
+        one.state, one.noise_generator = later.state, copy.deepcopy(later.noise_generator)
+        one.n_trained += later.n_trained
+        one.n_noisy += later.n_noisy
+        return one
 
     def _training_sequences(
         self,
@@ -258,7 +278,7 @@ class ReadoutModel:
             before, self.readout = self.readout, learned.readout
             if before is not None:
                 self.readout = learned.readout.after(before)
-        self.watch(learned.activity, options.names)
+        self.activity = learned.activity
         self.noise_generator, self.state = learned.generator, learned.state
         if source.n_fed_back:
             last = sequences[-1].Y[-1].astype(learned.state.dtype)

@@ -27,6 +27,7 @@ from reservoir.estimators.esn.label_filtering import (
     raise_in_chunks,
     with_filter,
 )
+from reservoir.estimators.esn.merging import check_merge, merged_model
 from reservoir.estimators.esn.online_readout import FeatureLearner
 from reservoir.estimators.esn.readout_model import (
     ReadoutModel,
@@ -39,6 +40,7 @@ from reservoir.estimators.esn.readout_training import (
     check_past,
     equal_share,
     few_rows,
+    naming_columns,
     tails_of,
     washout_lengths,
 )
@@ -46,7 +48,7 @@ from reservoir.estimators.esn.sources import input_rows
 from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.parameters import check_parameters
-from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.reading import Columns, DataReader, TrainingData
 from reservoir.estimators.reporting import ProgressReport
 from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
@@ -189,7 +191,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 fits = unsolved.held_out_fits(solution["alpha_"])
                 empty = self._new_readout(reader)
                 model = with_filter(model, fits, empty, data, starts, skips, solution)
-            self._publish(reader, model, data, skips, solution)
+            self._publish(reader, model, data.columns, skips, solution)
         return self
 
     def _partial_fit(
@@ -230,7 +232,65 @@ class SourceEstimator(TimeSeriesEstimator):
             if options.report is not None:
                 options.report.finish()
             washout = [model.progress.washout] if first else self.washout_
-            self._publish(reader, model, data, washout, solution)
+            self._publish(reader, model, data.columns, washout, solution)
+        return self
+
+    def merge(self: _Self, other: SourceEstimator) -> _Self:
+        """Add what another estimator has learned from, behind the rows of this one.
+
+        Both must have been fitted with the same parameters and the same integer `random_state`, on
+        different sequences. The penalty is chosen again, by `alpha` of this estimator, from the sums
+        of both: a number, "gcv" and "reml" give the predictions of one fit to the list of all
+        sequences, up to rounding. By default each model has halves of its own, and `alpha_` may
+        differ from that of one fit, as `temperature_` of a classifier may, whose sample of rows is
+        drawn from those of both.
+
+        The state is that after the last row of `other`, and `partial_fit` continues its last
+        sequence. As after a fit to several sequences, `predict` begins a new one, and `forecast`
+        needs `context`.
+
+        Parameters
+        ----------
+        other : estimator of the same class
+            It is not changed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the two differ in their features, targets, solver or rule of selection, have learned
+            from sequences of the same id, or keep more than sums (`readout`, `transition`, `noise`,
+            ``forgetting < 1``; ``alpha_selection="blocked"``, ``"holdout"``, ``"forecast"`` and
+            ``"reml_ar1"``). This estimator is then unchanged.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reservoir import ESNRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> Xs = rng.normal(size=(2, 500, 1))
+        >>> ys = np.roll(Xs[:, :, 0], 1, axis=1)
+        >>> one, other = (ESNRegressor(20, alpha=1e-3, random_state=0) for _ in range(2))
+        >>> model = one.fit(Xs[0], ys[0]).merge(other.fit(Xs[1], ys[1]))
+        >>> together = ESNRegressor(20, alpha=1e-3, random_state=0).fit(Xs, ys)
+        >>> bool(np.allclose(model.predict(Xs[0]), together.predict(Xs[0])))
+        True
+        """
+        check_merge(self, other)
+        with advising(self._memory_advice()):
+            reader, columns, earlier = self._reader, Columns.of(self), self._model.readout
+            settings = self._new_readout(reader, partial=True).settings
+            with naming_columns(self._model.source, reader.sequence_column):
+                model = merged_model(self, other)
+            model.readout.settings = settings
+            model.readout.check_partial()
+            model.watch(model.activity, reader.names_of_columns(columns))
+            doubt = few_rows(model.readout, self._warned_of(earlier, settings))
+            solution = self._solution_of_chunks(model, doubt)
+            self._publish(reader, model, columns, [*self.washout_, *other.washout_], solution)
         return self
 
     def _begun(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
@@ -286,7 +346,7 @@ class SourceEstimator(TimeSeriesEstimator):
         self,
         reader: DataReader,
         model: ReadoutModel,
-        data: TrainingData,
+        columns: Columns,
         washout: Sequence[int],
         solution: Mapping[str, Any],
     ) -> None:
@@ -297,7 +357,7 @@ class SourceEstimator(TimeSeriesEstimator):
             "_reader": reader,
             "_model": model,
             "washout_": np.array(washout, dtype=np.int64),
-            **data.columns.fitted,
+            **columns.fitted,
             **model.fitted_attributes,
             **solution,
         }
@@ -431,6 +491,11 @@ class SourceEstimator(TimeSeriesEstimator):
         return "_lazy_solution" in mine or any(
             name in mine for kind in READOUTS.values() for name in kind.fitted
         )
+
+    def _check_begun(self) -> None:
+        """Raise unless the estimator has seen rows, of which all may be washout."""
+        if self._is_new:
+            check_is_fitted(self)
 
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():  # scikit-learn's check is slower than a step of a session
