@@ -239,7 +239,7 @@ class SourceEstimator(TimeSeriesEstimator):
         """Add what another estimator has learned from, behind the rows of this one.
 
         Both must have been fitted with the same parameters and the same integer `random_state`, on
-        different sequences. The penalty is chosen again, by `alpha` of this estimator, from the sums
+        different sequences. The penalty is chosen by `alpha` of this estimator, from the sums
         of both: a number, "gcv" and "reml" give the predictions of one fit to the list of all
         sequences, up to rounding. By default each model has halves of its own, and `alpha_` may
         differ from that of one fit, as `temperature_` of a classifier may, whose sample of rows is
