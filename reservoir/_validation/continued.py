@@ -17,7 +17,6 @@ from reservoir._validation.index import (
     is_plain,
     kind_of,
 )
-from reservoir._validation.wording import code
 
 _FEW = 40  # a frequency inferred from this many rows is reliable
 
@@ -135,10 +134,9 @@ def _last_date(ending: Ending) -> Any:
 
 def _raise_not_continuable(ending: Ending) -> NoReturn:
     """Raise the error for an index that cannot be continued."""
-    plain = code('model.set_output(predict="default")')
     raise ValueError(
         f"The index cannot be continued: it ends at {ending.shown}, and no frequency could be "
         "inferred from it. If each row is one step, number the rows from 0 before fit "
-        f"(reset_index), or forecast without an index: {plain}. Otherwise interpolate the rows at "
-        "equal steps before fit."
+        f'(reset_index), or forecast without an index, `set_output(predict="default")`. Otherwise '
+        "interpolate the rows at equal steps before fit."
     )

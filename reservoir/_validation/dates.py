@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation.wording import code, replaced
-
+DATE_ADVICE = (
+    "Move dates to the index (set_index), drop the column, or replace it by numbers computed from "
+    "it, such as the hour of the day or, for time_column, the hours since a fixed date."
+)
+_DURATION_ADVICE = "Convert durations to numbers in a unit of time (dt.total_seconds)."
 _KINDS = {"M": "datetime", "m": "duration"}
 _INFERRED = {
     "datetime": "datetime",
@@ -36,47 +39,14 @@ def check_no_dates(name: str, table: Any) -> None:
     what = _time_kind(table) if one else None
     if what is not None:
         raise TypeError(
-            f"{name} contains {what}s ({table.dtype}), which are not numbers. Move "
-            "dates to the index of a DataFrame, and convert durations to numbers in a unit of time."
+            f"{name} contains {what}s ({table.dtype}), which are not numbers. "
+            f"{DATE_ADVICE if what == 'datetime' else _DURATION_ADVICE}"
         )
     for column, values in () if one else _columns(table):
         what = _time_kind(values)
         if what is not None:
-            advice = date_advice if what == "datetime" else _duration_advice
-            raise TypeError(
-                f"{name} has the {what} column {column!r} ({values.dtype}). "
-                f"{advice(name, column, values)}"
-            )
-
-
-def date_advice(name: str, column: Any, values: Any = None, *, dates: str | None = None) -> str:
-    """Return the advice for a column of dates, or of text that `dates`, an expression, converts."""
-    moved = f"rows.set_index({column!r})"
-    dtype = getattr(values, "dtype", None)
-    if getattr(dtype, "kind", "") == "O" and not str(dtype).startswith("period["):
-        # an index of Python dates or of categories would be read as labels
-        dates = f"pd.to_datetime(rows[{column!r}])"
-    if dates is not None:
-        moved = f"rows.set_index({dates}).drop(columns=[{column!r}])"
-    if hasattr(values, "to_physical"):  # polars
-        moved = f"rows.drop({column!r})"
-    what = "remove the column" if hasattr(values, "to_physical") else "make it the index"
-    return (
-        f"A date is not a number: {what}, {code(replaced(name, moved))}, or replace it "
-        "by numbers computed from it, such as the hour of the day or, for time_column, the hours "
-        "since a fixed date."
-    )
-
-
-def _duration_advice(name: str, column: Any, values: Any) -> str:
-    """Return the advice for a column of durations."""
-    seconds = f"rows.assign(**{{{column!r}: rows[{column!r}].dt.total_seconds()}})"
-    if hasattr(values, "to_physical"):  # polars
-        seconds = f"rows.with_columns(rows[{column!r}].dt.total_seconds())"
-    elif values.dtype.kind == "O":
-        read = f"pd.to_timedelta(rows[{column!r}]).dt.total_seconds()"
-        seconds = f"rows.assign(**{{{column!r}: {read}}})"
-    return f"Convert durations to numbers in a unit of time, {code(replaced(name, seconds))}."
+            advice = DATE_ADVICE if what == "datetime" else _DURATION_ADVICE
+            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {advice}")
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation.wording import code
 
 _DAYS_OF_A_YEAR = 365.25
 _SECONDS_OF_A_DAY = 86400.0
@@ -196,10 +195,9 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
     try:
         dates = pd.date_range(start[0], periods=n_steps + 1, freq=offset, unit=last.unit)
     except (ValueError, OverflowError) as error:
-        coarser = code('y.index = y.index.as_unit("s")')
         raise OverflowError(
             f"{n_steps} steps from {str(last[0]).removesuffix(' 00:00:00')} reach beyond the last "
-            f"date that datetime64[{last.unit}] can represent. Use a coarser unit, {coarser}, or "
+            f"date that datetime64[{last.unit}] can represent. Use a coarser unit (as_unit), or "
             "fewer steps."
         ) from error
     # date_range omits a start that is not on the offset (a Sunday, for business days), so the start

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import check_no_dates, date_advice
+from reservoir._validation.dates import DATE_ADVICE, check_no_dates
 from reservoir._validation.plain import check_unmasked
 from reservoir._validation.text_dates import dates_in_column
 from reservoir._validation.wording import code, replaced
@@ -47,7 +47,7 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         if dates is not None:
             raise ValueError(
                 f"{name} contains dates as text in column {column!r}, for instance {text!r}. "
-                f"{date_advice(name, column, dates=dates)}"
+                f"Convert them (pd.to_datetime). {DATE_ADVICE}"
             )
         ids = "" if has_ids else f" If it identifies sequences, set sequence_column={column!r}."
         raise ValueError(

@@ -14,7 +14,6 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation.memory import check_fits
 from reservoir._validation.plain import check_unmasked
-from reservoir._validation.wording import code
 
 
 class SumError(ValueError):
@@ -58,16 +57,10 @@ def check_instance(name: str, value: Any, *, called: bool = False) -> None:
     is_class = isinstance(value, type) and not issubclass(value, (np.generic, float, int))
     if not is_class and not (called and inspect.isroutine(value)):
         return
-    try:
-        parameters = list(inspect.signature(value).parameters.values())
-    except ValueError:  # a built-in class without signature
-        parameters = []
-    needed = any(each.default is each.empty and each.kind <= 1 for each in parameters)
-    made = f"{value.__name__}({'...' if needed else ''})"
     kind = "class" if isinstance(value, type) else "function"
     raise TypeError(
-        f"{name} is the {kind} {value.__name__}, but an object is needed: "
-        f"{code(f'{name} = {made}')}."
+        f"{name} is the {kind} {value.__name__}, but an object is needed. Call it, with its "
+        "arguments in brackets."
     )
 
 

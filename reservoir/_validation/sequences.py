@@ -51,8 +51,6 @@ class Sequences:
         The indexes of X and y, if they are pandas tables.
     gaps : tuple of arrays, each of shape (n_samples_i - 1,), or None
         The times between consecutive rows, if X has a column of times; else None.
-    ids_in : str
-        The Python expression that returns `ids` from the user's X.
     """
 
     arrays: Sequence[Array]
@@ -61,7 +59,6 @@ class Sequences:
     times: Times = NO_TIMES
     numbers: tuple[int, ...] | None = None
     gaps: tuple[Array, ...] | None = None
-    ids_in: str = ""
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -151,7 +148,6 @@ def read_series(
         is_table=sequences.container == "table",
         lengths=sequences.lengths,
         check_frequency=reset and not has_times,
-        sequence_column=sequence_column,
     )
     return sequences if has_times else replace(sequences, times=times)
 
@@ -456,7 +452,7 @@ def read_table(
     if reset and column is not None and len(starts) == len(ids) > 1:
         _warn_of_single_rows(len(ids), sequence_column)
     parts = tuple(np.split(table, starts[1:]))
-    return Sequences(parts, "table", tuple(firsts), ids_in=_ids_in(names, sequence_column))
+    return Sequences(parts, "table", tuple(firsts))
 
 
 def _warn_of_single_rows(n_rows: int, sequence_column: Any) -> None:
@@ -469,16 +465,6 @@ def _warn_of_single_rows(n_rows: int, sequence_column: Any) -> None:
         UserWarning,
         stacklevel=caller_level(),
     )
-
-
-def _ids_in(names: Any, sequence_column: Any) -> str:
-    """Return the Python expression for the ids of the sequences of a table, in order."""
-    if sequence_column is None:
-        return "X.index.droplevel(-1).unique()"
-    if names is None:
-        return f"pd.unique(X[:, {sequence_column}])"
-    name = sequence_column if isinstance(sequence_column, str) else names[sequence_column]
-    return f"X[{name!r}].unique()"
 
 
 def _ids_of_levels(index: Any) -> Array:

@@ -20,7 +20,6 @@ from reservoir._validation.kinds import (
     one_hot_labels,
 )
 from reservoir._validation.sequences import Sequences, as_finite
-from reservoir._validation.wording import code
 
 _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several series needs an id column "
@@ -264,10 +263,10 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 def _check_index_kept(y: Any, sequences: Sequences) -> None:
     """Raise if y has a MultiIndex, which identifies its sequences, and X has none."""
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
-        tables = code('pipe.set_output(transform="pandas")')
         raise ValueError(
             "y has a MultiIndex, which identifies the sequences, but X has none: an earlier step "
-            f"has dropped it. Let all steps return tables, {tables}, or use sequence_column."
+            'has dropped it. Let all steps return tables, `set_output(transform="pandas")`, or use '
+            "sequence_column."
         )
 
 
@@ -352,9 +351,8 @@ def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
     if list(index) != ids and set(index) == set(ids):
         raise ValueError(
             f"The index of {name} contains the ids of X in another order: X begins with "
-            f"{ids[0]!r}, but {name} with {index[0]!r}. Use the order of X, "
-            f"{code(f'{name} = {name}.loc[{sequences.ids_in}]')}, or, if the values are in that "
-            f"order already, drop the index, {code(f'{name} = {name}.to_numpy()')}."
+            f"{ids[0]!r}, but {name} with {index[0]!r}. Put them into the order of X (loc) or, "
+            "if the values are in that order already, drop the index (to_numpy)."
         )
 
 

@@ -11,7 +11,6 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
 from reservoir._validation.sequences import Sequences, as_finite
-from reservoir._validation.wording import code
 
 
 @saved
@@ -49,7 +48,7 @@ class Clock:
             raise ValueError(
                 f"Times must increase: these rows begin at {self.time_at(first):.12g}, but "
                 f"continue from a state at {self.time_at(last):.12g}. If they begin a new "
-                f"sequence, use new_sequence=True in partial_fit, {code('session.reset()')} in a "
+                "sequence, use new_sequence=True in partial_fit, `session.reset()` in a "
                 'session, or initial_state="steady" (or "zeros") in predict.'
             )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -25,8 +24,7 @@ from reservoir._validation.index import (
     unit_of,
     warn_if_irregular,
 )
-from reservoir._validation.order import Handling, check_order, dates_of_labels, warn_if_permuted
-from reservoir._validation.wording import code, index_replaced, replaced, variable_of
+from reservoir._validation.order import check_order, dates_of_labels, warn_if_permuted
 from reservoir._validation.written_dates import check_no_written_dates, warn_of_written_dates
 
 
@@ -111,7 +109,6 @@ def read_times(
     is_table: bool,
     lengths: list[int],
     check_frequency: bool,
-    sequence_column: Any = None,
 ) -> Times:
     """Check the indexes of X and y, and return them.
 
@@ -129,8 +126,6 @@ def read_times(
         Number of rows of each sequence.
     check_frequency : bool
         Whether to warn of dates without a frequency.
-    sequence_column : int, str or None
-        The column of a table that contains the ids of the sequences.
     """
     # the index of each table; the error for a y of another length is raised elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
@@ -141,74 +136,62 @@ def read_times(
         for t, n in zip(targets, [sum(lengths)] if is_table else lengths, strict=False)
     ]
     # check the order: first everything that raises, then everything that warns
-    by, ordered = _ordered_by(tables, targets)
+    ordered = _ordered_by(tables, targets)
     dated = [table for table in ordered if is_time(table.kind)]
-    options = {"is_table": is_table, "sequence_column": sequence_column}
-    handling = partial(Handling.of, X, y, by=by, **options)
-    _check_orders(dated, handling)
+    _check_orders(dated)
     for i, (given, target) in enumerate(zip(tables, targets, strict=False)):
         if given is not None and target is not None:
             _check_pair(given, target)
             targets[i] = target._replace(plain=target.plain or _counts_on(given, target))
     if not dated:
-        _check_orders(ordered, handling)
+        _check_orders(ordered)
     if not ordered:
-        _check_labels(X, y, starts, options)
+        _check_labels(X, y, starts, is_table)
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
         indexed = (each for each in (*tables, *targets) if each is not None and not each.plain)
         for given in islice((each for each in indexed if not is_time(each.kind)), 1):
-            both = len(tables) == len(targets) and all(
-                a is not None and b is not None and a.index.equals(b.index)
-                for a, b in zip(tables, targets, strict=True)
-            )
-            _check_numbers(given, ("y",) if both else ())
+            first = given.index[: next(given.bounds)[1]]
+            check_no_written_dates(given.name, first)
+            warn_of_written_dates(given.name, first)
     return Times(_span(tables), _span(targets))
 
 
-def check_times(
-    X: Any, y: Any, *, is_table: bool, lengths: list[int], sequence_column: Any = None
-) -> None:
+def check_times(X: Any, *, is_table: bool, lengths: list[int]) -> None:
     """Check the order of the steps of whole sequences by the index of X.
 
-    Parameters as in `read_times`; y has one entry per row, or is None.
+    Parameters as in `read_times`.
     """
-    tables = _tables("X", X, is_table, np.cumsum([0, *lengths[:-1]]))
-    options = {"is_table": is_table, "sequence_column": sequence_column}
-    _check_orders(_ordered_by(tables, [])[1], partial(Handling.of, X, y, by="X", **options))
+    starts = np.cumsum([0, *lengths[:-1]])
+    tables = _tables("X", X, is_table, starts)
+    _check_orders(_ordered_by(tables, []))
     if not any(tables):
-        _check_labels(X, y, np.cumsum([0, *lengths[:-1]]), options)
+        _check_labels(X, None, starts, is_table)
 
 
-def _ordered_by(
-    tables: list[_Table | None], targets: list[_Table | None]
-) -> tuple[str, list[_Table]]:
-    """Return "X" or "y", the one whose index determines the order of rows, and its tables.
+def _ordered_by(tables: list[_Table | None], targets: list[_Table | None]) -> list[_Table]:
+    """Return the tables of X, or of y, whose index determines the order of rows.
 
     Dates have precedence over numbers, and X over y.
     """
-    given = [
-        (by, [table for table in each if table is not None])
-        for by, each in (("X", tables), ("y", targets))
-    ]
-    for by, found in given:
+    given = [[table for table in each if table is not None] for each in (tables, targets)]
+    for found in given:
         dated = [table for table in found if is_time(table.kind)]
         if dated:
-            return by, dated
-    return next((each for each in given if each[1]), ("X", []))
+            return dated
+    return next((each for each in given if each), [])
 
 
-def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> None:
+def _check_orders(tables: list[_Table]) -> None:
     """Check the order of rows in each table; warn only once."""
     for table in tables:
-        if check_order(table.name, table.index, table.starts, handling):
+        if check_order(table.name, table.index, table.starts):
             return
 
 
-def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> None:
+def _check_labels(X: Any, y: Any, starts: Array, is_table: bool) -> None:
     """Warn of an index of durations, Python dates or date strings that is not in order of time."""
-    is_table = options["is_table"]
     for by, values in (("X", X), ("y", y)):
         plain = values is None or (isinstance(values, np.ndarray) and values.dtype != object)
         items = [values] if is_table else [] if plain else values
@@ -219,20 +202,8 @@ def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> Non
                 continue
             name = by if is_table else f"sequence {i} of {by}"
             what = "durations" if stamps.dtype.kind == "m" else "dates"
-            handling = partial(Handling.of, X, y, by=by, **options)
-            if warn_if_permuted(name, stamps, begins, handling, what):
+            if warn_if_permuted(name, stamps, begins, what):
                 return
-
-
-def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
-    """Raise for, or warn of, dates written as whole numbers in the first sequence of a table.
-
-    `others` are the names of the variables whose tables have the same index.
-    """
-    levels = table.outer is not None
-    remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
-    for check in (check_no_written_dates, warn_of_written_dates):
-        check(table.name, table.index[: next(table.bounds)[1]], remedy)
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
@@ -315,15 +286,11 @@ def _check_pair(X: _Table, y: _Table) -> None:
 
 def _raise_other_times(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
     """Raise the error for a y that does not match X: in `row`, X has `given` and y has `found`."""
-    align = ""
-    if y.index.is_unique and X.index.isin(y.index).all() and X.outer is None:
-        target, table = variable_of(y.name), variable_of(X.name)
-        align = f" Select the rows of X, {code(f'{target} = {target}.loc[{table}.index]')}."
     raise ValueError(
         f"The index of {y.name} does not match the index of {X.name}: row {row} is {show(given)} "
         f"in X, but {show(found)} in y. The indexes must be equal, or that of y must be ahead by a "
-        f"constant offset, as for a target some steps ahead.{align} If the rows of y are in the "
-        f"order of X, drop the index of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
+        "constant offset, as for a target some steps ahead. Select the same rows of both (loc) or, "
+        "if the rows of y are in the order of X, drop the index of y (to_numpy)."
     )
 
 

@@ -64,15 +64,7 @@ def read_whole_series(
     """
     sequences = _read(estimator, X, y, sequence_column, allow_nan, fitted)
     if sequences.container != _ROWS:  # its index numbers series, not steps
-        is_table = sequences.container == "table"
-        rows = is_table and np.shape(y)[:1] == (sum(sequences.lengths),) != (len(sequences),)
-        check_times(
-            X,
-            y if rows else None,
-            is_table=is_table,
-            lengths=sequences.lengths,
-            sequence_column=sequence_column,
-        )
+        check_times(X, is_table=sequences.container == "table", lengths=sequences.lengths)
     if time_column is None:
         return sequences
     names = getattr(estimator, "feature_names_in_", None)

@@ -7,17 +7,16 @@ Numbers are continued at equal steps, which is wrong for dates: 201813 would fol
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation.scalars import caller_level
-from reservoir._validation.wording import code
 
 _FEWEST = 3  # fewer numbers are not checked
 _YEARS = (1800, 2199)
+_CONVERT = "Convert them to dates (pd.to_datetime with a format, such as `%Y%m%d`)."
 _MONTHS, _DAYS = 100, 10_000  # increase of the number from one year to the next
 
 
@@ -28,24 +27,17 @@ class Written(NamedTuple):
     ----------
     what : {"hours", "days", "weeks", "months", "quarters"}
         The unit of the dates.
-    dates : str
-        The Python expression that converts the index, called `index`, to dates.
     jumps : bool
         Whether the steps of the numbers show that they are dates; if not, they may be row numbers.
     """
 
     what: str
-    dates: str
     jumps: bool
 
     @property
     def whole(self) -> str:
         """The longer unit (day, month or year) at whose end the numbers jump."""
         return {"hours": "day", "days": "month"}.get(self.what, "year")
-
-    def conversion(self, remedy: Callable[[str], str]) -> str:
-        """Return the code that converts the index to dates; `remedy` as in the functions below."""
-        return code(remedy(self.dates))
 
 
 def written_dates(index: Any) -> Written | None:
@@ -59,20 +51,17 @@ def written_dates(index: Any) -> Written | None:
     numbers = _whole_numbers(index)
     if numbers is None:
         return None
-    text = "index.astype(str)" if index.dtype.kind in "iu" else "index.astype(int).astype(str)"
     steps = np.diff(numbers)
     if (steps <= 0).any():
         return None
     equal = bool((steps == steps[0]).all())
     if _are_days(numbers):
         whole_years = equal and steps[0] % _DAYS == 0
-        found = Written("days", f'pd.to_datetime({text}, format="%Y%m%d")', not equal)
-        return None if whole_years else found
+        return None if whole_years else Written("days", not equal)
     if (numbers % 100 < 24).all() and _are_days(numbers // 100):
-        return Written("hours", f'pd.to_datetime({text}, format="%Y%m%d%H")', not equal)
+        return Written("hours", not equal)
     if not equal and _are_quarters(numbers):
-        quarters = f'pd.PeriodIndex({text}.str[:4] + "Q" + {text}.str[4:], freq="Q")'
-        return Written("quarters", quarters, True)
+        return Written("quarters", True)
     years, parts = np.divmod(numbers, _MONTHS)
     if not _in_range(years) or parts.min() < 1:
         return None
@@ -80,16 +69,15 @@ def written_dates(index: Any) -> Written | None:
     if parts.max() <= 12:
         if equal and (steps[0] % _MONTHS == 0 or _numbers_rows(index, parts)):
             return None
-        found = Written("months", f'pd.to_datetime({text}, format="%Y%m")', not equal)
-        return found if equal or len(turns) else None
+        return Written("months", not equal) if equal or len(turns) else None
     # weeks: the step over the end of a year is as many weeks as each step within the year
     ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
     if equal or not len(turns) or (ahead != steps.min()).any():
         return None
-    return Written("weeks", f'pd.to_datetime({text} + "1", format="%G%V%u")', True)
+    return Written("weeks", True)
 
 
-def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
+def check_no_written_dates(name: str, index: Any) -> None:
     """Raise for dates written as whole numbers that jump at the end of a month or a year.
 
     Parameters
@@ -98,20 +86,17 @@ def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) 
         Name of the table in messages.
     index : pandas.Index
         The index of the table.
-    remedy : function
-        A function that returns the statement that replaces the index, given the Python expression
-        for the new index.
     """
     found = written_dates(index)
     if found is not None and found.jumps:
         raise ValueError(
             f"The index of {name} contains {found.what} written as whole numbers, {index[0]} to "
             f"{index[-1]}: these jump at the end of a {found.whole}, but numbers are continued at "
-            f"equal steps. Convert them to dates, {found.conversion(remedy)}."
+            f"equal steps. {_CONVERT}"
         )
 
 
-def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
+def warn_of_written_dates(name: str, index: Any) -> None:
     """Warn of whole numbers in an index that may be either dates or row numbers.
 
     Parameters as in `check_no_written_dates`.
@@ -120,8 +105,8 @@ def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -
     if found is not None and not found.jumps:
         warnings.warn(
             f"The index of {name} goes from {index[0]} to {index[-1]}. If these are {found.what} "
-            f"written as numbers, forecasts are wrong after the end of the {found.whole}: convert "
-            f"them to dates, {found.conversion(remedy)}. Otherwise number the rows from 0.",
+            f"written as numbers, forecasts are wrong after the end of the {found.whole}. "
+            f"{_CONVERT} Otherwise number the rows from 0 (reset_index).",
             UserWarning,
             stacklevel=caller_level(),
         )

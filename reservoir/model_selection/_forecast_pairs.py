@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_unmasked, code, index_of
 from reservoir._validation.kinds import check_dense, check_not_complex
-from reservoir._validation.order import Handling, check_order
+from reservoir._validation.order import check_order
 from reservoir._validation.sequences import as_finite
 
 
@@ -125,12 +125,6 @@ class _Item:
     def name_of_exog(self) -> str:
         return "exog" if self.name == "the series" else f"exog of {self.name}"
 
-    def handling(self) -> Handling:
-        """Return the code, to be shown in messages, that sorts the rows."""
-        kind = "table" if self.name == "the series" else "list"
-        others = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
-        return Handling("series", others, alike=False, kind=kind)
-
 
 def _read_horizons(horizon: Any) -> _Horizons:
     if np.ndim(horizon) == 0:
@@ -178,7 +172,7 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)
     if index is not None:  # sorting the pairs later would not correct their targets
-        check_order(item.name, index, np.zeros(1, dtype=int), item.handling)
+        check_order(item.name, index, np.zeros(1, dtype=int))
     if values.ndim not in (1, 2):
         raise ValueError(
             f"{item.name} has shape {values.shape}; (n_samples,) or (n_samples, n_outputs) is "

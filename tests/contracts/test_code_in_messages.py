@@ -4,7 +4,6 @@ Every place that writes code into a message has a case in `tests/helpers/code_ca
 """
 
 import ast
-import re
 import sys
 import warnings
 from collections import Counter
@@ -40,28 +39,6 @@ def places():
 
 
 PLACES = places()
-_CALL = re.compile(r"\w\((?!s?\))[^()]*\)|\w\(\)")  # a name and its brackets; not "row(s)"
-
-
-def bare_texts(path):
-    """Yield the literal text of errors and warnings in a module, but for what `code` is given."""
-    waiting = [
-        node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Raise)
-        or (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and (node.func.attr, getattr(node.func.value, "id", "")) == ("warn", "warnings")
-        )
-    ]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        shown = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "code"
-        if not shown and not isinstance(node, ast.FormattedValue):
-            waiting += ast.iter_child_nodes(node)
 
 
 @pytest.fixture
@@ -89,12 +66,6 @@ def said(call, names):
         except Exception as error:
             return str(error)
     return "\n".join(str(each.message) for each in told)
-
-
-def test_calls_in_messages_are_written_by_code():
-    texts = [(path.name, text) for path in PACKAGE.rglob("*.py") for text in bare_texts(path)]
-    assert len(texts) > 1000
-    assert [each for each in texts if _CALL.search(each[1])] == []
 
 
 def test_each_place_that_shows_code_has_a_case():

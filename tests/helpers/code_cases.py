@@ -146,95 +146,11 @@ CASES = [
         into="y",
     ),
     Case(
-        f"{READ}/dates.py",
-        "replaced(name, moved)",
-        "X = TABLE.assign(when=DAYS).reset_index(drop=True)",
-        "esn().fit(X, ROWS[:, 0])",
-        "X.index.equals(DAYS) and list(X) == ['u', 'v']",
-    ),
-    Case(
-        f"{READ}/dates.py",
-        "replaced(name, moved)",
-        "X = TABLE.assign(when=DAYS.date).reset_index(drop=True)",
-        "esn().fit(X, ROWS[:, 0])",
-        "(X.index == DAYS).all() and list(X) == ['u', 'v']",
-    ),
-    Case(
-        f"{READ}/dates.py",
-        "replaced(name, moved)",
-        "X = [TABLE.assign(when=DAYS.strftime('%Y-%m-%d')).reset_index(drop=True)] * 2",
-        "esn(ReservoirFeatures).fit(X)",
-        "(X[1].index == DAYS).all() and list(X[0]) == ['u', 'v']",
-    ),
-    Case(
-        f"{READ}/dates.py",
-        "replaced(name, moved)",
-        "X = [TABLE.assign(when=DAYS).reset_index(drop=True)] * 2",
-        "esn().fit(X, [ROWS[:, 0]] * 2)",
-        "X[1].index.equals(DAYS) and list(X[0]) == ['u', 'v']",
-    ),
-    Case(
-        f"{READ}/dates.py",
-        "replaced(name, seconds)",
-        "X = TABLE.assign(gap=DAYS - DAYS[0])",
-        "esn().fit(X, TARGET)",
-        "X['gap'].iloc[2] == 2 * 86400",
-    ),
-    Case(
         "estimators/esn/readout_training.py",
         "'alpha = \"auto\"'",
         "alpha, X, y = 1e-6, ROWS[:9], ROWS[:9, 0]",
         "esn(alpha=alpha, washout=0).fit(X, y)",
         "result.alpha_ in result.alphas_",
-    ),
-    Case(
-        ORDER,
-        "self._all('groupby(level=0).mean()')",
-        "y = SALES.iloc[[0, *range(24)]]",
-        "reading().fit(y)",
-        "y.index.equals(MONTHS) and np.allclose(y, SALES)",
-    ),
-    Case(
-        ORDER,
-        "handled.sorted()",
-        "X = TABLE.set_axis(range(40)).iloc[::-1]; y = TARGET.to_numpy()[::-1]",
-        "esn().fit(X, y)",
-        "(X.to_numpy() == ROWS).all() and (y == ROWS[:, 0]).all()",
-    ),
-    Case(
-        ORDER,
-        "handled.numbered()",
-        "X = TABLE.set_axis(rng.permutation(40)); y = TARGET.to_numpy()",
-        "esn().fit(X, y)",
-        "(X.to_numpy() == ROWS).all()",
-    ),
-    Case(
-        ORDER,
-        "handling.without_doubles()",
-        "X = TABLE.iloc[[0, 0, *range(1, 40)]]; y = np.append(9.0, TARGET)",
-        "esn().fit(X, y)",
-        "X.index.equals(DAYS) and y[0] == 9 and len(y) == 40",
-    ),
-    Case(
-        ORDER,
-        "handling().sorted()",
-        "X = TABLE[::-1]; y = TARGET.to_numpy()[::-1]",
-        "esn().fit(X, y)",
-        "X.equals(TABLE) and (y == TARGET).all()",
-    ),
-    Case(
-        ORDER,
-        "handling().sorted()",
-        "X = TABLE[::-1]; y = TARGET[::-1]",
-        "esn().fit(X, y)",
-        "X.equals(TABLE) and y.equals(TARGET)",
-    ),
-    Case(
-        ORDER,
-        "handling().sorted()",
-        "X = [TABLE, TABLE[::-1]]",
-        "esn(ReservoirTransformer).fit(X)",
-        "X[1].equals(TABLE) and X[0].equals(TABLE)",
     ),
     Case(
         KINDS_OF,
@@ -277,13 +193,6 @@ CASES = [
         "X = OnDisk(TABLE)",
         "esn().fit(X, TARGET)",
         "X is TABLE",
-    ),
-    Case(
-        f"{READ}/scalars.py",
-        "f'{name} = {made}'",
-        "readout = Ridge",
-        "esn(readout=readout).fit(ROWS, ROWS[:, 0])",
-        "isinstance(result.readout_, Ridge)",
     ),
     Case(
         READING,
@@ -417,69 +326,6 @@ CASES = [
         "esn().fit(X, ROWS[:, 0])",
         "(X == ROWS).all()",
     ),
-    Case(
-        f"{READ}/targets.py",
-        "'pipe.set_output(transform=\"pandas\")'",
-        "ids = pd.MultiIndex.from_product([['b', 'a'], range(20)])\n"
-        "X, y = TABLE.set_axis(ids), TARGET.set_axis(ids)\n"
-        "pipe = make_pipeline(StandardScaler(), esn())",
-        "pipe.fit(X, y)",
-        "len(result[-1].washout_) == 2",
-    ),
-    Case(
-        f"{READ}/targets.py",
-        "f'{name} = {name}.loc[{sequences.ids_in}]'",
-        "X = TABLE.assign(id=np.repeat(['b', 'a', 'd', 'c'], 10)).reset_index(drop=True)\n"
-        "y = pd.Series([1, 0, 1, 0], ['a', 'b', 'c', 'd'])",
-        "esn(ESNSequenceClassifier, sequence_column='id').fit(X, y)",
-        "y.tolist() == [0, 1, 0, 1]",
-    ),
-    Case(
-        f"{READ}/targets.py",
-        "f'{name} = {name}.loc[{sequences.ids_in}]'",
-        "ids = pd.MultiIndex.from_product([['b', 'a', 'd', 'c'], range(10)])\n"
-        "X, y = TABLE.set_axis(ids), pd.Series([1, 0, 1, 0], ['a', 'b', 'c', 'd'])",
-        "esn(ESNSequenceClassifier).fit(X, y)",
-        "y.tolist() == [0, 1, 0, 1]",
-    ),
-    Case(
-        f"{READ}/targets.py",
-        "f'{name} = {name}.loc[{sequences.ids_in}]'",
-        "X = np.column_stack([ROWS, np.repeat([2, 1, 4, 3], 10)])\n"
-        "y = pd.Series([1, 0, 1, 0], [1, 2, 3, 4])",
-        "esn(ESNSequenceClassifier, sequence_column=2).fit(X, y)",
-        "y.tolist() == [0, 1, 0, 1]",
-    ),
-    Case(
-        f"{READ}/targets.py",
-        "f'{name} = {name}.to_numpy()'",
-        "X = np.column_stack([ROWS, np.repeat([2, 1], 20)]); y = pd.Series([1, 0], [1, 2])",
-        "esn(ESNSequenceClassifier, sequence_column=2, scaling=None).fit(X, y)",
-        "y.tolist() == [1, 0]",
-    ),
-    Case(
-        f"{READ}/time_stamps.py",
-        "'session.reset()'",
-        "X = np.column_stack([ROWS, np.arange(40.0)])\n"
-        "model = esn(time_column=2, leak_rate=0.5).fit(X, ROWS[:, 0])\n"
-        "session = model.stream(initial_state='zeros'); session.predict(X)",
-        "session.predict(X)",
-        "result.shape == (40,)",
-    ),
-    Case(
-        f"{READ}/times.py",
-        "f'{target} = {target}.loc[{table}.index]'",
-        "X, y = TABLE, TARGET.iloc[[1, 0, *range(2, 40)]]",
-        "esn().fit(X, y)",
-        "y.equals(TARGET)",
-    ),
-    Case(
-        f"{READ}/times.py",
-        "replaced(y.name, 'rows.to_numpy()')",
-        "X, y = TABLE, TARGET.set_axis(DAYS - pd.Timedelta(days=3))",
-        "esn().fit(X, y)",
-        "(y == TARGET).all()",
-    ),
     # --- whole sequences ------------------------------------------------------------------------
     Case(
         WHOLE,
@@ -603,74 +449,6 @@ CASES = [
     ),
     # --- time ------------------------------------------------------------------------------------
     Case(
-        f"{READ}/continued.py",
-        "'model.set_output(predict=\"default\")'",
-        "X = TABLE[['u']].set_axis(DAYS + pd.to_timedelta(np.arange(40) % 7, 'h'))\n"
-        "model = esn().set_output(predict='pandas').fit(X[:-1], X[1:])",
-        "model.forecast(3)",
-        "result.shape == (3, 1)",
-    ),
-    Case(
-        f"{READ}/frequencies.py",
-        "'y.index = y.index.as_unit(\"s\")'",
-        "years = pd.date_range('2200-01-01', periods=24, freq=pd.DateOffset(years=1))\n"
-        "y = SALES.set_axis(years.as_unit('ns'))",
-        "series().fit(y).forecast(60)",
-        "result.index[-1].year == 2283",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "y = SALES.set_axis(MONTHS.year * 100 + MONTHS.month)",
-        "reading().fit(y)",
-        "(y.index == MONTHS).all()",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "weeks = pd.date_range('2020-09-07', periods=24, freq='W-MON')\n"
-        "y = SALES.set_axis(weeks.strftime('%G%V').astype(int))",
-        "reading().fit(y)",
-        "(y.index == weeks).all()",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "X = TABLE[:31].set_axis(DAYS[:31].strftime('%Y%m%d').astype(int))",
-        "esn().fit(X, ROWS[:31, 0])",
-        "(X.index == DAYS[:31]).all()",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "X = TABLE.set_axis(DAYS.strftime('%Y%m%d').astype(float)); y = TARGET.set_axis(X.index)",
-        "esn().fit(X, y)",
-        "(X.index == DAYS).all() and (y.index == DAYS).all()",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "number = DAYS.strftime('%Y%m%d').astype(int)\n"
-        "X = [TABLE.set_axis(number) for _ in range(3)]; y = [rows['u'] for rows in X]",
-        "esn().fit(X, y)",
-        "(X[2].index == DAYS).all() and (y[1].index == DAYS).all()",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "ids = np.repeat([2, 1], 20); number = DAYS.strftime('%Y%m%d').astype(int)\n"
-        "X = TABLE.set_axis([ids, number]); y = X['u']",
-        "esn().fit(X, y)",
-        "(X.index.get_level_values(1) == DAYS).all() and y.index.equals(X.index)",
-    ),
-    Case(
-        f"{READ}/written_dates.py",
-        "remedy(self.dates)",
-        "y = pd.concat({key: SALES.set_axis(MONTHS.year * 100 + MONTHS.month) for key in 'ba'})",
-        "reading(panel='each').fit(y)",
-        "(y.index.get_level_values(1)[:24] == MONTHS).all()",
-    ),
-    Case(
         STAMPS,
         "changed(name, f'rows.droplevel({list(range(index.nlevels - 1))})')",
         "y = pd.concat({'a': SALES})",
@@ -740,50 +518,6 @@ CASES = [
         "y = pd.concat({k: SALES.set_axis([f'row {i}' for i in range(24)]) for k in 'ba'})",
         "reading(panel='each').fit(y)",
         "list(y.index.unique(0)) == ['b', 'a'] and y.loc['a'].tolist() == SALES.tolist()",
-    ),
-    Case(
-        ORDER,
-        "handling().without_missing()",
-        "y = SALES.set_axis(MONTHS.where(np.arange(24) != 23))",
-        "reading().fit(y)",
-        "y.equals(SALES[:23])",
-    ),
-    Case(
-        ORDER,
-        "handling.without_doubles()",
-        "y = PANEL.iloc[[0, *range(48)]]",
-        "reading(panel='each', sequence_column='id').fit(y)",
-        "y.equals(PANEL)",
-    ),
-    Case(
-        ORDER,
-        "handling().sorted()",
-        "y = PANEL.iloc[[1, 0, *range(2, 48)]]",
-        "reading(panel='each', sequence_column='id').fit(y)",
-        "y.equals(PANEL)",
-    ),
-    Case(
-        ORDER,
-        "handling().sorted()",
-        "y = [SALES, SALES[::-1]]",
-        "reading(panel='each').fit(y)",
-        "y[1].equals(SALES)",
-    ),
-    Case(
-        ORDER,
-        'one._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
-        "hours = pd.date_range('2024-10-26 12:00', periods=24, freq='60min', tz='Europe/Berlin')\n"
-        "y = SALES.set_axis(hours.tz_localize(None))",
-        "reading().fit(y)",
-        "(y.index == hours).all()",
-    ),
-    Case(
-        ORDER,
-        'one._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
-        "hours = pd.date_range('2024-10-26 12:00', periods=40, freq='60min', tz='Europe/Berlin')\n"
-        "X = TABLE.set_axis(hours.tz_localize(None)); y = ROWS[:, 0]",
-        "esn().fit(X, y)",
-        "(X.index == hours).all() and (y == ROWS[:, 0]).all()",
     ),
     Case(
         STAMPS,

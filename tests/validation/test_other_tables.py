@@ -101,7 +101,7 @@ def test_ids_of_polars_leave_the_other_columns_as_they_are(polars):
     expected = small(ESNRegressor).fit(XS[:2], YS[:2])
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     dated = table.with_columns(when=polars.Series(np.arange(40).astype("datetime64[D]")))
-    with pytest.raises(TypeError, match=r"`X = X.drop\('when'\)`"):
+    with pytest.raises(TypeError, match="the datetime column 'when'"):
         small(ESNRegressor, sequence_column="id").fit(dated, np.concatenate(YS[:2]))
     absent = table.with_columns(id=polars.Series(["p"] * 20 + [None] + ["q"] * 19))
     with pytest.raises(ValueError, match="NaN in the id column 2, first in row 20"):

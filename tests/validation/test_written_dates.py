@@ -49,10 +49,6 @@ WEEKS = numbers("%G%V", pd.date_range("2018-01-15", periods=120, freq="W"))
 def test_dates_are_recognised(index, what, jumps):
     found = written_dates(index)
     assert (found.what, found.jumps) == (what, jumps)
-    dates = eval(found.dates, {"pd": pd, "index": index})
-    form = {"hours": "%Y%m%d%H", "days": "%Y%m%d", "months": "%Y%m", "weeks": "%G%V"}
-    form["quarters"] = "%Y%q"
-    assert numbers(form[what], dates).equals(pd.Index(index.to_numpy().astype(int)))
 
 
 @pytest.mark.parametrize(
@@ -115,12 +111,12 @@ def test_forecasts_of_numbers_that_are_dates():
 def test_other_estimators_warn_in_fit_only():
     X = pd.DataFrame(np.sin(np.arange(30.0))[:, None], MONTHS, ["x"])
     for model in (ESNRegressor(5), ReservoirTransformer(5)):
-        with pytest.raises(ValueError, match=r"The index of X contains months.*format=\"%Y%m\""):
+        with pytest.raises(ValueError, match=r"X contains months.*Convert them to dates"):
             model.fit(X, np.zeros(30))
         with pytest.warns(UserWarning, match="The index of X goes from 201801 to 201812") as said:
             model.fit(X[:12], np.arange(12.0))
         assert len(said) == 1
-    with pytest.raises(ValueError, match=r"sequence 0 of X contains months.*`X\[0\]\.index = pd"):
+    with pytest.raises(ValueError, match=r"sequence 0 of X contains months"):
         ReservoirTransformer(5).fit([X, X])
     esn = ESNRegressor(5).fit(X.to_numpy(), X["x"].to_numpy())
     assert esn.predict(X.to_numpy()).shape == (30,)

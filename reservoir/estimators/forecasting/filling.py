@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from reservoir._validation import (
 )
 from reservoir._validation.index import index_of, warn_if_irregular
 from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
-from reservoir._validation.order import Handling, check_order
+from reservoir._validation.order import check_order
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.forecast import forecast
 from reservoir.estimators.forecasting.loop_trials import run_trials
@@ -222,9 +221,7 @@ def fill_gaps(
     n_context = check_count("n_context", n_context)
     index = index_of(y)
     if index is not None:
-        beside: tuple[str, ...] = () if exog is None else ("exog",)
-        handling = partial(Handling, "y", beside, index_of(exog) is not None)
-        check_order("y", index, np.array([0]), handling, continues=True)
+        check_order("y", index, np.array([0]), continues=True)
         warn_if_irregular("y", index, np.array([0]))
     rows = _rows("y", y)
     known = None if exog is None else _known_rows("exog", exog, len(rows))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from reservoir._validation.frequencies import (
     seasons_of,
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
-from reservoir._validation.order import Handling, check_order
+from reservoir._validation.order import check_order
 from reservoir._validation.written_dates import check_no_written_dates
 from reservoir.estimators.series.index_messages import (
     differing_kinds,
@@ -98,8 +97,6 @@ class Calendar:
         name: str,
         table: Any,
         like: Calendar | None = None,
-        *,
-        handling: Handling | None = None,
     ) -> Calendar:
         """Return the calendar of a table after checking its index.
 
@@ -113,9 +110,6 @@ class Calendar:
             Calendar of other rows of the same series. If the table has only one or two rows, from
             which no frequency can be inferred, they take the frequency of this calendar, provided
             that they fit it.
-        handling : Handling, optional
-            How users change the container of the table, for the code in messages. By default the
-            last word of `name` is the variable that contains the table.
 
         Raises
         ------
@@ -126,7 +120,7 @@ class Calendar:
         index = stamps_of(name, table)
         if index is None:
             return cls.of_rows(len(table))
-        return cls._of_stamps(name, index, like, handling)
+        return cls._of_stamps(name, index, like)
 
     @classmethod
     def of_rows(cls, n_rows: int) -> Calendar:
@@ -134,12 +128,10 @@ class Calendar:
         return cls(_ROWS, n_rows, last=n_rows - 1)
 
     @classmethod
-    def _of_stamps(
-        cls, name: str, index: Any, like: Calendar | None, handling: Handling | None
-    ) -> Calendar:
+    def _of_stamps(cls, name: str, index: Any, like: Calendar | None) -> Calendar:
         """Return the calendar of stamps after checking them."""
-        check_ordered(name, index, handling)
-        check_no_written_dates(name, index, partial(changed_index, name))
+        check_ordered(name, index)
+        check_no_written_dates(name, index)
         return cls._of_index(name, index, like)
 
     @classmethod
@@ -244,7 +236,7 @@ class Calendar:
             return seasons_of(name, self.step)
         return seasons_of(self.step)
 
-    def check_follows(self, name: str, table: Any, *, handling: Handling | None = None) -> Calendar:
+    def check_follows(self, name: str, table: Any) -> Calendar:
         """Return the calendar extended by a later table, which must begin right after its last row.
 
         Rows without an index, or merely numbered from 0, are assumed to follow. The parameters are
@@ -259,7 +251,7 @@ class Calendar:
         n_rows = len(table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
             return self.extended(n_rows)
-        check_ordered(name, index, handling)
+        check_ordered(name, index)
         if (kind_of(index) or "") != self.kind:
             kinds = (kind_of(index) or "", "the rows before it", self.kind)
             raise ValueError(differing_kinds(name, *kinds))
@@ -421,9 +413,7 @@ def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
     return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
-def calendars_of(
-    names: Sequence[str], division: Division, like: Calendar, handling: Handling
-) -> tuple[Calendar, ...]:
+def calendars_of(names: Sequence[str], division: Division, like: Calendar) -> tuple[Calendar, ...]:
     """Return the calendar of each series of a container.
 
     Parameters
@@ -436,8 +426,6 @@ def calendars_of(
     like : Calendar
         Calendar of the longest series. Series of one or two rows take its frequency, provided that
         they fit it.
-    handling : Handling
-        As in `Calendar.of`.
 
     Raises
     ------
@@ -446,7 +434,7 @@ def calendars_of(
     """
     if not division.by_id:
         return tuple(
-            Calendar.of(name, table, like=like, handling=handling)
+            Calendar.of(name, table, like=like)
             for name, table in zip(names, division.tables, strict=True)
         )
     if division.numbered or like.kind == _ROWS:
@@ -462,7 +450,7 @@ def calendars_of(
         if np.array_equal(due[begin : begin + len(own)], own):
             found.append(like.part(own[0].item(), own[-1].item(), len(own)))
         else:
-            found.append(Calendar._of_stamps(name, stamps[rows], like, handling))
+            found.append(Calendar._of_stamps(name, stamps[rows], like))
     return tuple(found)
 
 
@@ -486,10 +474,9 @@ def _stamps_due(like: Calendar, stamps: Any) -> Array:
     return due
 
 
-def check_ordered(name: str, index: Any, handling: Handling | None) -> None:
-    """Check that no stamp is missing, and that stamps increase; `handling` as in `Calendar.of`."""
-    handled = Handling(name.split()[-1]) if handling is None else handling
-    check_order(name, index, np.zeros(1, dtype=int), lambda: handled, continues=True)
+def check_ordered(name: str, index: Any) -> None:
+    """Check that no stamp is missing, and that stamps increase."""
+    check_order(name, index, np.zeros(1, dtype=int), continues=True)
 
 
 def _step(index: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -15,7 +14,7 @@ from reservoir._validation import caller_level, check_unmasked, code
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import MIN_VALUES, SeriesName, changed_index
+from reservoir.estimators.series.tables import MIN_VALUES, SeriesName
 from reservoir.series_models.outliers import OddValues
 
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
@@ -234,7 +233,7 @@ def warn_of_numbers(panel: Panel) -> None:
     for each, calendar in zip(panel.ids, panel.calendars, strict=True):
         if calendar.kind == "number" and not calendar.plain:
             name = SeriesName.of("y", panel.kind, each, panel.id_name, alone=len(panel) == 1)
-            warn_of_written_dates(name, calendar.index, partial(changed_index, name))
+            warn_of_written_dates(name, calendar.index)
             return
 
 

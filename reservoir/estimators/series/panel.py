@@ -14,7 +14,6 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level, code, index_of
 from reservoir._validation.index import show
 from reservoir._validation.kinds import check_readable
-from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.series.known_inputs import (
@@ -31,7 +30,6 @@ from reservoir.estimators.series.tables import (
     divide,
     dtype_of,
     is_collection,
-    is_pandas,
     n_dimensions,
     n_levels,
     place_of,
@@ -220,14 +218,13 @@ class Panel:
             containers = [SeriesContainer.of(table) for table in division.tables]
             _check_same_columns(names, values, containers)
             whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
-        handling = _handling(kind, y, sequence_column)
         # the longest series determines the frequency: one or two rows do not have one themselves
         longest = int(np.argmax([len(rows) for rows in values]))
         which = "y" if kind == "columns" else names[longest]
-        like = Calendar.of(which, division.table(longest), handling=handling)
+        like = Calendar.of(which, division.table(longest))
         calendars = (like,) * len(ids)  # one series, or columns, which share the index of the table
         if kind not in ("one", "columns"):
-            calendars = calendars_of(names, division, like, handling)
+            calendars = calendars_of(names, division, like)
         panel = cls(
             kind,
             ids,
@@ -283,16 +280,13 @@ class Panel:
                 container = self.containers[0 if division.by_id else i]
                 container.check_same(name, division.table(i))
         rows = division.values(names)
-        handling = _handling(division.kind, y, sequence_column)
         calendars, values = list(self.calendars), []
         for i, each in enumerate(self.ids):
             if each not in found:  # no new rows: the calendar of the series stays the same
                 values.append(np.zeros((0, self.containers[i].n_outputs)))
                 continue
             j = found[each]
-            calendars[i] = calendars[i].check_follows(
-                names[j], division.table(j), handling=handling
-            )
+            calendars[i] = calendars[i].check_follows(names[j], division.table(j))
             values.append(rows[j])
         lengths = [len(each) for each in values]
         known = self.read_known(exog, lengths, sequence_column, missing_values, following=True)
@@ -581,7 +575,7 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
     for name, table in zip(names[:-1], tables[:-1], strict=True):
         index = index_of(table)
         if index is not None:
-            check_ordered(name, index, Handling("y", kind="list"))
+            check_ordered(name, index)
     return values
 
 
@@ -592,15 +586,6 @@ def _names(variable: str, division: Division) -> list[str]:
         SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
         for each in division.ids
     ]
-
-
-def _handling(kind: str, y: Any, sequence_column: Any) -> Handling:
-    """Return the handling with which messages show how to change the rows of all series."""
-    if kind in ("list", "objects"):
-        return Handling("y", kind="list")
-    if kind == "long" and is_pandas(y):
-        return Handling("y", kind="ids", ids=column_code("y", sequence_column))
-    return Handling("y", kind="levels" if kind == "levels" else "table")
 
 
 def _check_same_columns(
