@@ -404,10 +404,10 @@ def test_gaps_in_periods_and_numbers():
 )
 def test_order_and_double_stamps(index):
     stamp = re.escape(str(index[4]).removesuffix(" 00:00:00"))
-    told = f"{stamp} twice, in rows 4 and 5.*sequence_column.*Otherwise keep one.*duplicated"
+    told = f"{stamp} twice, in rows 4 and 5.*Keep one.*sequence_column"
     with pytest.raises(ValueError, match=told):
         calendar(index[[0, 1, 2, 3, 4, 4, 5]])
-    with pytest.raises(ValueError, match=f"{stamp} twice, in rows 0 and 3.*duplicated"):
+    with pytest.raises(ValueError, match=f"{stamp} twice, in rows 0 and 3"):
         calendar(index[[4, 5, 6, 4, 7]])
     with pytest.raises(ValueError, match=rf"increasing: row 3 \({stamp}\) .*sort_index"):
         calendar(index[[0, 1, 5, 4, 6]])
@@ -415,7 +415,7 @@ def test_order_and_double_stamps(index):
 
 def test_the_hour_that_clocks_repeat():
     index = pd.date_range("2024-10-26", periods=60, freq=OFFSETS.Hour(), tz="Europe/Berlin")
-    with pytest.raises(ValueError, match=r'2024-10-27 02:00:00 twice.*ambiguous="infer"'):
+    with pytest.raises(ValueError, match=r'2024-10-27 02:00:00 twice.*tz_localize'):
         calendar(bare(index.tz_localize(None)))
     again = index.tz_localize(None).tz_localize("Europe/Berlin", ambiguous="infer")
     assert calendar(again).index.equals(index)
@@ -425,7 +425,7 @@ def test_missing_dates_labels_and_levels():
     index = dates("days", 9)
     for kind in (index, index.to_period("D")):
         holed = kind.insert(4, pd.NaT)
-        with pytest.raises(ValueError, match=r"no date in row 4 \(NaT\).*notna"):
+        with pytest.raises(ValueError, match=r"no date in row 4 \(NaT\)"):
             calendar(holed)
     for labels in (index.astype(str), pd.Index(index.date)):
         with pytest.raises(TypeError, match=r"labels.*pd\.to_datetime\(y\.index\)"):

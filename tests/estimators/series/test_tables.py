@@ -34,7 +34,7 @@ def test_missing_values_are_nan(table):
         (np.array([1, 2, np.inf]), ValueError, "infinity.*first in row 2"),
         (pd.DataFrame({"a": [1.0, 2], "b": [1, -np.inf]}), ValueError, r"column 1 \('b'\).*row 1"),
         (pd.Series(MONTHS), TypeError, "datetimes"),
-        (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index\('when'\)"),
+        (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index"),
         (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
         (pd.Series(["1", "x"]), TypeError, r"y contains text \('1' in row 0\)"),
         (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), TypeError, "column 'b' of y contains text"),
