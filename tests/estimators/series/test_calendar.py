@@ -415,7 +415,7 @@ def test_order_and_double_stamps(index):
 
 def test_the_hour_that_clocks_repeat():
     index = pd.date_range("2024-10-26", periods=60, freq=OFFSETS.Hour(), tz="Europe/Berlin")
-    with pytest.raises(ValueError, match=r'2024-10-27 02:00:00 twice.*tz_localize'):
+    with pytest.raises(ValueError, match=r"2024-10-27 02:00:00 twice.*tz_localize"):
         calendar(bare(index.tz_localize(None)))
     again = index.tz_localize(None).tz_localize("Europe/Berlin", ambiguous="infer")
     assert calendar(again).index.equals(index)
