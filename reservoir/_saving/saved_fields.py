@@ -130,7 +130,7 @@ FIELDS = {
             else of(_reader.dtype, n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
         alpha_scores_?: float64(n_alphas, n_outputs_, any) | float64(n_alphas, 1, any)
-        alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
+        alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator; seam_?: number
     """,
     "ESNRegressor": """
         n_lags: 'auto' | int; input_alpha?: None | 'auto' | number; skip: int

@@ -10,6 +10,7 @@ from reservoir.estimators.esn.esn_classifier import ESNClassifier
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.force import ForceHistory, force_train
 from reservoir.estimators.esn.nvar_regressor import NVARRegressor
+from reservoir.estimators.esn.part_plan import PartPlan, plan_parts
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "ESNRegressor",
     "ForceHistory",
     "NVARRegressor",
+    "PartPlan",
     "ReservoirTransformer",
     "force_train",
+    "plan_parts",
 ]

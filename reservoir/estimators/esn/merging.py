@@ -11,6 +11,7 @@ import numpy as np
 
 from reservoir._validation import is_same
 from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.ridge import RidgeReadout, is_path
 from reservoir.readouts.selection import Runs
 
@@ -42,38 +43,52 @@ def check_merge(one: Any, other: Any) -> None:
 
 
 def _check_sums(estimator: Any) -> None:
-    """Raise if an estimator has no sums over rows that can be added to those of other rows."""
-    readout, settings = estimator._model.readout, estimator._new_readout(estimator._reader).settings
-    if estimator.readout is not None or type(readout) is not RidgeReadout:
-        kept = type(readout).__name__ if estimator.readout is None else estimator.readout
-        raise ValueError(
-            f"merge adds the sums of the built-in ridge, and readout={kept!r} has none. Use "
-            "readout=None and fit, or fit on all rows together."
-        )
-    if estimator._model.label_filter is not None or settings.halves:
-        raise ValueError(
-            f"transition={estimator.transition!r} is chosen by a second run over the rows, which "
-            "merge does not have. Use transition=None, or fit on all rows together."
-        )
-    if settings.forgetting < 1 or any(sums.ageing < 1 for sums in readout.parts.values()):
-        raise ValueError(
-            f"forgetting={estimator.forgetting}: rows have lost weight with every later row, and "
-            "which rows of two models are later is not known. Use forgetting=1.0, or partial_fit "
-            "chunk by chunk."
-        )
+    """Raise if a fitted estimator has no sums over rows that can be added to those of others."""
+    readout = estimator._model.readout
+    if estimator.readout is None and type(readout) is not RidgeReadout:
+        _raise_no_sums(type(readout).__name__)
+    check_adds(estimator, estimator._new_readout(estimator._reader).settings)
+    if any(sums.ageing < 1 for sums in readout.parts.values()):
+        _raise_aged("rows of a session were forgotten")
     if estimator.noise > 0 or estimator._model.noise_seed is not None:
         raise ValueError(
             f"noise={estimator.noise}: each sequence of one fit has its own noise, and models "
-            "fitted apart have drawn the same. Use noise=0.0, or fit on all rows together."
+            "fitted apart have drawn the same. Use noise=0.0, or plan_parts of reservoir.interop."
         )
-    readout = readout.renewed(settings)
-    rule = readout.rule
+
+
+def check_adds(estimator: Any, settings: ReadoutSettings) -> None:
+    """Raise if parameters need more than sums over rows, which are all that parts of them have."""
+    if estimator.readout is not None:
+        _raise_no_sums(estimator.readout)
+    if estimator.transition is not None:
+        raise ValueError(
+            f"transition={estimator.transition!r} is chosen in a second run over all rows, which "
+            "sums of parts do not have. Use transition=None, or fit on all rows together."
+        )
+    if settings.forgetting < 1:
+        _raise_aged(f"forgetting={settings.forgetting}")
+    rule = RidgeReadout(settings).rule
     if rule is not None and (rule.neighbours or (rule.min_blocks and not rule.alternates)):
         raise ValueError(
-            f"alpha_selection={settings.selection!r} needs rows side by side or held out of all "
-            'rows, which sums of two models do not show. Use "auto", "gcv" or "reml", or fit on '
-            "all rows together."
+            f"alpha_selection={settings.selection!r} needs rows side by side, or held out of all "
+            'rows, which sums of parts do not show. Use "auto", "gcv" or "reml", or fit on all '
+            "rows together."
         )
+
+
+def _raise_no_sums(kept: Any) -> NoReturn:
+    raise ValueError(
+        f"The sums of the built-in ridge can be added, and readout={kept!r} has none. Use "
+        "readout=None and fit, or fit on all rows together."
+    )
+
+
+def _raise_aged(why: str) -> NoReturn:
+    raise ValueError(
+        f"{why}: rows lose weight with every later row, in which sums of parts do not agree. Use "
+        "forgetting=1.0, or partial_fit chunk by chunk."
+    )
 
 
 def _rules(one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -89,8 +104,7 @@ def _rules(one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _in_halves(estimator: Any) -> bool:
     """Whether the rule of an estimator assigns rows to halves."""
-    readout = estimator._model.readout
-    rule = readout.renewed(estimator._new_readout(estimator._reader).settings).rule
+    rule = RidgeReadout(estimator._new_readout(estimator._reader).settings).rule
     return rule is not None and rule.alternates
 
 

@@ -210,6 +210,29 @@ class ReadoutModel:
         one.progress.continues = True
         return one, skips
 
+    def part(
+        self,
+        data: TrainingData,
+        starts: list[Array],
+        skips: list[int],
+        readout: Readout,
+        options: RunOptions,
+        *,
+        continues: bool,
+    ) -> ReadoutModel:
+        """Return a model of some rows in the middle of a fit, which does not warn of its units.
+
+        The parameters are as in `fitted`. If the first sequence `continues` an earlier one,
+        `starts` contains the state in which that one ended.
+        """
+        one = self.copy()
+        sequences = one._training_sequences(data, starts, skips, readout, continues=continues)
+        one._learn(sequences, readout, options)
+        one.progress.end(data.sequences, continues=continues)
+        one.progress.add(data.sequences, data.targets, continues=continues)
+        one.progress.continues = len(sequences) == 1
+        return one
+
     def merged(self, later: ReadoutModel, *, continues: bool = False) -> ReadoutModel:
         """Return a model of the rows of this one, followed by those of a later one.
 

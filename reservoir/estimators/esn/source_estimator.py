@@ -114,6 +114,10 @@ class SourceEstimator(TimeSeriesEstimator):
         of X come first, the oldest of them at the start; n is `n_lags`, or with "auto" the largest
         number of rows that it may choose, whatever `n_lags_`. With
         `bidirectional` the shape is (2 * n_units,): the states of both runs at the last row.
+    seam_ : float
+        After a fit in parts (`reservoir.interop.plan_parts`): the largest difference between the
+        state in which a part ended and that to which the next one was warmed up, relative to the
+        largest entry of the state.
     time_step_ : float or None
         The time between two rows to which `leak_rate` refers; None without a `time_column`.
     n_outputs_ : int
@@ -657,7 +661,7 @@ def _with_own_readout(model: ReadoutModel) -> ReadoutModel:
 
 
 #: Fitted attributes that a later fit may lack, in addition to those of models and readouts.
-_FITTED = ("_lazy_solution", "feature_names_in_")
+_FITTED = ("_lazy_solution", "feature_names_in_", "seam_")
 
 
 def _fitted_by_readouts() -> set[str]:
