@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count, check_number, code
+from reservoir._validation import check_choice, check_count, check_number
 
 # largest number of random keys in memory at a time in `_by_keys`: 2**24 doubles are 128 MiB
 _BLOCK_ENTRIES = 2**24
@@ -61,7 +61,7 @@ def draw(
     if not callable(getattr(law, "rvs", None)):
         raise TypeError(
             f"{name} must be one of {', '.join(map(repr, sorted(LAWS)))} or a frozen scipy.stats "
-            f"distribution such as {code('scipy.stats.uniform(-1, 2)')}; got {law!r} of type "
+            f"distribution such as `scipy.stats.uniform(-1, 2)`; got {law!r} of type "
             f"{type(law).__name__}."
         )
     # check the draws from a user's distribution

@@ -26,7 +26,6 @@ from reservoir._validation import (
     check_numbers,
     check_scaling,
     check_unmasked,
-    code,
 )
 from reservoir._weights import resolve_degree
 from reservoir.dynamics import Reservoir
@@ -154,8 +153,7 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
     gives = f"topology={topology!r} gives" if isinstance(topology, str) else "topology gives"
     by_norm = ""
     if not isinstance(topology, str) and not callable(topology):
-        scaled = f"reservoir.scaling.scale_to_norm(topology, {wanted:g})"
-        by_norm = f", or scaled by a norm: {code(f'topology, spectral_radius = {scaled}, None')}"
+        by_norm = ", or scale it by `reservoir.scaling.scale_to_norm`"
     raise ValueError(
         f"{gives} a W of spectral radius 0, which cannot be scaled to spectral_radius={wanted:g}: "
         f"its powers vanish. Leave W as it is (spectral_radius=None){by_norm}."

@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import code
 from reservoir.dynamics.reservoir import Reservoir
 
 # how to access the part with a reservoir, for estimators that contain other estimators
@@ -71,8 +70,7 @@ def as_reservoir(model: Any) -> Reservoir:
     found = [access for access, part in _PARTS.items() if _has_reservoir(part, model)]
     if found:
         raise TypeError(
-            f"{kind} contains an estimator that has the reservoir: pass that one, "
-            f"{code(f'model = model{found[0]}')}."
+            f"{kind} contains an estimator that has the reservoir: pass that one, model{found[0]}."
         )
     cell = f"(cell={model.cell!r})" if hasattr(model, "cell") else ""
     raise TypeError(

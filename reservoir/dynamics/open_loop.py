@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number, check_numbers, check_real, code, room_for
+from reservoir._validation import check_number, check_numbers, check_real, room_for
 from reservoir._validation.arrays import joined, together
 from reservoir._validation.kinds import check_has_rows, check_no_text, check_numeric
-from reservoir._validation.wording import replaced
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
@@ -300,9 +299,9 @@ def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     if X.ndim != 2 or X.shape[1] != n_columns:
         advice = ""
         if X.ndim == 1 and 1 in (n_columns, len(X) - n_columns + 1):
-            rows = "(-1, 1)" if n_columns == 1 else "(1, -1)"
-            what = "a series of one input" if n_columns == 1 else "one row"
-            advice = f" Pass {what} as {code(replaced(name, f'np.reshape(rows, {rows})'))}."
+            advice = " `np.reshape(X, (1, -1))` is one row."
+            if n_columns == 1:
+                advice = " `np.reshape(X, (-1, 1))` is a series of one input."
         raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{advice}")
     return X
 

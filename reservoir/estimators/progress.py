@@ -12,7 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers, code
+from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers
 from reservoir.dynamics.held_reservoir import Training
 
 Ended = tuple[Ending | None, Ending | None]
@@ -379,7 +379,7 @@ def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
         warnings.warn(
             f"A session continues from the state after its last row, but X begins at {gap.begin} "
             f"and that row was at {gap.end}. If X does not follow, call "
-            f"{code('session.reset()')} first, or pass the rows in between.",
+            f"`session.reset()` first, or pass the rows in between.",
             UserWarning,
             stacklevel=caller_level(),
         )

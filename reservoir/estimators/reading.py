@@ -24,7 +24,6 @@ from reservoir._validation import (
     check_fixed,
     check_leak_below_one,
     check_numbers,
-    code,
     container_of,
     continued,
     ending_of,
@@ -335,17 +334,13 @@ class DataReader:
 def _scaling_advice(sequences: Sequences | None, ids: int | str | None) -> str | None:
     """Return the advice to scale X that keeps its sequences apart; None if any scaler does."""
     if isinstance(ids, str):
-        kept = f"('passthrough', [{ids!r}]), remainder=StandardScaler()"
-        made = f"make_column_transformer({kept}, verbose_feature_names_out=False)"
-        scaler = f'{made}.set_output(transform="pandas")'
-        return f"scale X, {code(scaler)} in a pipeline"
+        return "scale the columns of X but that of ids (make_column_transformer) in a pipeline"
     if sequences is None:
         return None
     if sequences.container != "table":
-        return f"scale X, {code('PerStep(StandardScaler())')} in a pipeline"
+        return "scale X, `PerStep(StandardScaler())` in a pipeline"
     if sequences.ids is not None and ids is None:  # a MultiIndex, which arrays lack
-        keeps_index = 'StandardScaler().set_output(transform="pandas")'
-        return f"scale X, {code(keeps_index)} in a pipeline"
+        return 'scale X, `StandardScaler().set_output(transform="pandas")` in a pipeline'
     return None
 
 
@@ -394,13 +389,10 @@ def _check_codes(sequences: Sequences, n_symbols: int) -> None:
         valid = valid_codes(rows, n_symbols)
         if not valid.all():
             row = int(np.argmin(valid[:, 0]))
-            numbered = "X = np.unique(X, return_inverse=True)[1].reshape(-1, 1)"
-            if sequences.container != "table":
-                numbered = "X = [np.searchsorted(np.unique(np.concatenate(X)), rows) for rows in X]"
             raise ValueError(
                 f"n_symbols={n_symbols}: {where} must contain whole numbers from 0 to "
-                f"{n_symbols - 1}; row {row} is {rows[row, 0]:g}. Number all symbols that occur: "
-                f"{code(numbered)}."
+                f"{n_symbols - 1}; row {row} is {rows[row, 0]:g}. Number all symbols that occur, "
+                "by np.unique with return_inverse=True."
             )
 
 

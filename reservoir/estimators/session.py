@@ -8,7 +8,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice, code
+from reservoir._validation import Sequences, check_choice
 from reservoir.estimators.progress import Ended, warn_of_session_gap
 
 
@@ -58,7 +58,7 @@ class Session:
             raise ValueError(
                 "A session follows one sequence, but the chunk belongs to another sequence than "
                 f"the rows before it: to {sequences.name(0)}. Begin a new sequence by "
-                f"{code('session.reset()')}."
+                f"`session.reset()`."
             )
         if y is None and not self._beyond:  # rows with targets are to be learned
             self._beyond = estimator._reader.warn_of_rows_beyond(estimator, sequences)

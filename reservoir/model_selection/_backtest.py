@@ -228,7 +228,7 @@ def backtest(
     pd = _pandas()
     check_instance("model", model)
     horizon, n_origins = check_count("horizon", horizon), check_count("n_origins", n_origins)
-    check_one_series(model, y, horizon=horizon, n_origins=n_origins, step=step, season=season)
+    check_one_series(model, y)
     rows = read_rows(y, exog)
     levels = read_coverages(coverage)
     measures = read_metrics(metrics, levels)

@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation import as_plain, check_count, check_unmasked, code, index_of
+from reservoir._validation import as_plain, check_count, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.levels import check_levels
 from reservoir._validation.text_dates import dates_in_column
-from reservoir.estimators.series.tables import MIN_VALUES, check_real_numbers, is_collection
+from reservoir.estimators.series.tables import (
+    MIN_VALUES,
+    check_shape,
+    is_collection,
+    read_values,
+)
 from reservoir.metrics import mase
 from reservoir.model_selection._backtest_models import Rows
-from reservoir.model_selection._backtest_scores import season_of
 
 
 @dataclass(frozen=True)
@@ -58,16 +62,7 @@ class Plan:
 def read_rows(y: Any, exog: Any) -> Rows:
     """Return y and exog as pandas tables or arrays, after checking that their rows match."""
     rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
-    try:
-        infinite = np.isinf(rows.values()).any(axis=1)
-    except (TypeError, ValueError) as error:
-        if hasattr(y, "iloc"):
-            check_real_numbers("y", y)  # names the column, and what to do with it
-        raise ValueError(f"y must contain numbers: {error}") from error
-    if infinite.any():
-        raise ValueError(
-            f"y is infinite in row {np.argmax(infinite)}. Replace it, or set it to NaN if unknown."
-        )
+    read_values("y", rows.y)  # raises for values that are not numbers
     if exog is not None and len(rows.exog) != len(rows.y):
         raise ValueError(
             f"exog has {len(rows.exog)} rows, but y has {len(rows.y)}. Pass one row of exog for "
@@ -77,30 +72,26 @@ def read_rows(y: Any, exog: Any) -> Rows:
     comparable = own is not None and other is not None and kind_of(own) == kind_of(other)
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
-        there = other.is_unique and own.isin(other).all()
-        remedy = f"If the rows correspond, use one index: {code('exog = exog.set_axis(y.index)')}"
-        if there:
-            remedy = f"Select the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"The index of exog is {show(other[row])} in row {row}, but the index of y is "
-            f"{show(own[row])}. {remedy}."
+            f"{show(own[row])}. Take the rows of y, `exog.loc[y.index]`, or, if the rows "
+            "correspond, its index, `exog.set_axis(y.index)`."
         )
     return rows
 
 
 def _read_table(name: str, given: Any) -> Any:
     """Return one series as a pandas table or an array."""
-    check_unmasked(name, given)
-    check_not_complex(name, given)
     items = given if isinstance(given, (list, tuple)) else []
     collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
-    table = given if hasattr(given, "iloc") or collection else as_plain(name, given)
-    if collection or table.ndim not in (1, 2) or len(table) == 0:
-        found = "is a list of arrays" if collection else f"has shape {table.shape}"
+    if collection:
         raise ValueError(
-            f"{name} {found}; it must be one series of shape (n_samples,) or (n_samples, "
-            "n_columns). Backtest several series one by one."
+            f"{name} is a list of arrays, but must be one series of shape (n_samples,) or "
+            "(n_samples, n_columns). Backtest several series one by one."
         )
+    check_shape(name, given)
+    check_not_complex(name, given)
+    table = given if hasattr(given, "iloc") else as_plain(name, given)
     if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
         raise ValueError(
             f"The index of {name} has several levels, so {name} contains several series. Backtest "
@@ -156,44 +147,23 @@ def check_scales(plan: Plan, season: int) -> None:
             ) from error
 
 
-def check_one_series(
-    model: Any, y: Any, *, horizon: int, n_origins: int, step: int | None, season: int | None
-) -> None:
-    """Raise if y contains several series, other than in columns; arguments as in `backtest`."""
+def check_one_series(model: Any, y: Any) -> None:
+    """Raise if y contains several series, other than in columns."""
     params = model.get_params() if hasattr(model, "get_params") else {}
-    levels = getattr(getattr(y, "index", None), "nlevels", 1)
-    ids = None if levels > 1 or is_collection(y) else _id_column(y, params.get("sequence_column"))
-    if levels > 1:
+    if getattr(getattr(y, "index", None), "nlevels", 1) > 1:
         check_levels("y", y, fewest=MIN_VALUES)
-        outer = list(range(levels - 1))
-        by, groups, rows = (
-            "ids in its index",
-            f"y.groupby(level={outer})",
-            f"rows.droplevel({outer})",
-        )
-        one = next(iter(y.groupby(level=outer)))[1].droplevel(outer)
+        by = "ids in its index"
     elif is_collection(y):
-        by, groups, rows, one = "a list", "enumerate(y)", "rows", y[0]
-    elif ids is not None:
-        by, groups, rows = (
-            f"ids in column {ids!r}",
-            f"y.groupby({ids!r})",
-            f"rows.drop(columns=[{ids!r}])",
-        )
-        one = next(iter(y.groupby(ids)))[1]
+        by = "a list"
     else:
-        return
-    own = [f"{name}=None" for name in ("panel", "sequence_column") if params.get(name) is not None]
-    alone = f"model.set_params({', '.join(own)})" if own else "model"
-    plan = f"horizon={horizon}, n_origins={n_origins}" + ("" if step is None else f", step={step}")
-    least = max(MIN_VALUES, 1 + (season_of(one) if season is None else season))
-    fewest = horizon + (n_origins - 1) * (horizon if step is None else step) + least
-    each = f"{{key: backtest({alone}, {rows}, {plan}) for key, rows in {groups}"
+        ids = _id_column(y, params.get("sequence_column"))
+        if ids is None:
+            return
+        by = f"ids in column {ids!r}"
     raise ValueError(
         f"y contains several series ({by}), but backtest takes one, or one in each column. "
-        f"Backtest each, {code(f'results = {each} if len(rows) >= {fewest}}}')}, with your other "
-        f"arguments. This leaves out series of fewer than {fewest} rows: {fewest - least} for the "
-        f"forecasts, and {least} before them for the model and the scale of errors."
+        "Backtest each of them, for instance the groups of y.groupby, without their ids and with "
+        "panel=None and sequence_column=None."
     )
 
 

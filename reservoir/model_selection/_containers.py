@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_unmasked, code
+from reservoir._validation import check_unmasked
 from reservoir._validation.kinds import check_has_rows
 
 
@@ -108,10 +108,9 @@ def from_channels_first(X: Any) -> Any:
         items = [np.asarray(item) for item in X]
         for i, item in enumerate(items):
             if item.ndim != 2:
-                one = code("X = [np.atleast_2d(rows) for rows in X]")
                 raise ValueError(
                     f"X[{i}] has shape {item.shape}; (n_channels, n_steps) is required."
-                    f"{f' Series of one channel: {one}.' if item.ndim == 1 else ''}"
+                    f"{' np.atleast_2d makes one of a single channel.' if item.ndim == 1 else ''}"
                 )
         return [item.T for item in items]
     array = np.asarray(X)
@@ -165,6 +164,5 @@ def _shape_advice(item: Any, *, is_target: bool) -> str:
     if is_target:
         return " Repeat the label of a whole sequence for each of its rows."
     if item.ndim == 1 and len(item):
-        column = code("Xs = [np.reshape(rows, (-1, 1)) for rows in Xs]")
-        return f" Series of one variable: {column}."
+        return " reshape(-1, 1) makes one of a single variable."
     return ""

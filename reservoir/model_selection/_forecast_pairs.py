@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, check_unmasked, code, index_of
-from reservoir._validation.kinds import check_dense, check_not_complex
+from reservoir._validation import check_count, check_no_dates, index_of
+from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.order import check_order
 from reservoir._validation.sequences import as_finite
+from reservoir.estimators.series.tables import check_shape
 
 
 def make_forecast_pairs(
@@ -168,16 +169,11 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 f"{name} has a MultiIndex, so pairs would span two sequences. Give a list with one "
                 "DataFrame per sequence."
             )
-    check_dense(item.name, item.series)
+    check_shape(item.name, item.series)
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)
     if index is not None:  # sorting the pairs later would not correct their targets
         check_order(item.name, index, np.zeros(1, dtype=int))
-    if values.ndim not in (1, 2):
-        raise ValueError(
-            f"{item.name} has shape {values.shape}; (n_samples,) or (n_samples, n_outputs) is "
-            "required."
-        )
     if len(values) <= horizons.longest:
         raise ValueError(
             f"horizon={horizons.longest} must be smaller than the number of rows, but {item.name} "
@@ -189,8 +185,9 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
 
 
 def _check_finite(name: str, table: Any) -> None:
-    """Raise if numbers are complex or infinite; NaN may be filled later, text may be symbols."""
+    """Raise for complex numbers, infinity and dates; NaN may be filled, text may be symbols."""
     check_not_complex(name, table)
+    check_no_dates(name, table)
     names, columns = None, list(np.asarray(table).reshape(len(table), -1).T)
     if hasattr(table, "iloc"):
         frame = table.to_frame() if table.ndim == 1 else table
@@ -223,9 +220,9 @@ def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Ar
 
 def _known_rows(item: _Item, n_samples: int) -> Array:
     """Return exogenous rows as an array, one for each row of the series."""
-    check_unmasked(item.name_of_exog, item.exog)
+    check_shape(item.name_of_exog, item.exog)
     rows = np.asarray(item.exog)
-    if rows.ndim not in (1, 2) or len(rows) != n_samples:
+    if len(rows) != n_samples:
         raise ValueError(
             f"{item.name_of_exog} has shape {rows.shape}; (n_samples,) or (n_samples, n_exog) with "
             f"n_samples={n_samples} is required, one row for each row of {item.name}."
@@ -283,12 +280,11 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         return known
     found = frame.index.isin(known.index)
     if not found.all():
-        its = code("exog = exog.set_axis(series.index)")
         stamp = str(frame.index[int(np.argmin(found))]).removesuffix(" 00:00:00")
         raise ValueError(
             f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
-            "Give one row for each, or, if the rows are in the same order, the index of the series"
-            f"{f': {its}' if item.name == 'the series' else ''}."
+            "Give one row for each, or, if the rows are in the same order, the index of the "
+            "series, `exog.set_axis(series.index)`."
         )
     if not known.index.is_unique or not frame.index.is_unique:
         raise ValueError(
@@ -304,11 +300,9 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     counts = Counter(names)
     twice = [name for name in known if counts[name] > 1]
     if twice:
-        new = f"{twice[0]}_known"
-        renamed = code(f"exog = exog.rename(columns={{{twice[0]!r}: {new!r}}})")
         raise ValueError(
             f"X would have two columns named {twice[0]!r}, one of them from {item.name_of_exog}: "
-            f"{names}. Rename it{f': {renamed}' if item.name == 'the series' else ''}."
+            f"{names}. Rename it."
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(

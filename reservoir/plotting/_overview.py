@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import as_plain, code, column_number, container_of, sequence_lengths
+from reservoir._validation import as_plain, column_number, container_of, sequence_lengths
 from reservoir.dynamics import run
 from reservoir.estimators import (
     ESNForecaster,
@@ -221,7 +221,7 @@ def _panels(model: Any, X: Any, y: Any, exog: Any) -> Iterator[_Panel]:
     if predicts and (X is None or y is None):
         raise TypeError(
             f"The overview of {type(model).__name__} needs X and y, the rows that it predicts: "
-            f"{code('plotting.overview(model, X, y)')}."
+            f"`plotting.overview(model, X, y)`."
         )
     whole = any(_is_of_sequences(leaf) for leaf in inside)
     if whole and predicts:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import code
 from reservoir.plotting._styles import Theme, isolated
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def _checked(ax: Any, spatial: bool) -> Any:
         problem = "ax has three dimensions, but this plot has two"
     else:
         return ax
-    raise TypeError(f"{problem}. Draw on those of {code('fig, ax = plt.subplots()')}.")
+    raise TypeError(f"{problem}. Draw on those of `fig, ax = plt.subplots()`.")
 
 
 def legend_of_figure(every: Sequence[Any]) -> None:

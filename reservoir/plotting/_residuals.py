@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import as_plain, check_count, check_switch, code
+from reservoir._validation import as_plain, check_count, check_switch
 from reservoir.plotting._picture import Picture, inches
 from reservoir.plotting._plot_arguments import finite
 
@@ -115,7 +115,7 @@ def _errors_of(errors: Any, X: Any, y: Any) -> Any:
     if X is None or y is None:
         raise TypeError(
             f"The errors of a {type(errors).__name__} need X and y: "
-            f"{code('plotting.residuals(model, X, y)')}."
+            f"`plotting.residuals(model, X, y)`."
         )
     return as_plain("y", y, float) - np.asarray(errors.predict(X))
 

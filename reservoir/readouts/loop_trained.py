@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from reservoir._saving import saved
-from reservoir._validation import code
 from reservoir.readouts.ridge import RidgeReadout
 
 
@@ -27,7 +26,7 @@ class LoopTrainedReadout(RidgeReadout):
         raise ValueError(
             "This network was trained by force_train, in the closed loop; partial_fit and "
             "session.learn are teacher-forced and cannot continue from it. Continue with "
-            f"{code('reservoir.force_train(model, y)')}, or use fit."
+            "`reservoir.force_train(model, y)`, or use fit."
         )
 
     def row_learner(self, model: Any) -> NoReturn:

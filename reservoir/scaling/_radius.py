@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from reservoir._typing import Array
-from reservoir._validation import check_number, code
+from reservoir._validation import check_number
 from reservoir.scaling._balance import balanced, is_badly_scaled
 from reservoir.scaling._checks import as_matrix, row_of_entries, to_unit_size
 from reservoir.scaling._dense import dense_radius, is_nilpotent
@@ -245,6 +245,6 @@ def _too_sensitive(n_units: int) -> SpectralRadiusError:
         f"The spectral radius of a strongly connected part of W with n_units={n_units} could not "
         "be computed to a relative accuracy of 1e-6: its leading eigenvalues are too sensitive to "
         "rounding, or too close together. Scale by a norm instead, "
-        f"{code('W = reservoir.scaling.scale_to_norm(W, 0.9)')}, and pass that array W with "
+        f"`W = reservoir.scaling.scale_to_norm(W, 0.9)`, and pass that array W with "
         "spectral_radius=None."
     )

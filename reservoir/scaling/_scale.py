@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Matrix
-from reservoir._validation import as_plain, check_number, check_scaling, code
+from reservoir._validation import as_plain, check_number, check_scaling
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
 from reservoir.scaling._radius import spectral_radius
 from reservoir.scaling._symmetric import largest_singular_value
@@ -57,7 +57,7 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
         raise ValueError(
             f"W has spectral radius 0 and cannot be scaled to radius={radius}: its powers vanish, "
             "like those of a delay line. Leave it unscaled (spectral_radius=None) or scale a norm, "
-            f"{code(f'W = reservoir.scaling.scale_to_norm(W, {radius:g})')}."
+            "`W = reservoir.scaling.scale_to_norm(W, radius)`."
         )
     return _times(matrix, radius / now)
 

@@ -19,7 +19,6 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_n_jobs,
-    code,
 )
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
@@ -202,10 +201,9 @@ def _is_family(reservoir: Any) -> bool:
 def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
     """Return the checked values of each parameter."""
     if not isinstance(parameters, Mapping) or not parameters:
-        example = 'parameters = {"spectral_radius": [0.8, 1.2]}'
         raise ValueError(
             f"parameters={parameters!r} must be a non-empty dict of name -> values, such as "
-            f"{code(example)}."
+            '`parameters = {"spectral_radius": [0.8, 1.2]}`.'
         )
     grid = {}
     for name, values in parameters.items():

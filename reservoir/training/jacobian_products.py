@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate, stats
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number, code
+from reservoir._validation import as_generator, check_count, check_number
 
 __all__ = [
     "IndependenceTest",
@@ -177,10 +177,10 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
     """
     values = np.asarray(singular_values, dtype=float)
     if values.ndim == 0 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        made = code("singular_values = np.linalg.svd(J, compute_uv=False)")
         raise ValueError(
             f"singular_values has shape {values.shape}. It must be a non-empty array (..., n) of "
-            f"finite values that are not negative. Compute them by {made}."
+            "finite values that are not negative. Compute them by "
+            "`np.linalg.svd(J, compute_uv=False)`."
         )
     n, largest = values.shape[-1], values.max(axis=-1, keepdims=True)
     relative = values / np.where(largest > 0, largest, 1)

@@ -20,7 +20,7 @@ from functools import partial
 from math import cos, pi
 from typing import TypeAlias
 
-from reservoir._validation import check_choice, check_number, code
+from reservoir._validation import check_choice, check_number
 
 __all__ = [
     "SCHEDULES",
@@ -301,7 +301,7 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     if not callable(schedule):
         raise TypeError(
             f"schedule must be a callable of t; got {schedule!r}. For a constant rate, use "
-            f"{code(f'schedule = reservoir.training.schedules.constant({schedule!r})')}."
+            "`reservoir.training.schedules.constant(schedule)`."
         )
     return partial(_warmed, schedule=schedule, n_steps=check_number("n_steps", n_steps, low=0.0))
 

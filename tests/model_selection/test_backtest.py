@@ -512,9 +512,15 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             lambda: backtest(Drift(), np.zeros((3, 9, 2)), horizon=6),
             r"several series \(a list\), but backtest takes one",
         ),
-        (lambda: backtest(Drift(), [SALES, SALES], horizon=6), "Backtest each, `results = "),
-        (lambda: backtest(Drift(), list("abc"), horizon=6), "y must contain numbers"),
-        (lambda: backtest(Drift(), [1.0, np.inf], horizon=1), "y is infinite in row 1"),
+        (
+            lambda: backtest(Drift(), [SALES, SALES], horizon=6),
+            r"several series \(a list\).*Backtest each",
+        ),
+        (lambda: backtest(Drift(), list("abc"), horizon=6), r"y contains text \('a' in row 0\)"),
+        (
+            lambda: backtest(Drift(), [1.0, np.inf], horizon=1),
+            "y contains infinity",
+        ),
         (lambda: backtest(Turned(), FRAME, horizon=6), r"columns \['b', 'a'\]; they must be"),
         (
             lambda: backtest(Drift(), pd.concat({"s": SALES}), horizon=6),

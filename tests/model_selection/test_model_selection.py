@@ -377,7 +377,7 @@ def test_errors_of_stack_sequences():
     X = np.zeros((3, 2))
     with pytest.raises(ValueError, match="Xs contains 0 sequences; at least 1"):
         stack_sequences([])
-    with pytest.raises(ValueError, match=r"Xs\[0\] has shape \(3,\).*reshape\(rows, \(-1, 1\)\)"):
+    with pytest.raises(ValueError, match=r"Xs\[0\] has shape \(3,\).*reshape\(-1, 1\)"):
         stack_sequences([np.zeros(3)])
     with pytest.raises(ValueError, match=r"Xs\[1\] has shape \(0, 2\)"):
         stack_sequences([X, X[:0]])

@@ -20,7 +20,6 @@ from reservoir._validation import (
     check_enough_rows,
     check_instance,
     check_switch,
-    code,
     read_series,
 )
 from reservoir._validation.kinds import check_dense
@@ -257,7 +256,7 @@ def _check_esn(esn: Any) -> None:
     if not esn.feedback:
         raise ValueError(
             "feedback=False: force_train trains a loop through feedback weights. Enable them by "
-            f"{code('model.set_params(feedback=True)')}."
+            "`model.set_params(feedback=True)`."
         )
     if esn.readout is not None:
         raise ValueError(

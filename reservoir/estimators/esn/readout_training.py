@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import SumError, check_count, check_fits, code, resolve_washout
+from reservoir._validation import SumError, check_count, check_fits, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.engines import full_width
 from reservoir.dynamics.feature_source import FeatureSource
@@ -507,7 +507,7 @@ _FEW = (0.8, 1.25)  # rows per column, between which a small penalty leads to la
 
 
 def _let_data_choose() -> str:
-    return "Let the data choose, " + code('alpha = "auto"')
+    return 'Let the data choose by alpha="auto"'
 
 
 def few_rows(

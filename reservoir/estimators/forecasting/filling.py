@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,17 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_instance,
+    check_no_dates,
     check_numbers,
-    code,
 )
 from reservoir._validation.index import index_of, warn_if_irregular
-from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
+from reservoir._validation.kinds import (
+    check_dense,
+    check_has_rows,
+    check_no_text,
+    check_not_complex,
+    check_numeric,
+)
 from reservoir._validation.order import check_order
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.forecast import forecast
@@ -350,8 +357,24 @@ def _reversed(rows: Array | None) -> Array | None:
 def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision; missing values are NaN."""
     check_dense(name, values)
-    check_no_text(name, values, "Replace text that marks a missing value by NaN.")
-    rows = as_plain(name, values, np.float64).copy()
+    if not hasattr(values, "shape") and not isinstance(values, (list, tuple, str, Number)):
+        kind = "None" if values is None else f"of type {type(values).__name__}"
+        raise TypeError(
+            f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
+            "DataFrame."
+        )
+    check_has_rows(name, values, "(n_samples,) or (n_samples, n_columns)")
+    check_no_dates(name, values)
+    check_not_complex(name, values)
+    try:
+        check_no_text(name, values, "Replace text that marks a missing value by NaN.")
+        rows = as_plain(name, values, np.float64).copy()
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} has rows of different lengths. Give each row the same number of columns."
+        ) from None
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(
             f"{name} must have shape (n_samples,) or (n_samples, n_columns), with at least a row "
@@ -384,13 +407,10 @@ def _check_same_index(index: Any, other: Any) -> None:
     """Check that exogenous rows have the index of y."""
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
-        there = other.is_unique and index.isin(other).all()
-        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
-        if there:
-            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"exog and y have different indices, first in row {row}: {other[row]} and "
-            f"{index[row]}. {remedy}."
+            f"{index[row]}. Take the rows of y, `exog.loc[y.index]`, or, if the rows correspond, "
+            "its index, `exog.set_axis(y.index)`."
         )
 
 

@@ -20,7 +20,6 @@ from reservoir._validation import (
     as_plain,
     check_no_dates,
     check_unmasked,
-    code,
     container_of,
 )
 from reservoir.dynamics.fed_back import as_limits, changed
@@ -267,8 +266,7 @@ def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
         faults += ["has a column twice"] if not faults else []
         raise ValueError(
             f"{name} {' and '.join(faults)}: its columns must be {names}, in any order. Select "
-            "them by name, or pass an array to use positions, "
-            f"{code(f'{name} = {name}.to_numpy()')}."
+            f"them by name, or pass an array to use positions, `{name}.to_numpy()`."
         )
     return table[names]
 
@@ -317,7 +315,7 @@ class Layout:
                 "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
                 f"{problem}. Make such pairs with model_selection.make_forecast_pairs, horizon 1. "
                 "If the network is a step of a pipeline or of TransformedTargetRegressor, use the "
-                f"function instead: {code('reservoir.forecast(pipe, n_steps)')}."
+                f"function instead: `reservoir.forecast(pipe, n_steps)`."
             )
 
     def _sampled_problem(self) -> str | None:
@@ -368,16 +366,16 @@ class Layout:
         if self.id_column is not None:
             order.insert(self.id_column, self.id_column)
         if self.names is None:
-            which, line = ", ".join(map(str, found)), code(f"X = X[:, {order}]")
+            which, wanted = ", ".join(map(str, found)), str(order)
         else:
             which = ", ".join(repr(str(self.names[column])) for column in found)
-            line = code(f"X = X[{[str(self.names[column]) for column in order]}]")
+            wanted = str([str(self.names[column]) for column in order])
         several = self.n_outputs > 1
         return (
             "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
             "in the order of y, and exogenous columns come last. Here y[t] is X[t+1] in "
-            f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
-            f"in the same order: {line}."
+            f"column{'s' if several else ''} {which}. Give X, exog and context the columns "
+            f"{wanted}, in this order."
         )
 
     def fed_back(self) -> Affine | None:

@@ -16,7 +16,6 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     check_unmasked,
-    code,
     index_of,
     read_last_weights,
     with_targets,
@@ -146,13 +145,12 @@ def forecaster_of(model: Any) -> Forecaster:
     """Return the `Forecaster` of a fitted estimator; raise if there is none."""
     if hasattr(model, "forecast"):
         raise TypeError(
-            f"{type(model).__name__} forecasts by its own method: "
-            f"{code('model.forecast(n_steps)')}."
+            f"{type(model).__name__} forecasts by its own method: `model.forecast(n_steps)`."
         )
     if hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} predicts labels, and forecast feeds numbers back as inputs. "
-            f"If the inputs are symbols, {code('model.sample(n_steps)')} draws the symbols "
+            f"If the inputs are symbols, `model.sample(n_steps)` draws the symbols "
             "that follow."
         )
     raise TypeError(

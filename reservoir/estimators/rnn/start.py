@@ -20,7 +20,6 @@ from reservoir._validation import (
     check_choice,
     check_number,
     check_numbers,
-    code,
     room_for,
 )
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
@@ -312,11 +311,10 @@ def _definer(kind: type[Cell], name: str) -> type:
 def registered_name(activation: Activation) -> str:
     """Return the name under which trained networks look up an activation."""
     if ACTIVATIONS.get(activation.name) is not activation:
-        registered = f"reservoir.activations.ACTIVATIONS[{activation.name!r}] = activation"
         raise ValueError(
             f"activation={activation.name!r} is missing in reservoir.activations."
             "ACTIVATIONS, or is another function there. Trained networks look it up by its name. "
-            f"Register it first, under an unused name: {code(registered)}."
+            "Register it first, under an unused name: `ACTIVATIONS[activation.name] = activation`."
         )
     return activation.name
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_plain, code
+from reservoir._validation import Sequences, as_plain
 from reservoir.estimators.rnn.network_model import NetworkModel
 
 _FEEDS_BACK = (
@@ -28,10 +28,10 @@ def check_alphabet(classifier: Any) -> None:
         classifier._model.clock.check_can_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
-        pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
         raise ValueError(
             f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), but there are "
-            f"{n_classes} classes. From an array of symbols create {code(pairs)}, then call fit; "
+            f"{n_classes} classes. From an array of symbols create "
+            "`X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]`, then call fit; "
             "if y does not contain all symbols, pass all of them as classes to partial_fit."
         )
     problem = classifier._model.progress.pairing.problem
@@ -79,7 +79,7 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
     if isinstance(context, str):
         raise TypeError(
             f"context={context!r} is a single string. Pass its symbols one by one: "
-            f"{code('context = list(context)')}."
+            f"`context = list(context)`."
         )
     if np.ndim(context) != 1:
         sequences: Sequences = classifier._reader.inputs(classifier, context)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import code, index_of
+from reservoir._validation import index_of
 from reservoir._validation.continued import counted
 from reservoir._validation.frequencies import (
+    commonest,
     count_steps,
     dates_after,
+    first_misfit,
     frequency_text,
     is_duration,
     offset_of,
@@ -24,32 +25,24 @@ from reservoir._validation.frequencies import (
     seasons_of,
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
+from reservoir._validation.levels import check_has_ids
 from reservoir._validation.order import check_order
 from reservoir._validation.written_dates import check_no_written_dates
-from reservoir.estimators.series.index_messages import (
-    differing_kinds,
-    raise_not_continuable,
-    raise_several_levels,
-    raise_unknown_step,
-    stamps_advice,
-)
-from reservoir.estimators.series.tables import (
-    Division,
-    changed,
-    changed_index,
-    plain_name,
-    without_index,
-)
+from reservoir.estimators.series.tables import MIN_VALUES, Division, plain_name
 from reservoir.series_models.series_data import seen_seasons
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # with this many rows or more, the inferred frequency is certain
 _ROWS = "rows"
-_LOOK_AHEAD = 200  # number of rows after the series in which stamps are recognised
 _PERIODS = "period["
 # frequencies that can be inferred without ambiguity from any three consecutive dates
 _UNAMBIGUOUS = re.compile(r"D|MS|ME|W-[A-Z]{3}|[QY][SE]-[A-Z]{3}")
 _MOST_DUE = 4  # largest ratio of the number of due stamps to the number of rows
+_NUMBER = (
+    "If each row is one time step, number the rows by reset_index(drop=True), and set the season, "
+    "such as season=12 for months."
+)
+_IN_ORDER = "if the rows are in the right order, pass an array."
 
 
 @saved
@@ -157,7 +150,7 @@ class Calendar:
             trial = replace(made, step=like.step)
             if _first_difference(index, trial.index) is None:
                 return trial
-        raise_unknown_step(name, index)
+        _raise_unknown_step(name, index)
 
     def part(self, first: float, last: float, n_rows: int) -> Calendar:
         """Return the calendar of other rows with the same frequency."""
@@ -254,7 +247,7 @@ class Calendar:
         check_ordered(name, index)
         if (kind_of(index) or "") != self.kind:
             kinds = (kind_of(index) or "", "the rows before it", self.kind)
-            raise ValueError(differing_kinds(name, *kinds))
+            raise ValueError(_differing_kinds(name, *kinds))
         due = self.following(n_rows)
         stray = _first_difference(index, due)
         if stray is None:
@@ -272,10 +265,7 @@ class Calendar:
         remedy = "Give the rows in between as well, with NaN for unknown values."
         if index[0] <= self._last:
             known = int((index <= self._last).sum())
-            remedy = f"Its first {known} rows are known already."
-            if known < n_rows and without_index(name):  # the table contains only this series
-                later = code(changed(name, f"rows.iloc[{known}:]"))
-                remedy = f"Drop the rows that are known already, {later}."
+            remedy = f"Its first {known} rows are known already. Drop them."
         raise ValueError(
             f"{name} begins at {show(index[0])}. The rows before it ended at {show(self._last)}, "
             f"so that {show(due[0])} is due. {remedy}"
@@ -323,7 +313,7 @@ class Calendar:
         if self.plain and is_time(kind):
             return
         if kind != self.kind:
-            raise ValueError(differing_kinds(name, kind, what, self.kind))
+            raise ValueError(_differing_kinds(name, kind, what, self.kind))
         n_rows = len(index) if n_rows is None else n_rows
         n_due = max(len(index), n_rows)
         beyond = self.following(n_due if following else max(n_due - self.n_rows, 0))
@@ -338,15 +328,13 @@ class Calendar:
                 f"The index of {name} does not match {what}: row {row} is {show(index[row])}, but "
                 f"{show(due[row])} is due."
             )
-        advice = stamps_advice(name, index, due[:n_rows], what == "y", self._has_some(index))
-        raise ValueError(wrong + advice)
-
-    def _has_some(self, index: Any) -> bool:
-        """Whether some stamps of an index are those of the rows, or of rows some time after."""
-        known = self.index
-        with suppress(OverflowError):  # dates out of range
-            known = known.append(self.following(len(index) + _LOOK_AHEAD))
-        return bool(index.isin(known).any())
+        needed = due[:n_rows]
+        missing = needed[~needed.isin(index)]
+        lack = f"; {name} has none for {show(missing[0])}" if len(missing) else ", each once"
+        raise ValueError(
+            f"{wrong} Rows from {show(needed[0])} to {show(needed[-1])} are needed{lack}. Select "
+            f"them by loc; {_IN_ORDER}"
+        )
 
     @property
     def _last(self) -> Any:
@@ -380,7 +368,7 @@ class Calendar:
 def stamps_of(name: str, table: Any) -> Any:
     """Return the index of a table; None if it has no index.
 
-    `name` is the name of the table in messages; its last word is taken as the variable's name.
+    `name` is the name of the table in messages.
 
     Raises
     ------
@@ -390,10 +378,10 @@ def stamps_of(name: str, table: Any) -> Any:
     if not hasattr(table, "iloc"):
         return None
     if table.index.nlevels > 1:
-        raise_several_levels(name, table.index)
+        _raise_several_levels(name, table.index)
     found = index_of(table)
     if found is None and len(table.index):
-        raise_not_continuable(name, table.index)
+        _raise_not_continuable(name, table.index)
     return found
 
 
@@ -420,7 +408,6 @@ def calendars_of(names: Sequence[str], division: Division, like: Calendar) -> tu
     ----------
     names : sequence of str
         Names of the series in messages.
-    division : Division
     division : Division
         The series.
     like : Calendar
@@ -506,13 +493,13 @@ def _zone(name: str, index: Any) -> str:
     """Return the name of the time zone of an index."""
     import pandas as pd
 
-    text, utc = str(index.tz), 'index.tz_convert("UTC")'
+    text = str(index.tz)
     try:
         pd.DatetimeTZDtype(tz=text)
     except Exception as error:  # time zones come from several libraries, with different errors
         raise ValueError(
             f"The time zone {text} of the index of {name} has no name. Convert the index to one "
-            f"that has a name, {code(changed_index(name, utc))}."
+            'that has a name, by tz_convert("UTC").'
         ) from error
     return text
 
@@ -529,3 +516,113 @@ def _first_difference(index: Any, due: Any) -> int | None:
     else:
         differs = np.asarray(index != due)
     return int(np.argmax(differs)) if differs.any() else None
+
+
+def _raise_several_levels(name: str, index: Any) -> NoReturn:
+    """Raise the error for a MultiIndex where one series is expected."""
+    check_has_ids(name, index, MIN_VALUES)
+    raise ValueError(
+        f"{name} has an index of {index.nlevels} levels, but the index of one series has only one. "
+        'Drop constant levels by droplevel; if the first levels are ids, set panel="each" or '
+        'panel="shared".'
+    )
+
+
+def _raise_not_continuable(name: str, index: Any) -> NoReturn:
+    """Raise the error for an index of labels, durations or missing numbers."""
+    if index.dtype.kind == "m":
+        raise ValueError(
+            f"The index of {name} contains durations ({index.dtype}), which cannot be continued. "
+            "Convert them to seconds by total_seconds()."
+        )
+    if index.dtype.kind == "f":
+        row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
+        raise ValueError(
+            f"The index of {name} is {index[row]} in row {row}. Drop that row. {_NUMBER}"
+        )
+    raise ValueError(
+        f"The index of {name} contains labels ({index.dtype}, the first is {index[0]!r}), which "
+        "cannot be continued. Convert dates by pd.to_datetime, and sort the rows by them. "
+        f"{_NUMBER}"
+    )
+
+
+def _differing_kinds(name: str, kind: str, what: str, other: str) -> str:
+    """Return the message for two indexes whose stamps are of different kinds."""
+    return (
+        f"The index of {name} contains {_kind_in_words(kind)}, but the index of {what} contains "
+        f"{_kind_in_words(other)}. Convert one of them by to_period, to_timestamp, tz_localize or "
+        f"tz_convert; {_IN_ORDER}"
+    )
+
+
+def _kind_in_words(kind: str) -> str:
+    plain = {
+        "datetime": "dates without a time zone",
+        "datetime with a zone": "dates with a time zone",
+        "number": "numbers",
+    }
+    return plain.get(kind, f"periods ({kind})")
+
+
+def _raise_unknown_step(name: str, index: Any) -> NoReturn:
+    """Raise the error for increasing stamps without a frequency."""
+    dated = (kind_of(index) or "").startswith("datetime")
+    fewest = 3 if dated else 2
+    if len(index) < fewest:
+        raise ValueError(
+            f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
+            f"which cannot be inferred from fewer than {fewest} rows. Give more rows, or an index "
+            f"with a frequency, such as periods or a RangeIndex; {_IN_ORDER}"
+        )
+    raise ValueError(
+        f"{(_irregular_dates if dated else _irregular_numbers)(name, index)} {_NUMBER}"
+    )
+
+
+def _irregular_numbers(name: str, index: Any) -> str:
+    """Return the message for periods or numbers at unequal steps."""
+    steps = np.diff(numbers_of(index))
+    usual = commonest(steps)
+    row = 1 + int(np.argmax(np.abs(steps - usual) > _ROUNDING * usual))
+    if index.dtype.kind == "f" or (steps % usual).any():
+        return (
+            f"The index of {name} is irregular: the step from {index[row - 1]} to {index[row]} "
+            f"(row {row}) is {steps[row - 1]:g}, but the most frequent step is {usual:g}. "
+            "Interpolate the rows at equal steps."
+        )
+    return (
+        f"The index of {name} has a gap: rows are missing between {index[row - 1]} (row "
+        f"{row - 1}) and {index[row]}. Insert them with NaN by reindex."
+    )
+
+
+def _irregular_dates(name: str, index: Any) -> str:
+    """Return the message for dates without a frequency, with the first gap or irregular step."""
+    row, text = first_misfit(index)
+    before, after = show(index[row - 1]), show(index[row])
+    missing = 0
+    if text is not None and _fills(index, text):
+        missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
+    if missing > 0:
+        are = "rows are" if missing > 1 else "row is"
+        return (
+            f"The index of {name} has a gap: between {before} (row {row - 1}) and {after}, "
+            f"{missing} {are} missing, given the frequency {text!r} of the other rows. Insert them "
+            "with NaN by asfreq."
+        )
+    return (
+        f"The index of {name} is irregular: the step from {before} (row {row - 1}) to {after}, "
+        f"{index[row] - index[row - 1]}, does not fit the steps {'before' if row > 1 else 'after'} "
+        f"it; there are {len(np.unique(np.diff(numbers_of(index))))} different steps in total. Use "
+        "tz_convert if times shift when clocks do, to_period if each period has one row, otherwise "
+        "resample."
+    )
+
+
+def _fills(index: Any, text: str) -> bool:
+    """Whether dates at a frequency include all dates of an index, and not too many others."""
+    n_steps = count_steps(index[:1], index[-1:], text)
+    if not 0 < n_steps < _MOST_DUE * len(index):
+        return False
+    return bool(index[1:].isin(dates_after(index[:1], n_steps, text)).all())

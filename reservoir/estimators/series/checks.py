@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, check_unmasked, code
+from reservoir._validation import caller_level, check_unmasked
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import MIN_VALUES, SeriesName
+from reservoir.estimators.series.tables import MIN_VALUES
 from reservoir.series_models.outliers import OddValues
 
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
@@ -45,7 +44,8 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
         n_known = int(there.all(axis=1).sum())
         if n_known < MIN_VALUES:
             n_short = sum(int(np.isfinite(each).all(axis=1).sum()) < MIN_VALUES for each in rows)
-            remedy = f"Give a longer series, or omit it{_without_short(panel, rows, n_short)}."
+            others = f" and the {n_short - 1} other short ones" if n_short > 1 else ""
+            remedy = f"Give a longer series, or omit it{others}."
             if there.sum(axis=0).min() >= MIN_VALUES:
                 remedy = 'Set panel="each" to forecast each column separately.'
             raise ValueError(
@@ -62,25 +62,6 @@ def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
                 'its forecasts cannot be compared with data. Omit it, or set panel="each" to '
                 "forecast each column separately, starting after its last value."
             )
-
-
-def _without_short(panel: Panel, rows: Sequence[Array], n_short: int) -> str:
-    """Return the end of the advice to omit short series: the number of others, and code."""
-    if len(panel) == 1:
-        return ""
-    others = f" and the {n_short - 1} other short ones" if n_short > 1 else ""
-    long_enough = f"filter(lambda rows: len(rows.dropna()) >= {MIN_VALUES})"
-    short = [np.isfinite(each).all(axis=1).sum() < MIN_VALUES for each in rows]
-    made = None
-    if panel.kind == "levels":
-        made = f"y.groupby(level={list(range(len(panel.levels) - 1))}).{long_enough}"
-    elif panel.kind == "long" and panel.containers[0].kind == "pandas":
-        made = f"y.groupby({panel.id_name!r}).{long_enough}"
-    elif panel.kind == "columns" and panel.containers[0].kind == "pandas":
-        made = f"y.drop(columns={list(compress(panel.ids, short))!r})"
-    elif panel.kind == "list":
-        made = f"[rows for rows in y if len(rows) >= {MIN_VALUES}]"
-    return others if made is None else f"{others}, {code(f'y = {made}')}"
 
 
 def check_long_enough(trajectories: Sequence[Array]) -> None:
@@ -230,10 +211,9 @@ def warn_beyond_bounds(later: Sequence[Later], n_rows: Sequence[int], panel: Pan
 
 def warn_of_numbers(panel: Panel) -> None:
     """Warn if whole numbers in the index of a series may be dates."""
-    for each, calendar in zip(panel.ids, panel.calendars, strict=True):
+    for i, calendar in enumerate(panel.calendars):
         if calendar.kind == "number" and not calendar.plain:
-            name = SeriesName.of("y", panel.kind, each, panel.id_name, alone=len(panel) == 1)
-            warn_of_written_dates(name, calendar.index)
+            warn_of_written_dates(panel.name_of_series(i), calendar.index)
             return
 
 

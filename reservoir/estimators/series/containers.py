@@ -10,15 +10,12 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import code
 from reservoir.estimators.series.calendar import Calendar
 from reservoir.estimators.series.tables import (
-    changed,
     dtype_of,
     is_pandas,
     is_polars,
     n_dimensions,
-    of_polars,
     plain_name,
 )
 
@@ -89,14 +86,9 @@ class SeriesContainer:
         named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
         if named and other.names != self.names:
             column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
-            ids, change = [], of_polars if is_polars(table) else changed
-            if change is of_polars and getattr(name, "kind", "") == "long":
-                ids = [name.id_name]  # type: ignore[attr-defined]
-            order = f", {code(change(name, f'rows[{[*ids, *self.names]!r}]'))}"
             raise ValueError(
                 f"Column {column} of {name} is {other.names[column]!r}, but in fit it was "
-                f"{self.names[column]!r}. Give the same columns, in the same order"
-                f"{order if set(other.names) == set(self.names) else ''}."
+                f"{self.names[column]!r}. Give the same columns, in the same order."
             )
 
     def wrap(self, rows: Array, calendar: Calendar) -> Any:

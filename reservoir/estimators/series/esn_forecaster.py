@@ -20,7 +20,6 @@ from reservoir._validation import (
     check_fixed,
     check_n_jobs,
     check_number,
-    code,
     fixed_parameters,
 )
 from reservoir._workers import one_blas_thread
@@ -645,7 +644,7 @@ class ESNForecaster(Described, BaseEstimator):
         """Not available: `forecast` returns the rows that follow the series."""
         raise AttributeError(
             "ESNForecaster has no predict: it continues the series of fit. Use "
-            f"{code('model.forecast(n_steps=12)')}."
+            "`model.forecast(n_steps=12)`."
         )
 
     @property
@@ -653,7 +652,7 @@ class ESNForecaster(Described, BaseEstimator):
         """Not available: `reservoir.model_selection.backtest` scores forecasts of past rows."""
         raise AttributeError(
             "ESNForecaster has no score: a forecast is scored against rows that fit has not seen. "
-            f"Use {code('reservoir.model_selection.backtest(model, y, horizon=12)')}."
+            "Use `reservoir.model_selection.backtest(model, y, horizon=12)`."
         )
 
     @property
@@ -661,7 +660,7 @@ class ESNForecaster(Described, BaseEstimator):
         """Not available: `reservoir.plotting.forecast` draws the forecast of a fitted model."""
         raise AttributeError(
             "ESNForecaster has no plot: its forecasts are numbers, which a function draws. Use "
-            f"{code('reservoir.plotting.forecast(model, 12, coverage=0.9)')}."
+            "`reservoir.plotting.forecast(model, 12, coverage=0.9)`."
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import code
-from reservoir._validation.wording import replaced
 from reservoir.estimators.series.tables import (
-    as_category,
     columns_of,
     is_polars,
     n_dimensions,
@@ -69,15 +66,14 @@ def as_numbers(name: str, table: Any, known: Categories, id_place: int | None = 
 
     Raises
     ------
-    TypeError
-        If a column has categories in `fit` but not in `table`, or the reverse.
     ValueError
-        If a value is not among the categories of `fit`.
+        If a column has categories in `fit` but not in `table`, or the reverse, or if a value is not
+        among the categories of `fit`.
     """
     columns = columns_of(table)
     if not columns and known:
         first = next(labels for labels in known if labels is not None)
-        raise TypeError(
+        raise ValueError(
             f"{name} is a {type(table).__name__}, but in fit it had categories: {some(first)}. "
             "Give a DataFrame with the columns of fit."
         )
@@ -196,7 +192,7 @@ def _check_has_numbers(name: str, column: Any) -> None:
     labels = _categories(column) or []
     strange = [each for each in labels if not isinstance(each, (numbers.Real, np.bool_))]
     if strange:
-        raise TypeError(
+        raise ValueError(
             f"Column {column.name!r} of {name} has categories, such as {plain_name(strange[0])!r}, "
             "but in fit it contained numbers. Give numbers, or fit again with categories."
         )
@@ -209,10 +205,9 @@ def _numbers(name: str, label: Any, column: Any, known: tuple[Any, ...]) -> Arra
     """
     which = name if label is None else f"Column {label!r} of {name}"
     if not _has_categories(column):
-        converted = code(replaced(name, as_category(label, polars=is_polars(column))))
-        raise TypeError(
+        raise ValueError(
             f"{which} has the dtype {column.dtype}, but in fit it had the categories "
-            f"{some(known)}. Convert it, {converted}."
+            f"{some(known)}. Convert it to the dtype category (pl.Categorical in polars)."
         )
     number = {each: float(i) for i, each in enumerate(known)}
     values = column.to_list() if is_polars(column) else column.astype(object).tolist()

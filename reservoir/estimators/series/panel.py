@@ -11,9 +11,8 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import caller_level, code, index_of
+from reservoir._validation import caller_level, index_of
 from reservoir._validation.index import show
-from reservoir._validation.kinds import check_readable
 from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
 from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.series.known_inputs import (
@@ -25,13 +24,14 @@ from reservoir.estimators.series.known_inputs import (
 )
 from reservoir.estimators.series.tables import (
     Division,
-    SeriesName,
     bool_columns,
+    check_shape,
     divide,
     dtype_of,
     is_collection,
     n_dimensions,
     n_levels,
+    name_of_series,
     place_of,
     read_values,
     some,
@@ -188,7 +188,7 @@ class Panel:
             return PanelRows(made, values, known, True, [are_bool])
         one = panel is None
         division = Division("one", (0,), [y]) if one else divide("y", y, sequence_column)
-        made, values = cls._of(division, y, sequence_column)
+        made, values = cls._of(division, y)
         # `read_known` compares exog with the container in the panel: set this first
         made = made._with_known(exog, sequence_column)
         known = made.read_known(
@@ -206,7 +206,7 @@ class Panel:
         return replace(self, exog=container, categories=categories_of(tables, place))
 
     @classmethod
-    def _of(cls, division: Division, y: Any, sequence_column: Any) -> tuple[Panel, list[Array]]:
+    def _of(cls, division: Division, y: Any) -> tuple[Panel, list[Array]]:
         """Return the panel of the series in a container, and the values of each series."""
         kind, ids = division.kind, division.ids
         names = _names("y", division)
@@ -270,10 +270,7 @@ class Panel:
             division = Division("one", self.ids, [y])
         self._check_same_series(division)
         found = {each: i for i, each in enumerate(division.ids if division.by_id else self.ids)}
-        names = [
-            SeriesName.of("y", division.kind, each, self.id_name, alone=len(self) == 1)
-            for each in found
-        ]
+        names = [name_of_series("y", division.kind, each, alone=len(self) == 1) for each in found]
         # a table with ids has the same columns for all series: check it once, before its values
         for i, name in enumerate(names):
             if i == 0 or not division.by_id:
@@ -382,7 +379,7 @@ class Panel:
         exog = self._as_numbers(exog, sequence_column)
         names, tables, values = self._divide_known(exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
-            series = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
+            series = name_of_series("y", self.kind, self.ids[i], alone=len(self) == 1)
             which = f"the rows after {series}" if following else series
             calendar.check_matches(names[i], table, which, lengths[i], following=following)
         # `check_matches` also compares the times of additional rows, so that a wrong time is
@@ -419,9 +416,7 @@ class Panel:
             n = len(self)
             return ["exog"] * n, [exog] * n, [read_values("exog", exog)] * n
         division = divide("exog", exog, sequence_column if self.kind == "long" else None)
-        names: list[str] = [
-            SeriesName.of("exog", division.kind, each, division.id_name) for each in division.ids
-        ]
+        names = [name_of_series("exog", division.kind, each) for each in division.ids]
         if not division.by_id:
             if len(division.ids) != len(self):
                 raise ValueError(
@@ -471,7 +466,7 @@ class Panel:
 
     def _check_columns_of_known(self, tables: Any) -> None:
         for table in tables:
-            _check_table(table)
+            check_shape("exog", table)
             self.exog.check_same("exog", table)  # type: ignore[union-attr]
 
     # ------------------------------------------------------------------ forecasts in containers
@@ -582,10 +577,7 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
 def _names(variable: str, division: Division) -> list[str]:
     """Return the name of each series of a container for messages."""
     alone = len(division.ids) == 1
-    return [
-        SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
-        for each in division.ids
-    ]
+    return [name_of_series(variable, division.kind, each, alone=alone) for each in division.ids]
 
 
 def _check_same_columns(
@@ -612,17 +604,5 @@ def _container_of_known(exog: Any) -> SeriesContainer | None:
         return None
     tables = list(exog) if is_collection(exog) else [exog]
     for table in tables:
-        _check_table(table)
+        check_shape("exog", table)
     return SeriesContainer.of(tables[0])
-
-
-def _check_table(table: Any) -> None:
-    """Check that known inputs are a table, rather than a dict, a number or a string."""
-    check_readable("exog", table)
-    if n_dimensions(table) not in (1, 2):
-        made = f" ({code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
-        raise TypeError(
-            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions. Give an array "
-            f"of shape (n_samples, n_columns), a Series or a DataFrame{made}, or a list of these, "
-            "one for each series."
-        )

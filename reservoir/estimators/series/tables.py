@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_no_dates, code
+from reservoir._validation import check_no_dates
 from reservoir._validation.index import is_plain
 from reservoir._validation.kinds import (
     check_dense,
+    check_has_rows,
     check_not_complex,
     check_readable,
     is_polars,
@@ -22,96 +23,17 @@ from reservoir._validation.kinds import (
 )
 from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
-from reservoir._validation.text_dates import dates_in_column
-from reservoir._validation.wording import index_replaced, put, replaced, variable_of
 
 MIN_VALUES = 5  # least number of observed rows of a series
-_FEW_TEXTS = 3  # largest number of different strings that are taken as marks of missing values
 
 
-class SeriesName(str):
-    """Name of one series of a panel in messages, with the container that the series is in.
+def name_of_series(variable: str, kind: str, key: Any, *, alone: bool = False) -> str:
+    """Return the name in messages of the series with the id `key`, or of the variable if `alone`.
 
-    Attributes
-    ----------
-    variable : str
-        Name of the variable that contains the panel.
-    kind : str
-        Kind of the container, as in `Panel.kind`.
-    key : any
-        Id of the series.
-    id_name : any
-        Name of the column of ids, if there is one.
+    `kind` is the kind of the container, as in `Panel.kind`.
     """
-
-    variable: str
-    kind: str
-    key: Any
-    id_name: Any
-
-    @classmethod
-    def of(
-        cls, variable: str, kind: str, key: Any, id_name: Any = None, *, alone: bool = False
-    ) -> SeriesName:
-        """Return the name of the series with the id `key`; if `alone`, the name of the variable."""
-        which = "column" if kind == "columns" else "series"
-        made = cls(variable if alone else f"{which} {key!r} of {variable}")
-        made.variable, made.kind, made.key, made.id_name = variable, kind, key, id_name
-        return made
-
-    @property
-    def holder(self) -> str:
-        """The Python expression of the table with the series, such as "y", or "y[2]" for a list."""
-        in_list = self.kind in ("list", "objects", "stack")
-        return f"{self.variable}[{self.key}]" if in_list else self.variable
-
-
-def changed(name: str, made: str) -> str:
-    """Return the statement that replaces the rows of a series.
-
-    Parameters
-    ----------
-    name : str
-        Name of the series in messages. If several series are in one table, the statement changes
-        each of them.
-    made : str
-        Python expression of the new rows, in which `rows` is the series.
-    """
-    if isinstance(name, SeriesName) and name.kind == "long":
-        each = f"{made}.assign(**{{{name.id_name!r}: key}})"
-        groups = f"{name.variable}.groupby({name.id_name!r}, sort=False)"
-        return f"{name.variable} = pd.concat([{each} for key, rows in {groups}])"
-    if isinstance(name, SeriesName) and name.kind == "levels":
-        y = name.variable
-        one = put("rows", f"{y}.xs(key)", made)
-        return (
-            f"{y} = pd.concat({{key: {one} for key in {y}.index.droplevel(-1).unique()}}, "
-            f"names={y}.index.names)"
-        )
-    return f"{variable_of(name)} = {put('rows', variable_of(name), made)}"
-
-
-def changed_index(name: str, made: str) -> str:
-    """Return the statement that replaces the index of a series.
-
-    `made` is the Python expression of the new index, in which `index` is the present one.
-    """
-    in_levels = isinstance(name, SeriesName) and name.kind == "levels"
-    return index_replaced(variable_of(name), made, in_levels=in_levels)
-
-
-def numbered(name: str) -> str:
-    """Return the statement that numbers the rows of a series from 0."""
-    if isinstance(name, SeriesName) and name.kind == "levels":
-        return changed(name, "rows.reset_index(drop=True)")
-    return f"{variable_of(name)} = {variable_of(name)}.reset_index(drop=True)"
-
-
-def without_index(name: str) -> str | None:
-    """Return the statement that drops the index; None if ids would be lost with it."""
-    if isinstance(name, SeriesName) and name.kind in ("levels", "long"):
-        return None
-    return f"{variable_of(name)} = {variable_of(name)}.to_numpy()"
+    which = "column" if kind == "columns" else "series"
+    return variable if alone else f"{which} {key!r} of {variable}"
 
 
 @dataclass(frozen=True)
@@ -210,16 +132,16 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
         If an id is missing, if the rows of an id are not adjacent in a table without dates, or if
         there is no such column.
     """
-    check_readable(name, y)
     if isinstance(y, Mapping):
         raise TypeError(
-            f"{name} is a {type(y).__name__} of series. Convert it to a list, "
-            f"{code(f'{name} = list({name}.values())')}, or to a table with its keys as ids, "
-            f"{code(f'{name} = pd.concat({name})')}."
+            f"{name} is a {type(y).__name__} of series. Give a list, `list({name}.values())`, or a "
+            f"table with the keys as ids, `pd.concat({name})`."
         )
     several, levels = is_collection(y), n_levels(y)
-    if not several:
-        _check_shape(name, y)
+    if several:
+        check_readable(name, y)
+    else:
+        check_shape(name, y)
     if sequence_column is not None:
         if levels > 1 or several or n_dimensions(y) != 2:
             raise ValueError(
@@ -443,7 +365,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     Parameters
     ----------
     name : str
-        Name of the table in messages; its last word is taken as the variable's name.
+        Name of the table in messages; its last word is the name of the parameter.
     table : array of shape (n_samples,) or (n_samples, n_columns), Series, DataFrame, polars
         Rows of the series, without a column of ids.
     allow_nan : bool, default=True
@@ -457,8 +379,7 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     TypeError
         If values are dates, durations, strings, complex or masked.
     """
-    check_readable(name, table)
-    _check_shape(name, table)
+    check_shape(name, table)
     check_real_numbers(name, table)
     if is_pandas(table):
         rows = na_as_nan(table).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -489,8 +410,26 @@ def n_dimensions(table: Any) -> int | None:
         return None
 
 
-def _check_shape(name: str, table: Any) -> None:
-    """Check that a table has one or two axes, and is not empty."""
+def check_shape(name: str, table: Any) -> None:
+    """Check that a table has rows in memory, one or two axes, and is not empty.
+
+    `name` is the name of the table in messages.
+
+    Raises
+    ------
+    TypeError
+        If it is not a table: None, a number, text, a dict, an iterator, sparse, masked or on disk.
+    ValueError
+        If it has another number of axes, rows of different lengths, or no rows or columns.
+    """
+    check_dense(name, table)
+    if not hasattr(table, "shape") and not isinstance(table, (list, tuple, str, numbers.Number)):
+        kind = "None" if table is None else f"of type {type(table).__name__}"
+        raise TypeError(
+            f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
+            "DataFrame."
+        )
+    check_has_rows(name, table, "(n_samples,) or (n_samples, n_columns)")
     n_axes = n_dimensions(table)
     if n_axes is None:
         raise ValueError(
@@ -498,11 +437,10 @@ def _check_shape(name: str, table: Any) -> None:
             "several series of different lengths as a list of arrays."
         )
     shape = tuple(getattr(table, "shape", None) or np.shape(table))
-    if n_axes not in (1, 2) or isinstance(table, (str, bytes, dict)):
+    if n_axes not in (1, 2):
         raise ValueError(
-            f"{name} must be a series, of shape (n_samples,) or (n_samples, n_columns); got "
-            f"{type(table).__name__}{f' of shape {shape}' if shape else ''}. Give its rows as a "
-            "list, an array, a Series or a DataFrame."
+            f"{name} has the shape {shape}, but (n_samples,) or (n_samples, n_columns) is needed: "
+            "one row for each time step. Reshape it."
         )
     if 0 in shape:
         what = "rows (n_samples=0)" if shape[0] == 0 else "columns"
@@ -515,153 +453,56 @@ def check_real_numbers(name: str, table: Any) -> None:
     if is_polars(table):
         _check_polars_kinds(name, table)
         return
-    check_no_dates(variable_of(name), table)
+    check_no_dates(name, table)
     check_not_complex(name, table)
     columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
     if is_pandas(table) and table.ndim == 1:
         columns = [(None, table)]
     for label, column in columns:
         if column.dtype.kind not in "biuf":
-            values = column.to_numpy(object, na_value=None)
-            _from_objects(name, values, label, dtype=column.dtype)
-    if not is_pandas(table):
-        check_dense(variable_of(name), table)
+            _from_objects(name, column.to_numpy(object, na_value=None), label)
     if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
 
 
-def of_polars(name: str, made: str) -> str:
-    """Return the statement that changes columns of a series of polars; arguments as in `changed`.
-
-    It changes the columns of all series at once if they are in one table.
-    """
-    in_one = isinstance(name, SeriesName) and name.kind == "long"
-    return replaced(name, made) if in_one else changed(name, made)
-
-
 def _check_polars_kinds(name: str, table: Any) -> None:
-    one = len(table.shape) == 1
-    for column in [table] if one else table.get_columns():
-        drop = "pass numbers" if one else code(of_polars(name, f"rows.drop({column.name!r})"))
-        if column.dtype.is_temporal():
-            indexed = code(of_polars(name, f"rows.to_pandas().set_index({column.name!r})"))
-            raise TypeError(
-                f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
-                f"which are not numbers. Remedy: {drop}"
-                f"{'' if one else f', or make it the index: {indexed}'}."
-            )
+    check_no_dates(name, table)
+    for column in [table] if len(table.shape) == 1 else table.get_columns():
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
-            if variable_of(name).partition("[")[0] == "exog":
-                label = None if one else column.name
-                made = as_category(label, polars=True)
-                drop = f"convert categories, {code(replaced(name, made))}"
-            raise TypeError(
+            raise ValueError(
                 f"{name} has the column {column.name!r} of dtype {column.dtype}, which is not "
-                f"numeric. Remedy: {drop}, or cast the column to pl.Float64."
+                f"numeric. {_advice_on_text(name)}"
             )
 
 
-def _from_objects(name: str, values: Array, label: Any = None, *, dtype: Any = None) -> Array:
+def _from_objects(name: str, values: Array, label: Any = None) -> Array:
     """Return Python objects as floats, with NaN for None, NA and NaT; raise if one is not a number.
 
-    `label` is the name of their column in a table, and `dtype` its dtype; None for arrays.
+    `label` is the name of their column in a table; None for arrays.
     """
     found = np.empty(values.shape, dtype=np.float64)
     for place, value in np.ndenumerate(values):
         missing = value is None or type(value).__name__ in ("NAType", "NaTType")
         if not missing and not isinstance(value, (numbers.Real, np.bool_)):
             which = name if label is None else f"column {label!r} of {name}"
-            text = "text" if isinstance(value, str) else type(value).__name__
-            column = place[1] if values.ndim == 2 else 0
-            given = values.reshape(len(values), -1)[:, column].tolist()
-            advice = (
-                _array_advice(name, given, column)
-                if dtype is None
-                else _frame_advice(name, given, label, ordered=getattr(dtype, "ordered", False))
-            )
-            raise TypeError(
-                f"{which} contains {text} ({value!r} in row {place[0]}), but numbers are needed."
-                f"{advice}"
+            text = isinstance(value, (str, bytes))
+            # scikit-learn: text is a wrong value, any other object a wrong type
+            raise (ValueError if text else TypeError)(
+                f"{which} contains {'text' if text else type(value).__name__} ({value!r} in row "
+                f"{place[0]}), but numbers are needed. {_advice_on_text(name)}"
             )
         found[place] = np.nan if missing else float(value)
     return found
 
 
-def _frame_advice(name: str, given: list[Any], label: Any, *, ordered: bool | None) -> str:
-    """Return the advice for pandas values that are not numbers: convert, encode or drop them."""
-    holder = variable_of(name)
-    if isinstance(name, SeriesName) and name.kind == "columns":
-        label = name.key
-    dates = None if label is None else dates_in_column(f"rows[{label!r}]", given)
-    if dates is not None:
-        moved = f"rows.set_index({dates}).drop(columns=[{label!r}])"
-        return f" Make the dates the index, {code(replaced(holder, moved))}."
-    column = holder if label is None else f"{holder}[{label!r}]"
-    strange = _texts_of_missing(given)
-    if strange is not None:
-        known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
-        return f" Convert it to numbers, {code(f'{column} = {known}.astype(float)')}."
-    if holder.partition("[")[0] == "exog" and ordered:
-        columns = "" if label is None else f"columns=[{label!r}], "
-        made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
-        return f" Encode each category as a column, {made}."
-    if holder.partition("[")[0] == "exog":
-        made = code(replaced(holder, as_category(label)))
-        return f" If it contains categories, convert it, {made}."
-    if label is None:
-        return ""
-    drop = code(replaced(holder, f"rows.drop(columns=[{label!r}])"))
-    kind = name.kind if isinstance(name, SeriesName) else ""
-    texts = [each for each in given if isinstance(each, str)]
-    if kind not in ("one", "columns") or not 1 < len(set(texts)) < len(texts):
-        return f" Drop it, {drop}."
-    panel = 'panel="each" (or "shared") and ' if kind == "one" else ""
+def _advice_on_text(name: str) -> str:
+    """Return the remedy for text among the values of a series, or among known inputs."""
+    if name.split()[-1] == "exog":
+        return (
+            "Give categories as a column of the dtype category without an order (pl.Categorical in "
+            'polars); `pd.to_numeric(column, errors="coerce")` reads numbers, and NaN for the rest.'
+        )
     return (
-        f" If it contains the ids of several series, set {panel}sequence_column={label!r}; "
-        f"otherwise drop it, {drop}."
+        'Read numbers by `pd.to_numeric(column, errors="coerce")`, which gives NaN for the rest; '
+        "make dates the index, and give ids of several series by panel and sequence_column."
     )
-
-
-def _array_advice(name: str, given: list[Any], column: int) -> str:
-    """Return the advice for array values that are not numbers: convert or encode them."""
-    holder = variable_of(name)
-    strange = _texts_of_missing(given)
-    if strange is not None:
-        known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
-        return f" Convert it to numbers, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
-    if holder.partition("[")[0] != "exog":
-        return ""
-    made = f"pd.DataFrame(rows).{as_category(column).removeprefix('rows.')}"
-    return f" If it contains categories, convert it, {code(replaced(holder, made))}."
-
-
-def as_category(label: Any, *, polars: bool = False) -> str:
-    """Return the Python expression of known inputs, `rows`, with categories in a column.
-
-    `label` is the name of the column, and None for a Series.
-    """
-    if polars:
-        to_categories = "cast(pl.Categorical)"
-        column = f"pl.col({label!r}).{to_categories}"
-        return f"rows.{to_categories}" if label is None else f"rows.with_columns({column})"
-    return f"rows.astype({'category' if label is None else {label: 'category'}!r})"
-
-
-def _texts_of_missing(given: list[Any]) -> list[Any] | None:
-    """Return the strings that may mark missing values among numbers; None if values are categories.
-
-    They may if they are few, both in absolute number and relative to the different values.
-    """
-    there = [value for value in given if value is not None and value == value]
-    strange = list(dict.fromkeys(str(value) for value in there if not _is_number(value)))
-    few = len(strange) <= _FEW_TEXTS and 2 * len(strange) < len(set(map(str, there)))
-    return strange if few else None
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value can be converted to a float, as a number or a string."""
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True

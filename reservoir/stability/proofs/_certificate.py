@@ -9,7 +9,6 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import code
 from reservoir._workers import threads_for
 from reservoir.dynamics import Reservoir
 from reservoir.stability._arguments import as_real
@@ -177,7 +176,7 @@ class Certificate:
         if self.shared:
             raise ValueError(
                 "This certificate covers only drives that result from inputs within input_range. "
-                f"Check the inputs: {code('certificate.covers_inputs(X)')}."
+                "Check the inputs: `certificate.covers_inputs(X)`."
             )
         return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
 
@@ -202,7 +201,7 @@ class Certificate:
         if self.input_range is None:
             raise ValueError(
                 "This certificate has a range of the drive only. Certify with input_range, or "
-                f"check the drives: {code('certificate.covers(drive)')}."
+                "check the drives: `certificate.covers(drive)`."
             )
         if u.ndim != 2 or u.shape[1] != self.input_range.shape[1]:
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_number, code
+from reservoir._validation import check_choice, check_number
 from reservoir._workers import threads_for
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.held_reservoir import as_reservoir, training_of
@@ -306,7 +306,7 @@ def _widened(
     slack = 1e-9 * (np.abs(low) + np.abs(high))
     if (low < network.drive_min - slack).any() or (high > network.drive_max + slack).any():
         bounds = "drive_min, drive_max = reservoir.stability.drive_range(model, *input_range)"
-        remedy = f" Use {code(bounds)}." if of_outputs is None else ""
+        remedy = f" Use `{bounds}`." if of_outputs is None else ""
         raise ValueError(
             "input_range exceeds drive_min and drive_max: the drives of such inputs are not within "
             f"these bounds.{remedy}"

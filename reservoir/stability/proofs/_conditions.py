@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import ArrayLike
-from reservoir._validation import code
 from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
@@ -167,10 +166,9 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     if hasattr(W, "fit"):
         as_reservoir(W)  # raises for an estimator without a reservoir, such as an unfitted one
     if hasattr(W, "reservoir_") or hasattr(W, "W_in"):
-        source = "model.reservoir_" if hasattr(W, "reservoir_") else "model"
         raise TypeError(
-            f"W must be a matrix; got {type(W).__name__}. Pass its W and leak rates: "
-            f"{code(f'echo_state_conditions({source}.W, {source}.leak_rate)')}."
+            f"W must be a matrix; got {type(W).__name__}. Pass W and leak_rate of the reservoir "
+            "(the attribute reservoir_ of an estimator)."
         )
     # The numbers.
     W = read_matrix(W)

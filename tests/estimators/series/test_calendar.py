@@ -267,10 +267,7 @@ def test_a_gap_is_named(name, zone, n_before):
     around = (str(index[i]).removesuffix(" 00:00:00") for i in (n_before - 1, n_before + 1))
     assert all(stamp in text for stamp in around)
     assert "1 row is missing" in text
-    assert "y.asfreq(" in text
-    remedy = re.search(r"`y = (y\.asfreq\(.*?\))`", text)[1]
-    filled = eval(remedy, {"y": series(without(index, n_before)), "pd": pd})
-    assert filled.index.equals(index)
+    assert "asfreq" in text
 
 
 def test_a_gap_of_several_rows_and_one_at_the_beginning():
@@ -296,47 +293,12 @@ def test_a_frequency_that_reaches_beyond_the_last_date():
 def test_irregular_stamps():
     steps = np.random.default_rng(0).integers(1, 9, 60)
     index = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.cumsum(steps), "h")
-    with pytest.raises(ValueError, match=r'irregular.*y\.resample\("D"\)\.mean\(\)'):
+    with pytest.raises(ValueError, match=r"irregular.* different steps in total.*resample"):
         calendar(pd.DatetimeIndex(index))
     moved = dates("days", 40).to_numpy(copy=True)
     moved[17] += np.timedelta64(3, "h")
-    with pytest.raises(ValueError, match=r'irregular.*2023-10-02 08:00.*to_period\("D"\)'):
+    with pytest.raises(ValueError, match=r"irregular.*2023-10-02 08:00.*to_period"):
         calendar(pd.DatetimeIndex(moved))
-
-
-def weeks_apart(*weeks, n=60):
-    """Return dates that are these numbers of weeks apart, over and over."""
-    steps = np.resize(weeks, n - 1)
-    return pd.Timestamp("2015-01-31") + pd.to_timedelta(np.append(0, np.cumsum(steps)) * 7, "D")
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        weeks_apart(4, 4, 5),
-        weeks_apart(5, 4, 4).tz_localize("UTC"),
-        weeks_apart(*[13] * 5, 14),  # quarters, and years, of 52 or 53 weeks
-        weeks_apart(*[52] * 5, 53),
-        # two days in a row, then rare ones: most of the rows that fill the gaps would be empty
-        pd.Timestamp("2020-01-01") + pd.to_timedelta([0, 1, 2, 66, 129, 213, 275, 330], "D"),
-        pd.PeriodIndex(
-            ["2020-01", "2020-04", "2020-07", "2020-10", "2021-02", "2021-05"], freq="M"
-        ),
-        pd.Index([0, 2, 4, 6, 7, 9, 11, 13]),  # a row between those that would be filled in
-    ],
-    ids=["4-4-5", "5-4-4", "quarters", "years", "rare days", "periods", "numbers"],
-)
-def test_no_remedy_loses_or_invents_rows(index):
-    y = series(index)
-    with pytest.raises(ValueError, match="irregular") as caught:
-        calendar(index)
-    first = re.search("`y(.index)? = (.*?)`", str(caught.value))
-    made = eval(first[2], {"y": y, "pd": pd})
-    made = y.set_axis(made) if first[1] else made
-    assert made.tolist() == y.tolist()
-    assert Calendar.of("y", made).n_rows == len(y)
-    assert "season=12" in str(caught.value)
-    assert not re.search("resample|asfreq|reindex", str(caught.value))
 
 
 def test_rows_that_a_gap_hides_are_kept():
@@ -346,51 +308,20 @@ def test_rows_that_a_gap_hides_are_kept():
         calendar(pd.DatetimeIndex(shifted))
     assert "asfreq" not in str(caught.value)
     quarters = without(pd.period_range("2020-01", periods=60, freq="M")[::3], 4, 5)
-    with pytest.raises(ValueError, match=r"has a gap: .*`y = (.*\[::3\]\))`") as caught:
+    with pytest.raises(ValueError, match=r"has a gap: .* 2020-10 \(row 3\) and 2021-07"):
         calendar(quarters)
-    filled = eval(re.search("`y = (.*?)`", str(caught.value))[1], {"y": series(quarters), "pd": pd})
-    assert len(filled) == 20
-    assert filled.isna().sum() == 2
-
-
-@pytest.mark.parametrize(
-    ("freq", "zone", "aware"),
-    [
-        ("D", "Europe/Berlin", True),
-        ("D", "Europe/Helsinki", False),  # always an hour after Berlin
-        ("B", "America/New_York", True),
-        # clocks skip midnight
-        pytest.param("W", "Asia/Beirut", True, marks=pytest.mark.slow),
-        pytest.param("MS", "Asia/Tehran", False, marks=pytest.mark.slow),
-    ],
-)
-def test_local_midnights_in_another_zone(freq, zone, aware):
-    local = pd.date_range("2019-02-01", periods=80, freq=freq)
-    local = local.tz_localize(zone, nonexistent="shift_forward")
-    index = local.tz_convert("UTC") if aware else local.tz_convert("UTC").tz_localize(None)
-    with pytest.raises(ValueError, match=r"irregular.*time zone") as caught:
-        calendar(bare(index))
-    remedy = re.search("`y.index = (.*?)`", str(caught.value))[1]
-    made = eval(remedy, {"y": series(index)})
-    assert (made == local).all()
-    assert (made.date == local.date).all()
-    assert Calendar.of("y", series(made)).n_rows == 80
-    assert "to_period" not in str(caught.value)
+    odd = pd.Index([0, 2, 4, 6, 7, 9, 11, 13])  # a row between those that would be filled in
+    with pytest.raises(ValueError, match=r"irregular: the step from 6 to 7 \(row 4\) is 1, .* 2\."):
+        calendar(odd)
 
 
 def test_gaps_in_periods_and_numbers():
     periods = without(pd.period_range("2020-01", periods=30, freq="M"), 7)
-    with pytest.raises(ValueError, match=r"between 2020-07 \(row 6\) and 2020-09") as caught:
+    with pytest.raises(ValueError, match=r"between 2020-07 \(row 6\) and 2020-09"):
         calendar(periods)
-    fill = re.search(r"reindex\((pd.period_range\(.*?\))\)", str(caught.value))[1]
-    assert len(eval(fill, {"y": series(periods), "pd": pd})) == 30
     numbers = without(pd.RangeIndex(30), 7)
-    with pytest.raises(
-        ValueError, match=r"rows are missing between 6 .* and 8.*reset_index"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"between 6 .* and 8.*reindex.*reset_index"):
         calendar(numbers)
-    fill = re.search(r"reindex\((range\(.*?\))\)", str(caught.value))[1]
-    assert eval(fill, {"y": series(numbers)}) == range(30)
     with pytest.raises(ValueError, match=r"irregular: the step from 0\.2 to 0\.35 \(row 3\)"):
         calendar(pd.Index([0, 0.1, 0.2, 0.35, 0.45]))
     with pytest.raises(ValueError, match=r"1 row and no frequency.*fewer than 2.*RangeIndex"):
@@ -427,38 +358,17 @@ def test_missing_dates_labels_and_levels():
         holed = kind.insert(4, pd.NaT)
         with pytest.raises(ValueError, match=r"no date in row 4 \(NaT\)"):
             calendar(holed)
-    for labels in (index.astype(str), pd.Index(index.date)):
-        with pytest.raises(TypeError, match=r"labels.*pd\.to_datetime\(y\.index\)"):
-            calendar(labels)
-    days = pd.date_range("2024-01-08", periods=9)
-    for labels, code in (
-        (days.strftime("%d/%m/%Y"), "pd.to_datetime(y.index, format='%d/%m/%Y')"),
-        (days.strftime("%m/%d/%Y"), "pd.to_datetime(y.index, format='%m/%d/%Y')"),
-        (dates("quarters", 9).to_period("Q").astype(str), "pd.PeriodIndex(y.index, freq='Q')"),
-        (
-            pd.date_range("2020-12-07", periods=9, freq="7D").strftime("%G-W%V"),
-            "pd.to_datetime(y.index + '-1', format='%G-W%V-%u')",
-        ),
-        (
-            pd.date_range("2020-12-07", periods=9, freq="7D").strftime("%GW%V"),
-            "pd.to_datetime(y.index + '1', format='%GW%V%u')",
-        ),
-        (days.strftime("%G-W%V-%u"), "pd.to_datetime(y.index, format='%G-W%V-%u')"),
-        (days.strftime("%Y%m%d"), "pd.to_datetime(y.index, format='%Y%m%d')"),
-        (days.strftime("%Y/%m/%d"), "pd.to_datetime(y.index, format='%Y/%m/%d')"),
-        (dates("years", 9).strftime("%Y"), "pd.to_datetime(y.index, format='%Y')"),
-        # nothing that can be read, or in one way alone
-        (pd.date_range("2024-01-01", periods=9).strftime("%d/%m/%Y"), None),
-        (days.day_name(), None),
-        (pd.Index(list("abcdefghi")), None),
-        (pd.Index([moment.time() for moment in dates("hours", 9)]), None),
-        (pd.Index([(1, row) for row in range(9)], tupleize_cols=False), None),
+    for labels in (
+        index.astype(str),
+        pd.Index(index.date),
+        pd.Index(list("abcdefghi")),
+        pd.Index([moment.time() for moment in dates("hours", 9)]),
+        pd.Index([(1, row) for row in range(9)], tupleize_cols=False),
     ):
-        with pytest.raises(TypeError, match=r"labels.*`y = y\.reset_index\(drop=True\)`") as caught:
+        first = re.escape(repr(labels[0]))
+        with pytest.raises(ValueError, match=rf"labels.*{first}\).*to_datetime.*reset_index"):
             calendar(labels)
-        assert ("`y.index = " in str(caught.value)) == (code is not None)
-        assert code is None or f"`y.index = {code}`" in str(caught.value)
-    with pytest.raises(TypeError, match="total_seconds"):
+    with pytest.raises(ValueError, match=r"durations.*total_seconds"):
         calendar(index - index[0])
     with pytest.raises(ValueError, match=r"is nan in row 2.*reset_index"):
         calendar(pd.Index([0.0, 1.0, np.nan, 3.0]))
@@ -490,7 +400,7 @@ def test_later_rows_must_follow(kind):
     ended, due = (re.escape(str(index[i])) for i in (39, 40))
     with pytest.raises(ValueError, match=f"ended at {ended}, so that {due} is due.*NaN"):
         before.check_follows("y", series(index[41:50]))
-    with pytest.raises(ValueError, match=r"iloc\[3:\]"):
+    with pytest.raises(ValueError, match="Its first 3 rows are known already"):
         before.check_follows("y", series(index[37:50]))
     with pytest.raises(ValueError, match="in row 4, where"):
         before.check_follows("y", series(without(index[40:], 4)))

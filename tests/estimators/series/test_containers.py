@@ -105,9 +105,9 @@ def test_polars_in_polars_out(polars):
     with_null = polars.Series("a", [1, None, 3])
     np.testing.assert_array_equal(read_values("y", with_null)[:, 0], [1, np.nan, 3])
     dated = table.with_columns(when=polars.Series(MONTHS[:N].to_numpy()))
-    with pytest.raises(TypeError, match=r"column 'when' of dates .*set_index\('when'\)"):
+    with pytest.raises(TypeError, match="datetime column 'when'"):
         read_values("y", dated)
-    with pytest.raises(TypeError, match="column 'c' of dtype String"):
+    with pytest.raises(ValueError, match="column 'c' of dtype String"):
         read_values("y", table.with_columns(c=polars.Series(["x"] * N)))
     ids = polars.Series("id", ["q"] * 15 + ["p"] * 9)
     rows = Panel.read(table.insert_column(1, ids), panel="each", sequence_column="id")
@@ -122,7 +122,7 @@ def test_polars_in_polars_out(polars):
 def test_later_tables_must_have_the_same_columns():
     container = SeriesContainer.of(pd.DataFrame(VALUES, columns=["a", "b"]))
     container.check_same("y", VALUES)
-    with pytest.raises(ValueError, match=r"Column 0 of y is 'b'.*'a'.*y\[\['a', 'b'\]\]"):
+    with pytest.raises(ValueError, match=r"Column 0 of y is 'b'.*'a'.*same order"):
         container.check_same("y", pd.DataFrame(VALUES, columns=["b", "a"]))
     with pytest.raises(ValueError, match="y has 1 column, but in fit it had 2"):
         container.check_same("y", VALUES[:, 0])

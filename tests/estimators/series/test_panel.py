@@ -60,27 +60,13 @@ def following(part, n=H):
     return pd.date_range(part.index[-1], periods=n + 1, freq=month_ends, name="month")[1:]
 
 
-@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y", "%b %Y"])
-def test_text_is_taken_for_dates_or_ids_before_it_is_dropped(written):
-    days = pd.date_range("2020-01-01", periods=24, freq="MS")
-    table = pd.DataFrame({"day": days.strftime(written), "y": np.arange(24.0)})
-    both = pd.concat([table.assign(id=which) for which in "ab"], ignore_index=True)
-    given = "" if written == "%Y-%m-%d" else f", format='{written}'"
-    dates = f"`y = y.set_index(pd.to_datetime(y['day']{given})).drop(columns=['day'])`"
-    for model, y in (
-        (ESNForecaster(), table),
-        (ESNForecaster(), both),
-        (ESNForecaster(panel="each", sequence_column="id"), both),
-    ):
-        with pytest.raises(TypeError, match=re.escape(f"Make the dates the index, {dates}")):
-            model.fit(y)
-    ids = both.drop(columns="day")
-    with pytest.raises(TypeError, match=r'set panel="each" .* and sequence_column=.id.; otherwise'):
-        ESNForecaster().fit(ids)
-    with pytest.raises(TypeError, match=r"series, set sequence_column='id'; otherwise drop it"):
-        ESNForecaster(panel="each").fit(ids)
-    with pytest.raises(TypeError, match=r"text \('a' in row 0\), but numbers are needed. Drop it"):
-        ESNForecaster().fit(ids[:24])
+def test_text_in_a_column_is_named():
+    table = pd.DataFrame({"day": np.tile(["a", "b"], 12), "y": np.arange(24.0)})
+    told = r"text \('a' in row 0\).*make dates the index.*by panel and sequence_column"
+    with pytest.raises(ValueError, match=f"column 'day' of y contains {told}"):
+        ESNForecaster().fit(table)
+    with pytest.raises(ValueError, match=f"column 'day' of y contains {told}"):
+        ESNForecaster(panel="each").fit(table)
 
 
 def test_columns_of_a_frame():
