@@ -266,7 +266,7 @@ def test_conditions_of_large_sparse_networks(n):
         (np.eye(2), 1.5, ValueError, r"leak_rate=1.5 must be in \(0, 1\]"),
         (np.eye(2), [0.5] * 3, ValueError, r"\(2,\); got shape \(3,\)"),
         (1j * np.eye(2), 1.0, TypeError, "real"),
-        (Reservoir([[0.5]], [[1.0]], [0.0]), 1.0, TypeError, "Pass its W"),
+        (Reservoir([[0.5]], [[1.0]], [0.0]), 1.0, TypeError, "Pass W and leak_rate"),
     ],
 )
 def test_bad_input_of_conditions(W, leak, kind, message):
