@@ -219,7 +219,8 @@ FIELDS = {
         outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch
         random_state: seed
         _panel: Panel; kind_: 'series' | 'dynamics'
-        seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
+        seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
+        _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
         _fixed?: dict[str, any]
     """,

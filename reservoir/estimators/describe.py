@@ -62,7 +62,7 @@ def _networks(forecaster: Any) -> list[str]:
 
 
 def _models(forecaster: Any) -> list[str]:
-    seasons = ", ".join(f"{season:g}" for season in forecaster.seasons_) or "none"
+    seasons = ", ".join(f"{season:g}" for season in _seasons(forecaster)) or "none"
     lines = [
         'kind_ = "series": an average of models, compared by forecasts of held-out rows',
         f"rows per season: {seasons}",
@@ -95,16 +95,22 @@ def _odd_values(forecaster: Any) -> list[str]:
     return lines[:_SERIES]
 
 
+def _seasons(forecaster: Any) -> tuple[float, ...]:
+    """Return the seasons of a forecaster, in a panel those of any series."""
+    found = forecaster.seasons_
+    return tuple(sorted({*sum(found.values(), ())})) if isinstance(found, dict) else found
+
+
 def _unused_seasons(forecaster: Any) -> list[str]:
     """Return a line for each season for which the series was too short."""
     tried, lines = set(forecaster.search_results_["model"].tolist()), []
     if forecaster.season is None:
         longest = max(forecaster._panel.calendars, key=lambda calendar: calendar.n_rows)
         for season in longest.implied_seasons:
-            if season not in forecaster.seasons_:
+            if season not in _seasons(forecaster):
                 needs = f"which needs at least {least_rows(season)} rows"
                 lines.append(f"not used: season of {season:g} rows, {needs}")
-    for season in forecaster.seasons_:
+    for season in _seasons(forecaster):
         if round(season) > 1 and f"naive, period {round(season)}" not in tried:
             needs = f"which needs at least {least_rows(season)} rows in Theta and naive forecasts"
             lines.append(f"used in calendar terms only: season of {season:g} rows, {needs}")

@@ -446,7 +446,9 @@ def _of_forecaster(model: Any, exog: Any) -> Iterator[_Panel]:
     """Yield panels of the forecasts of each series, and of the models of a forecaster."""
     past = model.last_rows_
     length = min(map(len, past.values())) if isinstance(past, dict) else len(past)
-    ahead = max([math.ceil(2 * each) for each in model.seasons_], default=_AHEAD[model.kind_])
+    seasons = model.seasons_
+    known = sum(seasons.values(), ()) if isinstance(seasons, dict) else seasons
+    ahead = max([math.ceil(2 * each) for each in known], default=_AHEAD[model.kind_])
     n_steps = max(1, min(ahead, length // 3)) if exog is None else len(exog)
     guess = model.forecast(n_steps, exog)  # raises before there is a figure
     if not isinstance(past, dict):

@@ -122,8 +122,9 @@ class ESNForecaster(Described, BaseEstimator):
     ----------
     kind_ : {"dynamics", "series"}
         The kind of models that was chosen.
-    seasons_ : tuple of float
-        Rows per period of each season, ascending; empty if there are no seasons.
+    seasons_ : tuple of float, or dict of these
+        Rows per period of each season, ascending; empty if there are no seasons. With
+        ``panel="each"`` those of each series, by its id.
     last_rows_ : array, Series, DataFrame, or dict of these
         The known rows after which forecasts start, in the container of y; for several series the
         rows of each id.
@@ -244,8 +245,10 @@ class ESNForecaster(Described, BaseEstimator):
         compared by their forecasts of all series, so that their weights in the average are the same
         for each series (if a series is too short for a model, the other models' weights are
         greater). The last season, Theta, intermittent demand, the direct network and the intervals
-        are fitted to each series separately. With either option, all series have the seasons of the
-        longest one, and `kind_` is "series".""",
+        are fitted to each series separately, and all series have the seasons of the longest one.
+        With "each" a series has its own seasons, and its forecasts and sample paths are the same to
+        the last bit whichever series share the call: many series can be fitted in parts. With
+        either option `kind_` is "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
@@ -382,7 +385,10 @@ class ESNForecaster(Described, BaseEstimator):
         """Set the fitted attributes."""
         self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
         self._fixed = fixed_parameters(self)
-        self.kind_, self.seasons_ = found.kind, found.seasons
+        seasons: Any = found.seasons[0]
+        if self.panel == "each":
+            seasons = dict(zip(panel.ids, found.seasons, strict=True))
+        self.kind_, self.seasons_ = found.kind, seasons
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_ = found.best_score
         self.n_features_in_, names = panel.columns
@@ -505,7 +511,8 @@ class ESNForecaster(Described, BaseEstimator):
             Number of paths.
         exog : as in `forecast`
         random_state : int, Generator, RandomState or None
-            Seed of the paths. With None, the `random_state` of the estimator is used.
+            Seed of the paths. With None, the `random_state` of the estimator is used. In a panel
+            the random numbers of a series are drawn by its id.
 
         Returns
         -------
@@ -528,11 +535,10 @@ class ESNForecaster(Described, BaseEstimator):
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
-            # one generator per series, so that its paths do not depend on the length of the others
-            generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))
+            drawn = int(generator.integers(2**63))
             paths = [
-                fit.intervals(settings).paths(point, n_paths, own)
-                for fit, point, own in zip(fits, points, generators, strict=True)
+                fit.intervals(settings).paths(point, n_paths, panel.generator_of(i, drawn))
+                for i, (fit, point) in enumerate(zip(fits, points, strict=True))
             ]
             report.finish()
         return panel.wrap_paths(paths)

@@ -64,8 +64,9 @@ class Found:
     ----------
     kind : {"dynamics", "series"}
         Kind of the models.
-    seasons : tuple of float
-        Rows per period of each season, ascending.
+    seasons : list of tuples of float
+        Rows per period of each season of each series, ascending; a shared model has the same for
+        all.
     fits : list of Fit
         Fitted models of each series.
     results, best_params : dict
@@ -77,7 +78,7 @@ class Found:
     """
 
     kind: str
-    seasons: tuple[float, ...]
+    seasons: list[tuple[float, ...]]
     fits: list[Fit]
     results: dict[str, Any]
     best_params: dict[str, Any]
@@ -121,11 +122,14 @@ class ModelSearch:
         panel = rows.panel
         check_enough_values(rows.values, panel)
         warn_of_numbers(panel)
-        seasons = seasons_for(self.season, panel.calendars)
+        longest = max(panel.calendars, key=lambda calendar: calendar.n_rows)
+        seasons = [
+            seasons_for(self.season, longest if self.shared else each) for each in panel.calendars
+        ]
         # prepared before the kind is chosen, since `chosen_way` needs data without gaps
         jobs = [
-            (*series_data(values, known, is_bool, seasons, self.settings), self.settings)
-            for values, known, is_bool in zip(rows.values, rows.known, rows.are_bool, strict=True)
+            (*series_data(*of_series, self.settings), self.settings)
+            for of_series in zip(rows.values, rows.known, rows.are_bool, seasons, strict=True)
         ]
         way = self.way
         if way == "auto" and panel.kind == "one":
@@ -157,10 +161,14 @@ class ModelSearch:
                 f"{_OF_USERS if of_users else _IS_MEAN}"
             )
         plan: Any = choice.plan
-        return Found("dynamics", (), [fit], choice.results, asdict(plan), choice.score, no_better)
+        return Found("dynamics", [()], [fit], choice.results, asdict(plan), choice.score, no_better)
 
     def _series(
-        self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...], or_mean: bool = False
+        self,
+        panel: Panel,
+        jobs: Sequence[Any],
+        seasons: list[tuple[float, ...]],
+        or_mean: bool = False,
     ) -> Found:
         """Find and fit models of series, separately for each series or for all together.
 
@@ -384,14 +392,14 @@ class _Comparison:
         return float(np.sqrt((both + self.by_models) * (both + self.by_networks)) - both)
 
 
-def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:
+def seasons_for(season: Any, calendar: Calendar) -> tuple[float, ...]:
     """Return the rows per period of each season, ascending.
 
-    `season` is as in ESNForecaster: with None, the seasons are those of the longest calendar, and
-    values of 1 are omitted.
+    `season` is as in ESNForecaster: with None, the seasons are those of the calendar, and values of
+    1 are omitted.
     """
     if season is None:
-        return max(calendars, key=lambda calendar: calendar.n_rows).seasons()
+        return calendar.seasons()
     given: list[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
     return tuple(sorted({each for each in given if each > 1}))
 

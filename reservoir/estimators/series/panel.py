@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -519,6 +520,13 @@ class Panel:
             return self.whole.wrap_paths(np.concatenate(paths, axis=-1), self.calendars[0])
         series = zip(self.containers, paths, self.calendars, strict=True)
         return self._assembled([one.wrap_paths(part, calendar) for one, part, calendar in series])
+
+    def generator_of(self, i: int, seed: int) -> np.random.Generator:
+        """Return random numbers that depend on the id of a series, not on the other series."""
+        if self.kind == "one":
+            return np.random.default_rng(seed)
+        digest = blake2b(repr(self.ids[i]).encode(), digest_size=8).digest()
+        return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
     def _assembled(self, made: list[Any]) -> Any:
         """Return the results of all series in one container."""

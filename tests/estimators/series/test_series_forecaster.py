@@ -464,6 +464,28 @@ def test_lists_levels_and_ids_are_one_panel():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("container", ["columns", "ids", "levels"])
+def test_any_part_of_a_panel_gives_the_same_bits(container):
+    series = {"long": SALES, "short": SALES[:15], "gap": SALES[:30].where(np.arange(30) != 4)}
+    y = pd.concat(series, names=["shop"]) if container != "columns" else FRAME[:30]
+    y = y.to_frame("v").reset_index(level=0) if container == "ids" else y
+    column = "shop" if container == "ids" else None
+    every = quick(panel="each", sequence_column=column).fit(y)
+    assert container == "columns" or every.seasons_ == {"long": (12,), "short": (), "gap": (12,)}
+    found = every.forecast(3), every.simulate(3, n_paths=4, random_state=5)
+    for ids in [["short"], ["gap", "long"]] if container != "columns" else [["b"], ["a"]]:
+        part = {
+            "columns": lambda table, ids=ids: table.loc[:, table.columns.isin(ids, level=-1)],
+            "ids": lambda table, ids=ids: table[table["shop"].isin(ids)],
+            "levels": lambda table, ids=ids: table[table.index.isin(ids, level=0)],
+        }[container]
+        few = clone(every).fit(part(y))
+        again = few.forecast(3), few.simulate(3, n_paths=4, random_state=5)
+        for whole, own in zip(found, again, strict=True):
+            assert len(own) == len(part(whole)) > 0
+            np.testing.assert_array_equal(part(whole), own)
+
+
 def test_panels_have_known_inputs():
     both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
     shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
