@@ -222,7 +222,7 @@ FIELDS = {
         seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
         _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
-        _fixed?: dict[str, any]
+        _scores?: tuple[number, ...]; _fixed?: dict[str, any]
     """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,6 +23,7 @@ from reservoir._validation import (
     check_n_jobs,
     check_number,
     fixed_parameters,
+    is_same,
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
@@ -49,6 +52,8 @@ from reservoir.estimators.series.model_search import (
     plans_of_users,
 )
 from reservoir.estimators.series.panel import Panel
+from reservoir.estimators.series.tables import plain_name, some
+from reservoir.series_models.ensemble import labels_of
 
 __all__ = ["ESNForecaster"]
 
@@ -92,6 +97,32 @@ def _check_outliers(name: str, value: Any) -> None:
 
 def _check_missing(name: str, value: Any) -> None:
     check_choice(name, value, ("raise", "hold", "interpolate"))
+
+
+class _Part(NamedTuple):
+    """What a forecaster has learned of one series: its models, and how they were chosen."""
+
+    fit: Fit
+    seasons: tuple[float, ...]
+    results: dict[str, Any]
+    best: dict[str, Any]
+    score: float
+
+
+def _parts_of(forecaster: ESNForecaster) -> list[_Part]:
+    """Return what a forecaster has learned of each series of a panel."""
+    n, seasons, table = len(forecaster._fits), forecaster.seasons_, forecaster.search_results_
+    # files of earlier versions have one score for all series, and one tuple of seasons
+    scores = getattr(forecaster, "_scores", ()) or (forecaster.best_score_,) * n
+    each = list(seasons.values()) if isinstance(seasons, dict) else [seasons] * n
+    tables, best = [table] * n, [forecaster.best_params_] * n
+    if forecaster.panel == "each":
+        begins = np.flatnonzero(np.append(True, table["series"][1:] != table["series"][:-1]))
+        spans = [slice(*pair) for pair in pairwise([*begins.tolist(), len(table["series"])])]
+        tables = [{key: column[span] for key, column in table.items()} for span in spans]
+        names = {key: np.atleast_1d(value) for key, value in best[0].items()}
+        best = [{key: str(column[i]) for key, column in names.items()} for i in range(n)]
+    return list(map(_Part, forecaster._fits, each, tables, best, scores))
 
 
 @saved
@@ -390,8 +421,12 @@ class ESNForecaster(Described, BaseEstimator):
             seasons = dict(zip(panel.ids, found.seasons, strict=True))
         self.kind_, self.seasons_ = found.kind, seasons
         self.search_results_, self.best_params_ = found.results, found.best_params
-        self.best_score_ = found.best_score
-        self.n_features_in_, names = panel.columns
+        self.best_score_, self._scores = found.best_score, found.scores
+        self._set_columns()
+
+    def _set_columns(self) -> None:
+        """Set the number and the names of the variables, or of the series in columns."""
+        self.n_features_in_, names = self._panel.columns
         self.__dict__.pop("feature_names_in_", None)
         if names and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -589,6 +624,130 @@ class ESNForecaster(Described, BaseEstimator):
             self._warn_of_odd([end - n for end, n in zip(ends, n_later, strict=True)])
             warn_beyond_bounds(later, n_later, rows.panel)
         return self
+
+    def select(self, ids: Any) -> ESNForecaster:
+        """Return a forecaster of some of the series of a panel.
+
+        Parameters
+        ----------
+        ids : list
+            Ids of the series, in the order that their forecasts shall have: those of a column of
+            ids or a MultiIndex, names of columns, or numbers of the items of a list.
+
+        Returns
+        -------
+        ESNForecaster
+            A new forecaster. Its forecasts have the same bits.
+
+        Raises
+        ------
+        ValueError
+            If there is no such series, an id is named twice, or the forecaster has no panel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reservoir import ESNForecaster
+        >>> y = np.random.default_rng(0).normal(size=(40, 3)).cumsum(axis=0)
+        >>> model = ESNForecaster(panel="each", n_networks=1, random_state=0).fit(y)
+        >>> model.select([2, 0]).forecast(5).shape
+        (5, 2)
+        """
+        check_is_fitted(self)
+        if self.panel is None:
+            raise ValueError("panel=None: there is one system, whose series belong together.")
+        if isinstance(ids, str) or not hasattr(ids, "__iter__"):
+            raise TypeError(f"ids={ids!r} must be a list of ids, even for one series.")
+        places = {each: i for i, each in enumerate(self._panel.ids)}
+        chosen = [plain_name(each) for each in ids]
+        if not chosen:
+            raise ValueError("ids is empty. Name at least one series.")
+        for i, each in enumerate(chosen):
+            if each not in places or each in chosen[:i]:
+                fault = "named twice" if each in places else "not in the panel"
+                raise ValueError(
+                    f"The series {each!r} is {fault}; the panel has {some(self._panel.ids)}. Name "
+                    "each series once."
+                )
+        which, parts = [places[each] for each in chosen], _parts_of(self)
+        return self._with(self._panel.some(which), [parts[i] for i in which])
+
+    @classmethod
+    def concat(cls, models: Any) -> ESNForecaster:
+        """Return one forecaster of the series of several, which were fitted apart.
+
+        Parameters
+        ----------
+        models : list of ESNForecaster
+            Fitted forecasters with ``panel="each"`` and equal parameters, each of other series of
+            the same kind of table. Only `n_jobs` and `verbose` may differ.
+
+        Returns
+        -------
+        ESNForecaster
+            A new forecaster with the parameters of the first, which forecasts as one does that was
+            fitted to all series at once. The items of lists are numbered anew.
+
+        Raises
+        ------
+        ValueError
+            If a series is in two of the models, if parameters or columns differ, or if the models
+            are not those of separate series: one that is shared cannot be joined.
+        TypeError
+            If an item is no ESNForecaster.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reservoir import ESNForecaster
+        >>> parts = [np.random.default_rng(seed).normal(size=40).cumsum() for seed in (0, 1)]
+        >>> models = [ESNForecaster(panel="each", n_networks=1).fit([part]) for part in parts]
+        >>> both = ESNForecaster.concat(models).forecast(3)
+        >>> bool((both[1] == models[1].forecast(3)[0]).all())
+        True
+        """
+        models = list(models)
+        if not models:
+            raise ValueError("models is empty. Give at least one fitted ESNForecaster.")
+        for model in models:
+            if not isinstance(model, ESNForecaster):
+                raise TypeError(f"models contains a {type(model).__name__}, not an ESNForecaster.")
+            check_is_fitted(model)
+            if model.panel != "each":
+                raise ValueError(
+                    f"A model was fitted with panel={model.panel!r}, but only models of separate "
+                    'series can be joined. Fit all with panel="each".'
+                )
+            for name, value in models[0].get_params().items():
+                if name not in ("n_jobs", "verbose") and not is_same(getattr(model, name), value):
+                    raise ValueError(
+                        f"The models have {name}={value!r} and {name}={getattr(model, name)!r}. "
+                        "Fit all with the same parameters."
+                    )
+        panel = models[0]._panel
+        for model in models[1:]:
+            panel = panel.joined(model._panel)
+        return models[0]._with(panel, [part for model in models for part in _parts_of(model)])
+
+    def _with(self, panel: Panel, parts: Sequence[_Part]) -> ESNForecaster:
+        """Return a copy that has learned the given parts of the series of a panel."""
+        made = copy(self)
+        made._panel, made._fits = panel, [part.fit for part in parts]
+        made._scores = tuple(part.score for part in parts)
+        made.best_score_ = float(np.mean(made._scores))
+        if self.panel == "each":
+            made.seasons_ = dict(zip(panel.ids, (part.seasons for part in parts), strict=True))
+            results = {
+                key: np.concatenate([part.results[key] for part in parts])
+                for key in self.search_results_
+            }
+            lengths = [len(part.results["model"]) for part in parts]
+            results["series"] = np.repeat(np.array(labels_of(panel.ids)), lengths)
+            made.search_results_ = results
+            best = {key: [part.best[key] for part in parts] for key in parts[0].best}
+            made.best_params_ = best if len(parts) > 1 else parts[0].best
+        made._set_columns()
+        return made
 
     @property
     def last_rows_(self) -> Any:

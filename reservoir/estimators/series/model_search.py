@@ -73,6 +73,8 @@ class Found:
         As `search_results_` and `best_params_` of ESNForecaster.
     best_score : float
         As `best_score_` of ESNForecaster.
+    scores : tuple of float
+        The score of each series, of which `best_score` is the mean; empty for networks.
     no_better : str, default=""
         Warning that the forecast is no better than the mean, or is the mean; "" if it is better.
     """
@@ -83,6 +85,7 @@ class Found:
     results: dict[str, Any]
     best_params: dict[str, Any]
     best_score: float
+    scores: tuple[float, ...] = ()
     no_better: str = ""
 
 
@@ -161,7 +164,8 @@ class ModelSearch:
                 f"{_OF_USERS if of_users else _IS_MEAN}"
             )
         plan: Any = choice.plan
-        return Found("dynamics", [()], [fit], choice.results, asdict(plan), choice.score, no_better)
+        params = asdict(plan)
+        return Found("dynamics", [()], [fit], choice.results, params, choice.score, (), no_better)
 
     def _series(
         self,
@@ -182,13 +186,15 @@ class ModelSearch:
         # a shared search has the same comparison of models for all series: list it once
         learned = [each for _, each in (found[:1] if self.shared else found)]
         results = table_of(learned, ("all",) if self.shared else panel.ids)
-        score = -float(np.mean([each.relative_error for _, each in found]))
+        scores = tuple(-each.relative_error for _, each in found)
         if self.season is None and not any(calendar.dated for calendar in panel.calendars):
             longest = int(np.argmax([data.n_rows for data, *_ in jobs]))
             which = panel.name_of_series(longest)
             warn_of_season(which, jobs[longest][0], found[longest][1], self.settings)
         warn_of_constants(fits, panel)
-        return Found("series", seasons, list(fits), results, best_of(learned), score, no_better)
+        score = float(np.mean(scores))
+        best = best_of(learned)
+        return Found("series", seasons, list(fits), results, best, score, scores, no_better)
 
 
 def series_data(

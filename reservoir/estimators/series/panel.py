@@ -303,7 +303,7 @@ class Panel:
         if new:
             raise ValueError(
                 f"y has the series {new[0]!r}, which is not among the series of fit: "
-                f"{some(self.ids)}. Omit it, or fit again."
+                f"{some(self.ids)}. Omit it, or join a model of it (ESNForecaster.concat)."
             )
 
     def read_context(
@@ -339,6 +339,57 @@ class Panel:
             "the context and the forecast after it",
         )
         return PanelRows(replace(self, calendars=(calendar,)), [rows], known)
+
+    # ------------------------------------------------------------------ some series, and more
+
+    def some(self, which: Sequence[int]) -> Panel:
+        """Return the panel of some of the series, by their numbers."""
+        whole = self.whole
+        if self.kind == "columns":
+            names = tuple(whole.names[i] for i in which if whole.names)
+            whole = replace(whole, n_outputs=len(which), names=names)
+        return replace(
+            self,
+            ids=tuple(self.ids[i] for i in which),
+            containers=tuple(self.containers[i] for i in which),
+            calendars=tuple(self.calendars[i] for i in which),
+            whole=whole,
+        )
+
+    def joined(self, other: Panel) -> Panel:
+        """Return the panel with the series of another, which must have the same columns."""
+        for mine, others in zip(self._form(), other._form(), strict=False):
+            if mine != others:
+                raise ValueError(
+                    f"The models were fitted to different tables: one has {mine!r}, another "
+                    f"{others!r}. Fit all to tables of the same form."
+                )
+        by_place = self.kind not in ("columns", "levels", "long")
+        twice = [each for each in other.ids if each in set(self.ids)]
+        if twice and not by_place and self.whole.names:
+            raise ValueError(
+                f"The series {twice[0]!r} is in two of the models. Leave it out of one (select)."
+            )
+        ids, whole = (*self.ids, *other.ids), self.whole
+        if self.kind == "columns":
+            names = (*whole.names, *other.whole.names)
+            whole = replace(whole, n_outputs=len(ids), names=names)
+        return replace(
+            self,
+            ids=tuple(range(len(ids))) if by_place or not whole.names else ids,
+            containers=(*self.containers, *other.containers),
+            calendars=(*self.calendars, *other.calendars),
+            whole=whole,
+        )
+
+    def _form(self) -> tuple[Any, ...]:
+        """Return what panels have in common whose series can be in one table."""
+        one, exog = self.containers[0], self.exog
+        inputs = () if exog is None else (exog.n_outputs, exog.names)
+        form = _KINDS[self.kind], self.levels, self.id_name, self.id_place, inputs, self.categories
+        if self.kind == "columns":  # which share one index
+            return *form, one.kind, one.dtype, self.calendars[0]
+        return *form, one.kind, one.dtype, one.n_outputs, () if one.flat else one.names
 
     # ------------------------------------------------------------------ known inputs
 

@@ -486,6 +486,78 @@ def test_any_part_of_a_panel_gives_the_same_bits(container):
             np.testing.assert_array_equal(part(whole), own)
 
 
+def same_state(one, other):
+    """Assert that two forecasters of a panel cannot be told apart."""
+    assert one.seasons_ == other.seasons_
+    assert one.best_params_ == other.best_params_
+    assert one.best_score_ == pytest.approx(other.best_score_, rel=1e-12)
+    for key, column in one.search_results_.items():
+        np.testing.assert_array_equal(column, other.search_results_[key])
+    for call in (
+        lambda model: model.forecast(3, coverage=0.8),
+        lambda model: model.simulate(2, 3, random_state=1),
+    ):
+        for each, again in zip(*map(np.atleast_1d, map(call, (one, other))), strict=True):
+            np.testing.assert_array_equal(each, again)
+
+
+@pytest.mark.parametrize("container", ["columns", "ids", "levels", "list"])
+def test_models_fitted_apart_are_joined_and_taken_apart(container, tmp_path):
+    y = pd.concat({"long": SALES, "short": SALES[:20], "last": SALES[4:30]}, names=["shop"])
+    column = "shop" if container == "ids" else None
+    model = quick(panel="each", sequence_column=column)
+    tables = {
+        "columns": [FRAME[["a"]], FRAME[["b"]]],
+        "ids": [y[["long", "short"]].to_frame("v").reset_index(level=0),
+                y[["last"]].to_frame("v").reset_index(level=0)],
+        "levels": [y[["long", "short"]], y[["last"]]],
+        "list": [[SALES], [SALES[:20], SALES[4:30]]],
+    }[container]  # fmt: skip
+    axis = int(container == "columns")
+    whole = [SALES, *tables[1]] if container == "list" else pd.concat(tables, axis=axis)
+    every, parts = clone(model).fit(whole), [clone(model).fit(table) for table in tables]
+    joined = ESNForecaster.concat(parts)
+    save(joined, tmp_path / "joined.npz")
+    for each in (joined, load(tmp_path / "joined.npz")):
+        same_state(each, every)
+    ids = list(every._panel.ids)
+    same_state(every.select(ids), every)
+    same_state(every.select(list(parts[0]._panel.ids)), parts[0])
+    backwards = every.select(ids[::-1])
+    same_state(backwards.select(ids), every)
+    assert joined.n_features_in_ == every.n_features_in_
+    with pytest.raises(ValueError, match="named twice; the panel has"):
+        every.select([ids[0], ids[0]])
+    if container != "list":
+        with pytest.raises(ValueError, match=f"series {ids[0]!r} is in two of the models"):
+            ESNForecaster.concat([every, parts[0]])
+
+
+def test_models_that_differ_are_not_joined():
+    one, other = quick(panel="each").fit([PAST]), quick(panel="each").fit([FRAME[:40]])
+    cases = (
+        ([], "models is empty"),
+        ([one, quick().fit(PAST)], r"panel=None, but only models of separate series"),
+        ([one, quick(panel="each", clip=2.0).fit([PAST])], r"clip='auto' and clip=2.0"),
+        ([one, other], "fitted to different tables: one has 1, another 2"),
+        ([one, quick(panel="each").fit(TALL)], "one has 'a list', another 'a MultiIndex'"),
+    )
+    for models, message in cases:
+        with pytest.raises(ValueError, match=message):
+            ESNForecaster.concat(models)
+    with pytest.raises(TypeError, match="a Series, not an ESNForecaster"):
+        ESNForecaster.concat([one, PAST])
+    for ids, error, message in (
+        ("0", TypeError, "must be a list of ids"),
+        ([], ValueError, "ids is empty"),
+        ([3], ValueError, "3 is not in the panel; the panel has 0"),
+    ):
+        with pytest.raises(error, match=message):
+            one.select(ids)
+    with pytest.raises(ValueError, match="panel=None: there is one system"):
+        quick().fit(PAST).select([0])
+
+
 def test_panels_have_known_inputs():
     both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
     shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
