@@ -100,7 +100,7 @@ def _check_missing(name: str, value: Any) -> None:
 
 
 class _Part(NamedTuple):
-    """What a forecaster has learned of one series: its models, and how they were chosen."""
+    """The models of one series, and how they were chosen."""
 
     fit: Fit
     seasons: tuple[float, ...]
@@ -110,7 +110,7 @@ class _Part(NamedTuple):
 
 
 def _parts_of(forecaster: ESNForecaster) -> list[_Part]:
-    """Return what a forecaster has learned of each series of a panel."""
+    """Return the models of each series of a panel."""
     n, seasons, table = len(forecaster._fits), forecaster.seasons_, forecaster.search_results_
     # files of earlier versions have one score for all series, and one tuple of seasons
     scores = getattr(forecaster, "_scores", ()) or (forecaster.best_score_,) * n
@@ -631,7 +631,7 @@ class ESNForecaster(Described, BaseEstimator):
         Parameters
         ----------
         ids : list
-            Ids of the series, in the order that their forecasts shall have: those of a column of
+            Ids of the series, in the order of the forecasts: those of a column of
             ids or a MultiIndex, names of columns, or numbers of the items of a list.
 
         Returns
@@ -686,7 +686,7 @@ class ESNForecaster(Described, BaseEstimator):
         -------
         ESNForecaster
             A new forecaster with the parameters of the first, which forecasts as one does that was
-            fitted to all series at once. The items of lists are numbered anew.
+            fitted to all series at once. The items of lists are numbered in turn.
 
         Raises
         ------
@@ -730,7 +730,7 @@ class ESNForecaster(Described, BaseEstimator):
         return models[0]._with(panel, [part for model in models for part in _parts_of(model)])
 
     def _with(self, panel: Panel, parts: Sequence[_Part]) -> ESNForecaster:
-        """Return a copy that has learned the given parts of the series of a panel."""
+        """Return a copy with the series of a panel and their models."""
         made = copy(self)
         made._panel, made._fits = panel, [part.fit for part in parts]
         made._scores = tuple(part.score for part in parts)

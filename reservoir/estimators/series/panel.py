@@ -344,17 +344,12 @@ class Panel:
 
     def some(self, which: Sequence[int]) -> Panel:
         """Return the panel of some of the series, by their numbers."""
-        whole = self.whole
+        whole, fields = self.whole, ("ids", "containers", "calendars")
+        parts: Any = {name: tuple(getattr(self, name)[i] for i in which) for name in fields}
         if self.kind == "columns":
             names = tuple(whole.names[i] for i in which if whole.names)
             whole = replace(whole, n_outputs=len(which), names=names)
-        return replace(
-            self,
-            ids=tuple(self.ids[i] for i in which),
-            containers=tuple(self.containers[i] for i in which),
-            calendars=tuple(self.calendars[i] for i in which),
-            whole=whole,
-        )
+        return replace(self, **parts, whole=whole)
 
     def joined(self, other: Panel) -> Panel:
         """Return the panel with the series of another, which must have the same columns."""
@@ -364,19 +359,17 @@ class Panel:
                     f"The models were fitted to different tables: one has {mine!r}, another "
                     f"{others!r}. Fit all to tables of the same form."
                 )
-        by_place = self.kind not in ("columns", "levels", "long")
-        twice = [each for each in other.ids if each in set(self.ids)]
-        if twice and not by_place and self.whole.names:
-            raise ValueError(
-                f"The series {twice[0]!r} is in two of the models. Leave it out of one (select)."
-            )
         ids, whole = (*self.ids, *other.ids), self.whole
+        named = self.kind in ("levels", "long") or (self.kind == "columns" and whole.names)
+        twice = set(self.ids).intersection(other.ids)
+        if twice and named:
+            which = repr(min(twice, key=str))
+            raise ValueError(f"The series {which} is in two models. Leave it out of one (select).")
         if self.kind == "columns":
-            names = (*whole.names, *other.whole.names)
-            whole = replace(whole, n_outputs=len(ids), names=names)
+            whole = replace(whole, n_outputs=len(ids), names=whole.names + other.whole.names)
         return replace(
             self,
-            ids=tuple(range(len(ids))) if by_place or not whole.names else ids,
+            ids=ids if named else tuple(range(len(ids))),
             containers=(*self.containers, *other.containers),
             calendars=(*self.calendars, *other.calendars),
             whole=whole,
