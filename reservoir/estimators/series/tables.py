@@ -470,8 +470,8 @@ def _check_polars_kinds(name: str, table: Any) -> None:
     for column in [table] if len(table.shape) == 1 else table.get_columns():
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
             raise ValueError(
-                f"{name} has the column {column.name!r} of dtype {column.dtype}, which is not "
-                f"numeric. {_advice_on_text(name)}"
+                f"column {column.name!r} of {name} has the dtype {column.dtype}, but numbers are "
+                f"needed. {_advice_on_text(name)}"
             )
 
 
