@@ -1,0 +1,74 @@
+"""One fault, one class: the same bad input raises the same class wherever rows are read."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from reservoir import ESNForecaster, ESNRegressor, fill_gaps
+from reservoir.model_selection import backtest, make_forecast_pairs
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.one_engine
+
+ROWS = np.sin(np.arange(120.0))[:, None]
+DAYS = pd.date_range("2020", periods=120)
+ODD = np.arange(120)[:, None] == 7
+FAULTS = {
+    "masked": (lambda: np.ma.masked_greater(ROWS, 0.9), TypeError, "masked"),
+    "complex": (lambda: ROWS + 1j, ValueError, "[Cc]omplex"),
+    "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"inf.* row 7"),
+    "text": (lambda: np.full((120, 1), "a"), ValueError, "contains text.*'a'"),
+    "dates": (
+        lambda: pd.date_range("2020", periods=120).to_numpy()[:, None],
+        TypeError,
+        "datetimes",
+    ),
+    "sparse": (lambda: sp.csr_array(ROWS), TypeError, "Sparse data"),
+    "dict": (lambda: {"a": [1, 2]}, TypeError, "dict"),
+    "set": (lambda: {1.0, 2.0}, TypeError, "set"),
+    "None": (lambda: None, TypeError, "None"),
+    "iterator": (lambda: iter(ROWS), TypeError, "iterator"),
+    "a number": (lambda: 3.0, ValueError, "3.0"),
+    "4-D": (lambda: np.zeros((2, 3, 4, 5)), ValueError, r"\(2, 3, 4, 5\)"),
+    "empty": (lambda: np.zeros((0, 1)), ValueError, r"\(0, 1\)"),
+    "ragged": (lambda: [[1.0], [1.0, 2.0]], ValueError, "different lengths"),
+}
+SERIES = {"search": "series", "n_networks": 1, "horizon": 1}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return ESNForecaster(**SERIES).fit(ROWS[:40], exog=ROWS[:40])
+
+
+DOORS = {
+    "fit": lambda rows, _: ESNForecaster(**SERIES).fit(rows),
+    "fit of a panel": lambda rows, _: ESNForecaster(panel="each", **SERIES).fit(rows),
+    "fit with exog": lambda rows, _: ESNForecaster(**SERIES).fit(ROWS, exog=rows),
+    "update": lambda rows, fitted: fitted.update(rows),
+    "forecast with exog": lambda rows, fitted: fitted.forecast(3, exog=rows),
+    "backtest": lambda rows, _: backtest(ESNForecaster(**SERIES), rows, horizon=3),
+    "pairs": lambda rows, _: make_forecast_pairs(rows),
+    "exog of pairs": lambda rows, _: make_forecast_pairs(ROWS, exog=rows),
+    "exog of a backtest": lambda rows, _: backtest(
+        ESNForecaster(**SERIES), ROWS, horizon=3, exog=rows
+    ),
+    "exog of fill_gaps": lambda rows, _: fill_gaps(ROWS, ESNRegressor(5), exog=rows),
+    "fill_gaps": lambda rows, _: fill_gaps(rows, ESNRegressor(5)),
+}
+# exog=None is no exogenous variables; pairs of symbols are made of text
+ALLOWED = {("None", door) for door in DOORS if "exog" in door} | {
+    ("text", "pairs"),
+    ("text", "exog of pairs"),
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "door"),
+    [(fault, door) for fault in FAULTS for door in DOORS if (fault, door) not in ALLOWED],
+)
+def test_a_fault_has_one_class(fault, door, fitted):
+    make, kind, told = FAULTS[fault]
+    with pytest.raises((TypeError, ValueError), match=told) as caught:
+        DOORS[door](make(), fitted)
+    assert caught.type is kind
