@@ -3,6 +3,8 @@
 The distribution is called ``reservoir-esn``, the import ``reservoir``.
 """
 
+import importlib
+
 from reservoir.estimators import (
     ESNClassifier,
     ESNForecaster,
@@ -45,3 +47,6 @@ __all__ = [
     "load",
     "save",
 ]
+
+# registers the tables of Dask, which is not imported
+importlib.import_module("reservoir.interop")

@@ -5,6 +5,7 @@ aeon and sktime are not imported before their function is called, and skops is n
 """
 
 from reservoir.estimators.esn import PartPlan, plan_parts
+from reservoir.interop import _dask as _registers_its_tables  # noqa: F401
 from reservoir.interop._adapting import as_aeon, as_sktime
 from reservoir.interop._skops import skops_types
 

@@ -10,7 +10,7 @@ from reservoir.estimators.esn.esn_classifier import ESNClassifier
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.force import ForceHistory, force_train
 from reservoir.estimators.esn.nvar_regressor import NVARRegressor
-from reservoir.estimators.esn.part_plan import PartPlan, plan_parts
+from reservoir.estimators.esn.part_plan import PartPlan, SeamError, plan_parts
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "NVARRegressor",
     "PartPlan",
     "ReservoirTransformer",
+    "SeamError",
     "force_train",
     "plan_parts",
 ]

@@ -6,13 +6,13 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, resolve_washout
+from reservoir._validation import Ending, check_count, resolve_washout
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.estimators.esn.merging import check_adds
@@ -23,6 +23,15 @@ from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.selection import Runs
 from reservoir.stability import transient_length
+
+
+class SeamError(ValueError):
+    """States depend on rows before the overlap; `found` is the message without its remedy."""
+
+    def __init__(self, found: str, remedy: str) -> None:
+        super().__init__(f"{found} {remedy}")
+        self.found = found
+
 
 #: Largest seam, by dtype: relative to the largest state, between rounding and what is seen later.
 MOST_APART = {"float64": 1e-8, "float32": 1e-4}
@@ -256,18 +265,27 @@ class PartPlan:
                 f"{part.first} to {part.last}. Merge all of them first."
             )
         reader, begun, columns = self._begun
-        if not part.seam <= MOST_APART[reader.dtype]:
-            _raise_seam(part.seam, self.overlap)
+        check_seam(part.seam, reader.dtype, self.overlap)
         esn, model = clone(self._estimator), part.model.copy()
         model.source, model.certificate = begun.source, begun.certificate
         readout = esn._new_readout(reader, partial=True)
         model.readout = model.readout.renewed(replace(readout.settings, partial=False))
         model.readout.runs = copy.copy(self._runs)
+        n_rows = sum(sum(place.lengths) for place in self._places)
+        ends = [_numbered(end, n_rows) for end in model.progress.ended]
+        model.progress.ended = ends[0], ends[1]
         model.watch(model.activity, reader.names_of_columns(columns))
         solution = model.solution(few_rows(model.readout))
         esn._publish(copy.deepcopy(reader), model, columns, self._washout, solution)
         esn.seam_ = part.seam
         return esn
+
+
+def _numbered(end: Ending | None, n_rows: int) -> Ending | None:
+    """Return the end of an index, as that of a default index if it numbers the rows of a fit."""
+    if end is None or end.kind != "number" or end.last != n_rows - 1:
+        return end
+    return replace(end, plain=True)
 
 
 def _joined(one: Part, other: Part) -> Part:
@@ -277,22 +295,29 @@ def _joined(one: Part, other: Part) -> Part:
         kept = other if one.model is None else one
         return replace(kept, first=one.first, last=other.last, seam=seam)
     if other.entry is not None:
-        end = one.model.state
-        assert end is not None
-        if end.size:
-            size = float(np.abs(end).max())
-            apart = float(np.abs(end - other.entry).max())
-            seam = max(seam, apart / size if size else apart)
+        assert one.model.state is not None
+        seam = max(seam, apart(one.model.state, other.entry))
     model = one.model.merged(other.model, continues=other.entry is not None)
     model.readout.runs = other.model.readout.runs
     return Part(one.first, other.last, model, one.entry, seam)
 
 
-def _raise_seam(seam: float, overlap: int) -> NoReturn:
-    raise ValueError(
-        f"States still depend on rows before the overlap={overlap}: at the seam of two parts they "
-        f"differ by {seam:.1e} of their size. Raise overlap, or call partial_fit part by part."
-    )
+def apart(end: Array, entry: Array) -> float:
+    """Return the seam of two parts: the largest difference relative to the largest entry."""
+    if not end.size:
+        return 0.0
+    size, difference = float(np.abs(end).max()), float(np.abs(end - entry).max())
+    return difference / size if size else difference
+
+
+def check_seam(seam: float, dtype: str, overlap: int) -> None:
+    """Raise if a state depends on rows before the overlap."""
+    if not seam <= MOST_APART[dtype]:
+        raise SeamError(
+            f"States still depend on rows before the overlap={overlap}: at the seam of two parts "
+            f"they differ by {seam:.1e} of their size.",
+            "Raise overlap, or call partial_fit part by part.",
+        )
 
 
 def _check_rows(what: str, data: TrainingData, lengths: list[int], ids: Any) -> None:
@@ -409,7 +434,7 @@ def plan_parts(
     if overlap is not None:
         overlap = check_count("overlap", overlap)
     elif continued:
-        overlap = _default_overlap(model.source, data)
+        overlap = default_overlap(model.source, data.arrays, data.targets)
     return PartPlan(esn, _Begun(reader, model, data.columns), places, whole, overlap or 0)
 
 
@@ -434,20 +459,23 @@ def _check_parameters(esn: Any) -> None:
             )
 
 
-def _default_overlap(source: FeatureSource, data: TrainingData) -> int:
-    """Return twice the rows in which states agree, or the memory if that is finite."""
+def default_overlap(source: FeatureSource, arrays: Sequence[Array], targets: Any = None) -> int:
+    """Return twice the rows in which states agree in the longest series, or a finite memory.
+
+    `targets` of each series are fed back, if there are feedback weights.
+    """
     if source.memory is not None:
         return int(source.memory)
-    reservoir: Any = source.reservoir  # type: ignore[attr-defined]
-    feedback = None
+    i, feedback = int(np.argmax([len(rows) for rows in arrays])), None
     if source.n_fed_back:
-        feedback = one_step_late(np.zeros(source.n_fed_back), data.targets[0])
+        feedback = one_step_late(np.zeros(source.n_fed_back), targets[i])
+    reservoir: Any = source.reservoir  # type: ignore[attr-defined]
     try:
-        steps = transient_length(reservoir, data.arrays[0], feedback=feedback, random_state=0)
+        steps = transient_length(reservoir, arrays[i], feedback=feedback, random_state=0)
     except ValueError as error:
-        raise ValueError(
-            f"overlap could not be measured in the first {len(data.arrays[0])} rows. {error} Pass "
-            "more rows, or give overlap."
+        raise SeamError(
+            f"overlap could not be measured in the first {len(arrays[i])} rows. {error}",
+            "Pass more rows, or give overlap.",
         ) from error
     return max(2 * steps, source.n_past, 1)
 

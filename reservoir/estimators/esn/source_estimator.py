@@ -47,8 +47,9 @@ from reservoir.estimators.esn.readout_training import (
 from reservoir.estimators.esn.sources import input_rows
 from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
+from reservoir.estimators.lazy_tables import lazy_tables_of
 from reservoir.estimators.parameters import check_parameters
-from reservoir.estimators.reading import Columns, DataReader, TrainingData
+from reservoir.estimators.reading import CONFIG, Columns, DataReader, TrainingData
 from reservoir.estimators.reporting import ProgressReport
 from reservoir.estimators.targets import Numbers, TargetCoding
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
@@ -172,6 +173,10 @@ class SourceEstimator(TimeSeriesEstimator):
             If the dates of an index have no frequency: each row then counts as one step, whatever
             the time between rows.
         """
+        lazy = lazy_tables_of(X)
+        if lazy is not None:
+            self._replace_fitted(lazy.fit(self, X, y, sample_weight)._fitted_alone())
+            return self
         with advising(self._memory_advice()):
             reader = DataReader(self, self._coding())
             data = reader.read(self, X, y, sample_weight, allow_nan=self._skips_missing())
@@ -371,10 +376,18 @@ class SourceEstimator(TimeSeriesEstimator):
             fitted["n_lags_"] = getattr(model.source, "n_rows", 1)
         if hasattr(self, "time_step"):
             fitted["time_step_"] = None if reader.clock is None else reader.clock.step
+        self._replace_fitted(fitted)
+
+    def _replace_fitted(self, fitted: dict[str, Any]) -> None:
         earlier = () if self._is_new else self._model.fitted_attributes
         for name in (*earlier, *_FITTED, *_fitted_by_readouts()):
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
+
+    def _fitted_alone(self) -> dict[str, Any]:
+        """Return what a fit has set, without parameters and the container of results."""
+        own = {*self.get_params(deep=False), CONFIG}
+        return {name: value for name, value in vars(self).items() if name not in own}
 
     # ------------------------------------------------------------------ checks
 
@@ -541,6 +554,13 @@ class SourceEstimator(TimeSeriesEstimator):
         one = copy.copy(self._model)
         one.state = self.state_
         return one
+
+    def _run_by(self, by: Any, X: Any, initial_state: Any, **options: Any) -> Any:
+        """Return outputs for X; those of `predict` are computed later if its rows are."""
+        lazy = lazy_tables_of(X)
+        if lazy is None or by != self._predicts_by or any(options.values()):
+            return super()._run_by(by, X, initial_state, **options)
+        return lazy.predict(self, X, initial_state)
 
     def _predictor(self) -> ReadoutPredictor:
         """Return the fitted model, ready to run."""
