@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir.estimators.esn import PartPlan, SeamError, plan_parts
 from reservoir.estimators.esn.part_outputs import PartOutputs
-from reservoir.estimators.lazy_tables import LAZY_TABLES, LazyTables
+from reservoir.estimators.esn.source_estimator import LAZY_TABLES, LazyTables
 
 _FAN_IN = 4  # parts that are merged at a time: of two levels of a tree, so many are in memory
 _FIRST_ROWS = 1000  # rows that settle columns, weights and the overlap
@@ -32,7 +32,7 @@ class _Tables(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """What a first pass finds in a partition: runs of ids with their rows, sizes and labels."""
+    """Runs of ids in a partition with their rows, its sizes and its labels."""
 
     ids: list[Any]
     lengths: list[int]

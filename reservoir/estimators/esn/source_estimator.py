@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -47,7 +47,6 @@ from reservoir.estimators.esn.readout_training import (
 from reservoir.estimators.esn.sources import input_rows
 from reservoir.estimators.forecasting.forecast import ClosedLoop
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
-from reservoir.estimators.lazy_tables import lazy_tables_of
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reading import CONFIG, Columns, DataReader, TrainingData
 from reservoir.estimators.reporting import ProgressReport
@@ -59,6 +58,29 @@ from reservoir.readouts.ridge import is_path, rule_for
 from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")
+
+
+class LazyTables(NamedTuple):
+    """Fit and predict for tables of a library whose rows are not in memory.
+
+    Attributes
+    ----------
+    fit : callable
+        ``fit(estimator, X, y, sample_weight)`` returns a fitted clone of the estimator.
+    predict : callable
+        ``predict(estimator, X, initial_state)`` returns predictions whose rows are computed later.
+    """
+
+    fit: Callable[..., Any]
+    predict: Callable[..., Any]
+
+
+#: Filled by `reservoir.interop`, by the package that defines the class of X.
+LAZY_TABLES: dict[str, LazyTables] = {}
+
+
+def _lazy_tables_of(X: Any) -> LazyTables | None:
+    return LAZY_TABLES.get(type(X).__module__.partition(".")[0])
 
 
 class SourceEstimator(TimeSeriesEstimator):
@@ -116,9 +138,9 @@ class SourceEstimator(TimeSeriesEstimator):
         number of rows that it may choose, whatever `n_lags_`. With
         `bidirectional` the shape is (2 * n_units,): the states of both runs at the last row.
     seam_ : float
-        After a fit in parts (`reservoir.interop.plan_parts`): the largest difference between the
-        state in which a part ended and that to which the next one was warmed up, relative to the
-        largest entry of the state.
+        After a fit in parts (tables of Dask, `reservoir.interop.plan_parts`): the largest
+        difference between the state in which a part ended and that to which the next one was warmed
+        up, relative to the largest entry of the state.
     time_step_ : float or None
         The time between two rows to which `leak_rate` refers; None without a `time_column`.
     n_outputs_ : int
@@ -145,6 +167,10 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
         """Compute the features of each row of X, and solve for the readout.
+
+        Frames and arrays of Dask with equal partitions are learned partition by partition, by
+        Dask's workers, as parts of one fit (`reservoir.interop.plan_parts`); `predict` then returns
+        one that is computed later.
 
         Parameters
         ----------
@@ -173,7 +199,7 @@ class SourceEstimator(TimeSeriesEstimator):
             If the dates of an index have no frequency: each row then counts as one step, whatever
             the time between rows.
         """
-        lazy = lazy_tables_of(X)
+        lazy = _lazy_tables_of(X)
         if lazy is not None:
             self._replace_fitted(lazy.fit(self, X, y, sample_weight)._fitted_alone())
             return self
@@ -557,7 +583,7 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _run_by(self, by: Any, X: Any, initial_state: Any, **options: Any) -> Any:
         """Return outputs for X; those of `predict` are computed later if its rows are."""
-        lazy = lazy_tables_of(X)
+        lazy = _lazy_tables_of(X)
         if lazy is None or by != self._predicts_by or any(options.values()):
             return super()._run_by(by, X, initial_state, **options)
         return lazy.predict(self, X, initial_state)
