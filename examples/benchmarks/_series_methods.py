@@ -16,7 +16,7 @@ from reservoir.series_models.ari import ARI
 from reservoir.series_models.candidates import Candidate, seen_periods
 from reservoir.series_models.model import SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression
-from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import Theta
 
@@ -127,7 +127,7 @@ def methods() -> dict[str, Method]:
     found: dict[str, Method] = {
         OURS: ours,
         NAIVE: seasonal_naive,
-        "seasonal naive with drift": alone(SeasonalNaive, log=False),
+        "seasonal naive with drift": alone(LastSeason, log=False),
         "linear autoregression alone": alone(lambda _: Autoregression(), log=True),
         "linear, averaged ARI models alone": alone(ARI, log=True),
         "Theta alone": alone(Theta, log=True),

@@ -52,7 +52,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import reservoir
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, SeasonalNaive
 from reservoir.model_selection import backtest, make_forecast_pairs
 
 
@@ -163,18 +163,10 @@ for ax in axes[:, 0]:
 # (``n_lags=22``), in a closed loop like the network. The networks have five seeds each.
 
 
-class SeasonalNaive:
-    def fit(self, y):
-        self.last = y.to_numpy()[-11:]
-
-    def forecast(self, n_steps):
-        return np.resize(self.last, n_steps)
-
-
 places = {"horizon": 11, "n_origins": 13, "step": 8, "metrics": "mae"}
 once = {"refit": False, "coverage": 0.8}
 results = {
-    "seasonal naive": backtest(SeasonalNaive(), sunspots, **places),
+    "seasonal naive": backtest(SeasonalNaive(season=11), sunspots, **places),
     "ridge on 22 lags": backtest(Ridge(), sunspots, n_lags=22, **places),
     "ESNForecaster": backtest(forecaster, sunspots, **once, **places),
 }

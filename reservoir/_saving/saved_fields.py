@@ -224,6 +224,11 @@ FIELDS = {
         search_results_, best_params_: any; best_score_: float; _seed?: natural
         _scores?: tuple[number, ...]; _fixed?: dict[str, any]
     """,
+    "SeasonalNaive": """
+        season: None | numbers; panel: None | 'each'; sequence_column: column
+        _panel: Panel; seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
+        _fits: list[StatisticalFit]
+    """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool
         coef_?: float64(n_features_in_) | float64(n, n_features_in_)

@@ -29,7 +29,7 @@ from reservoir.estimators.sequences import (
     LiquidStateMachine,
     ReservoirFeatures,
 )
-from reservoir.estimators.series import ESNForecaster
+from reservoir.estimators.series import ESNForecaster, SeasonalNaive
 from reservoir.estimators.session import StateStream
 from reservoir.estimators.stream import Stream
 
@@ -46,6 +46,7 @@ __all__ = [
     "RNNRegressor",
     "ReservoirFeatures",
     "ReservoirTransformer",
+    "SeasonalNaive",
     "StateStream",
     "Stream",
     "fill_gap",

@@ -210,13 +210,10 @@ def backtest(
     --------
     >>> import numpy as np
     >>> from reservoir.model_selection import backtest
-    >>> class SeasonalNaive:
-    ...     def fit(self, y):
-    ...         self.last_year = np.asarray(y)[-12:]
-    ...     def forecast(self, n_steps):
-    ...         return np.resize(self.last_year, n_steps)
+    >>> from reservoir import SeasonalNaive
     >>> y = np.arange(96) % 12 + np.repeat(np.arange(8), 12)  # one more each year
-    >>> result = backtest(SeasonalNaive(), y, horizon=24, n_origins=2, season=12, metrics="mase")
+    >>> model = SeasonalNaive(season=12)
+    >>> result = backtest(model, y, horizon=24, n_origins=2, season=12, metrics="mase")
     >>> result.scores
             mase
     origin

@@ -14,7 +14,7 @@ from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.model import FittedModel, SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
-from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import (
     Bounds,
     SeriesData,
@@ -80,10 +80,10 @@ def candidates_for(
     longest = periods[-1]
     scales = [True, False] if data.positive.any() else [False]
     few = untested_season(data.n_rows, data.seasons) > 0
-    naive = [Candidate(f"naive, period {p}", False, SeasonalNaive(p)) for p in periods]
+    naive = [Candidate(f"naive, period {p}", False, LastSeason(p)) for p in periods]
     if few:
         naive += [
-            Candidate(f"naive, period {p}, no drift", False, SeasonalNaive(p, drift=False))
+            Candidate(f"naive, period {p}, no drift", False, LastSeason(p, drift=False))
             for p in periods[1:]
         ]
     found = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -146,6 +146,7 @@ def learn(
     widths: float,
     seed: int,
     report: Report,
+    candidates: Callable[[SeriesData, int], list[Candidate]] = candidates_for,
 ) -> Learned:
     """Compare models on a series, and fit the models of the average to all of its rows.
 
@@ -164,19 +165,21 @@ def learn(
         Seed of the models' random weights.
     report : callable
         Function that passes results through, and shows progress.
+    candidates : callable
+        Function of the series and `n_networks` that returns the models to compare.
     """
     bounds = Bounds.of(data.values, data.positive, widths, data.possible)
-    candidates = candidates_for(data, n_networks)
+    tried = candidates(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
-    rolling = roll(candidates, data, steps, bounds, seed, report)
+    rolling = roll(tried, data, steps, bounds, seed, report)
     errors = rolling.errors()
-    factors = handicaps(candidates, data.n_rows, data.seasons)
+    factors = handicaps(tried, data.n_rows, data.seasons)
     shares = without_small(rolling.weights(factors))
     used = np.flatnonzero(shares)
-    members = [candidates[i].fit(data, seed) for i in used]
+    members = [tried[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
     average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], factors)
-    return Learned(ensemble, candidates, errors, shares, rolling, average)
+    return Learned(ensemble, tried, errors, shares, rolling, average)
 
 
 def mean_if_no_worse(learned: Learned, data: SeriesData) -> Learned | None:

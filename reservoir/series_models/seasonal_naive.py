@@ -16,7 +16,7 @@ _FEW = 7  # steps; from so many on, other models are compared with this one
 
 
 @dataclass(frozen=True)
-class SeasonalNaive(SeriesModel):
+class LastSeason(SeriesModel):
     """Forecast by the value one period earlier plus the drift.
 
     With period 1 and fewer than eight rows the drift g is uncertain, and g (1 - v / g^2) or zero is
@@ -63,7 +63,7 @@ def _certainty(growths: Array) -> Array:
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedNaive(FittedModel):
-    """A fitted `SeasonalNaive`, with the growth per period, (n_outputs,)."""
+    """A fitted `LastSeason`, with the growth per period, (n_outputs,)."""
 
     period: int
     growth: Array

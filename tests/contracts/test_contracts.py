@@ -40,7 +40,7 @@ from reservoir.readouts.stored import StoredReadout
 from reservoir.series_models.candidates import Candidate
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rolling import roll
-from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds
 
 pytestmark = pytest.mark.one_engine
@@ -311,7 +311,7 @@ def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
     candidates = [
         Candidate("mean", False, MeanLevel(20)),
         Candidate("mean of logarithms", True, MeanLevel(20)),
-        Candidate("last value", False, SeasonalNaive(1)),
+        Candidate("last value", False, LastSeason(1)),
         Candidate("too long", False, MeanLevel(160)),
     ]
     found = roll(candidates, data, 3, bounds, global_random_seed, not_reported)

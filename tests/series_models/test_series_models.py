@@ -24,7 +24,7 @@ from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.rolling import RollingForecasts, roll
-from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import FittedTheta, Theta, season_beside_line
 
@@ -55,8 +55,8 @@ def bounds_of(data):
 
 
 MODELS = {
-    "naive": SeasonalNaive(12),
-    "naive, last value": SeasonalNaive(1),
+    "naive": LastSeason(12),
+    "naive, last value": LastSeason(1),
     "theta": Theta(12),
     "ARI": ARI(12),
     "intermittent demand": IntermittentDemand(),
@@ -76,7 +76,7 @@ MODELS = {
 def test_the_seasonal_naive_forecast_is_the_last_season_and_the_mean_growth(period, drift):
     levels = seasonal(50, n_outputs=2)
     said = (
-        SeasonalNaive(period, drift)
+        LastSeason(period, drift)
         .fit(history_of(levels))
         .forecast(history_of(levels), np.array([30, 50]), 30)
     )
@@ -95,7 +95,7 @@ def test_the_seasonal_naive_forecast_is_the_last_season_and_the_mean_growth(peri
 )
 def test_an_uncertain_drift_of_few_rows_is_shrunk(levels, share, scale):
     levels = np.array(levels, float)[:, None] * scale
-    (row,) = SeasonalNaive(1).fit(history_of(levels)).forecast(history_of(levels), np.array([5]), 2)
+    (row,) = LastSeason(1).fit(history_of(levels)).forecast(history_of(levels), np.array([5]), 2)
     growth = (levels[-1] - levels[0]) / 4
     np.testing.assert_allclose(row, levels[-1] + share * growth * [[1], [2]], rtol=1e-12)
 
@@ -382,7 +382,7 @@ def test_the_bits_of_an_average_do_not_depend_on_the_steps():
     data = data_of(1e6 + seasonal(60, n_outputs=2), ())
     for seed in range(5):
         shares = np.random.default_rng(seed).dirichlet(np.ones(11))
-        members = [Candidate("", False, SeasonalNaive(k)).fit(data, 0) for k in range(1, 12)]
+        members = [Candidate("", False, LastSeason(k)).fit(data, 0) for k in range(1, 12)]
         average = Ensemble(members, shares, bounds_of(data))
         whole = average.run(data, 40)[0]
         for n_steps in (1, 2, 3, 8, 17):
@@ -844,7 +844,7 @@ def test_too_few_values_raise():
 
 def test_a_candidate_forecasts_in_units():
     data = data_of(np.exp(0.02 * np.arange(40.0))[:, None], ())
-    said = Candidate("naive", True, SeasonalNaive(1)).fit(data, 0)
+    said = Candidate("naive", True, LastSeason(1)).fit(data, 0)
     wide = Bounds.of(data.values, data.positive, 50.0)
     rows = said.forecast(data, np.array([40]), 20, wide)[0, :, 0]
     np.testing.assert_allclose(rows, np.exp(0.02 * np.arange(40, 60)))

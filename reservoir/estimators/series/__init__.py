@@ -4,5 +4,6 @@ The candidate models and their scores are in `reservoir.loops` and `reservoir.se
 """
 
 from reservoir.estimators.series.esn_forecaster import ESNForecaster
+from reservoir.estimators.series.seasonal_naive import SeasonalNaive
 
-__all__ = ["ESNForecaster"]
+__all__ = ["ESNForecaster", "SeasonalNaive"]

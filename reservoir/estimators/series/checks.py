@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, check_unmasked
+from reservoir._validation import caller_level, check_number, check_unmasked
 from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series.fits import MIN_ROWS, Fit, Later, StatisticalFit
 from reservoir.estimators.series.panel import Panel
@@ -18,6 +18,19 @@ from reservoir.series_models.outliers import OddValues
 
 _SEEN = 0.55  # fraction of the rows after which forecasts are compared with the data
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
+
+
+def check_season(name: str, value: Any) -> None:
+    """Check the parameter `season`: a number of rows per period, a list of them, or None."""
+    if value is None:
+        return
+    if np.ndim(value) > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name}={value!r} must be a number of rows per period, a list of such numbers, 1 for "
+            "no season, or None."
+        )
+    for each in np.atleast_1d(np.asarray(value, dtype=object)).tolist():
+        check_number(name, each, low=1.0)
 
 
 def check_together(search: Any, panel: Any, sequence_column: Any) -> None:

@@ -37,6 +37,7 @@ from reservoir.estimators.parameters import (
 from reservoir.estimators.reporting import ProgressReport, restored_on_error
 from reservoir.estimators.series.checks import (
     check_possible,
+    check_season,
     check_together,
     check_update,
     read_coverages,
@@ -72,18 +73,6 @@ def _check_clip(name: str, value: Any) -> None:
 def _check_horizon(name: str, value: Any) -> None:
     if not (isinstance(value, str) and value == "auto"):
         check_count(name, value)
-
-
-def _check_season(name: str, value: Any) -> None:
-    if value is None:
-        return
-    if np.ndim(value) > 1 or np.size(value) == 0:
-        raise ValueError(
-            f"{name}={value!r} must be a number of rows per period, a list of such numbers, 1 for "
-            "no season, or None."
-        )
-    for each in np.atleast_1d(np.asarray(value, dtype=object)).tolist():
-        check_number(name, each, low=1.0)
 
 
 def _check_panel(name: str, value: Any) -> None:
@@ -262,7 +251,7 @@ class ESNForecaster(Described, BaseEstimator):
         periods; `summary` lists the seasons for which it is too short. If there are no dates, `fit`
         warns of a season that makes forecasts of held-out rows clearly better, in series of 40 rows
         and five periods or more. "dynamics" does not use seasons.""",
-        _check_season,
+        check_season,
     )
     panel: Any = parameter(
         None,
@@ -416,20 +405,10 @@ class ESNForecaster(Described, BaseEstimator):
         """Set the fitted attributes."""
         self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
         self._fixed = fixed_parameters(self)
-        seasons: Any = found.seasons[0]
-        if self.panel == "each":
-            seasons = dict(zip(panel.ids, found.seasons, strict=True))
-        self.kind_, self.seasons_ = found.kind, seasons
+        self.kind_, self.seasons_ = found.kind, found.seasons_of(panel, self.panel == "each")
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_, self._scores = found.best_score, found.scores
-        self._set_columns()
-
-    def _set_columns(self) -> None:
-        """Set the number and the names of the variables, or of the series in columns."""
-        self.n_features_in_, names = self._panel.columns
-        self.__dict__.pop("feature_names_in_", None)
-        if names and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
+        panel.describe_columns(self)
 
     def _settings(self, seed: int, report: Report) -> Settings:
         return Settings(
@@ -746,7 +725,7 @@ class ESNForecaster(Described, BaseEstimator):
             made.search_results_ = results
             best = {key: [part.best[key] for part in parts] for key in parts[0].best}
             made.best_params_ = best if len(parts) > 1 else parts[0].best
-        made._set_columns()
+        panel.describe_columns(made)
         return made
 
     @property

@@ -22,6 +22,7 @@ from reservoir.loops.loop_design import Trajectories
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Member, states_at
 from reservoir.series_models.bands import Bands
+from reservoir.series_models.candidates import Candidate, candidates_for
 from reservoir.series_models.ensemble import Ensemble
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.outliers import LastRows, OddValues
@@ -59,6 +60,8 @@ class Settings(NamedTuple):
         ProgressReport.
     keep_odd : bool
         Whether odd values at the end of a series count like others, instead of as missing.
+    candidates : callable
+        Function that returns the models to try on a series, as `candidates_for` does.
     """
 
     plans: list[NetworkPlan] | None
@@ -69,6 +72,7 @@ class Settings(NamedTuple):
     n_jobs: int | None
     report: Report
     keep_odd: bool
+    candidates: Callable[[SeriesData, int], list[Candidate]] = candidates_for
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from reservoir.estimators.series.panel import Panel, PanelRows
 from reservoir.estimators.series.season_check import warn_of_season
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.series_models.bands import Bands
-from reservoir.series_models.candidates import candidates_for, costs_of
+from reservoir.series_models.candidates import costs_of
 from reservoir.series_models.ensemble import Learned, best_of, learn, mean_if_no_worse, table_of
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.outliers import LastRows
@@ -87,6 +87,10 @@ class Found:
     best_score: float
     scores: tuple[float, ...] = ()
     no_better: str = ""
+
+    def seasons_of(self, panel: Panel, separate: bool) -> Any:
+        """Return the seasons, for separate series those of each by its id."""
+        return dict(zip(panel.ids, self.seasons, strict=True)) if separate else self.seasons[0]
 
 
 @dataclass(frozen=True)
@@ -245,7 +249,7 @@ def fit_each(jobs: Sequence[Any]) -> list[tuple[StatisticalFit, Learned]]:
 
 def _cost(data: SeriesData, settings: Settings) -> float:
     """Return the time to compare the models of a series, roughly in microseconds."""
-    return float(costs_of(candidates_for(data, settings.n_networks), [data]).sum())
+    return float(costs_of(settings.candidates(data, settings.n_networks), [data]).sum())
 
 
 def fit_shared(
@@ -290,6 +294,7 @@ def _learn(data: SeriesData, settings: Settings) -> Learned:
         widths=settings.widths,
         seed=settings.seed,
         report=settings.report,
+        candidates=settings.candidates,
     )
 
 

@@ -130,15 +130,18 @@ class Panel:
         calendar = self.calendars[i]
         return str(row) if calendar.numbered else f"{row} ({show(calendar.index[row])})"
 
-    @property
-    def columns(self) -> tuple[int, tuple[Any, ...]]:
-        """Number and names of the variables, or of the series if each column is a series.
+    def describe_columns(self, estimator: Any) -> None:
+        """Set the number and the names of the variables of an estimator, or of series in columns.
 
         For other panels the number is 1, without names.
         """
+        n, names = (len(self), self.ids) if self.kind == "columns" else (1, ())
         if self.kind == "one":
-            return self.containers[0].n_outputs, self.containers[0].names
-        return (len(self), self.ids) if self.kind == "columns" else (1, ())
+            n, names = self.containers[0].n_outputs, self.containers[0].names
+        estimator.n_features_in_ = n
+        vars(estimator).pop("feature_names_in_", None)
+        if names and all(isinstance(name, str) for name in names):
+            estimator.feature_names_in_ = np.array(names, dtype=object)
 
     # ------------------------------------------------------------------ reading
 

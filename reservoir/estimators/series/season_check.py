@@ -51,6 +51,7 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
         widths=settings.widths,
         seed=settings.seed,
         report=not_reported,
+        candidates=settings.candidates,
     )
     scale = spread_of(data.values)
     scale[scale == 0] = 1.0
