@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_unmasked
-from reservoir._validation.kinds import check_has_rows
+from reservoir._validation import check_no_dates, check_unmasked
+from reservoir._validation.kinds import check_dense, check_has_rows, check_not_complex
+from reservoir.estimators.series.tables import check_shape
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
@@ -36,9 +37,9 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
 
     Raises
     ------
-    ValueError
-        If there is no sequence, a sequence is empty or not 2-D, or the lengths of X and y, the
-        numbers of features or the numbers of outputs differ.
+    TypeError, ValueError
+        If there is no sequence, a sequence is empty, not 2-D, masked, sparse or of dates, or the
+        lengths of X and y, the numbers of features or the numbers of outputs differ.
 
     Examples
     --------
@@ -55,7 +56,9 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     (array([1, 2, 3, 4, 5]), array([0, 0, 1, 1, 1]))
     """
     check_has_rows("Xs", Xs, "(n_sequences, n_samples, n_features), or a list of tables,")
-    check_unmasked("Xs", Xs)
+    check_dense("Xs", Xs)
+    for i, X in enumerate(Xs):
+        _check_values(f"Xs[{i}]", X)
     frames = [X if hasattr(X, "iloc") else np.asarray(X) for X in Xs]
     lengths = _check_items("Xs", frames, None)
     groups = np.repeat(np.arange(len(frames)), lengths)
@@ -91,8 +94,9 @@ def from_channels_first(X: Any) -> Any:
 
     Raises
     ------
-    ValueError
-        If X is an array that is not 3-D, or a list with an item that is not 2-D.
+    TypeError, ValueError
+        If X is an array that is not 3-D, or a list with an item that is not 2-D, masked, sparse or
+        of dates.
 
     Examples
     --------
@@ -103,8 +107,11 @@ def from_channels_first(X: Any) -> Any:
     >>> [x.shape for x in from_channels_first([np.zeros((3, 50)), np.zeros((3, 20))])]
     [(50, 3), (20, 3)]
     """
-    check_unmasked("X", X)
+    check_dense("X", X)
+    check_has_rows("X", X, "(n_sequences, n_channels, n_steps)")
     if isinstance(X, (list, tuple)):
+        for i, item in enumerate(X):
+            _check_values(f"X[{i}]", item)
         items = [np.asarray(item) for item in X]
         for i, item in enumerate(items):
             if item.ndim != 2:
@@ -120,6 +127,13 @@ def from_channels_first(X: Any) -> Any:
             "one channel, one per row, need no change."
         )
     return array.transpose(0, 2, 1)
+
+
+def _check_values(name: str, item: Any) -> None:
+    """Check that a sequence has rows of equal length, and neither dates nor complex numbers."""
+    check_shape(name, item)
+    check_no_dates(name, item)
+    check_not_complex(name, item)
 
 
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:
@@ -163,6 +177,6 @@ def _shape_advice(item: Any, *, is_target: bool) -> str:
     """Return the advice for an item of the wrong shape."""
     if is_target:
         return " Repeat the label of a whole sequence for each of its rows."
-    if item.ndim == 1 and len(item):
+    if item.ndim == 1:
         return " reshape(-1, 1) makes one of a single variable."
     return ""

@@ -5,7 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from reservoir import ESNForecaster, ESNRegressor, fill_gaps
-from reservoir.model_selection import backtest, make_forecast_pairs
+from reservoir.model_selection import (
+    backtest,
+    from_channels_first,
+    make_forecast_pairs,
+    stack_sequences,
+)
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
@@ -54,13 +59,14 @@ DOORS = {
         ESNForecaster(**SERIES), ROWS, horizon=3, exog=rows
     ),
     "exog of fill_gaps": lambda rows, _: fill_gaps(ROWS, ESNRegressor(5), exog=rows),
+    "stack_sequences": lambda rows, _: stack_sequences([ROWS, rows]),
+    "from_channels_first": lambda rows, _: from_channels_first([ROWS, rows]),
     "fill_gaps": lambda rows, _: fill_gaps(rows, ESNRegressor(5)),
 }
-# exog=None is no exogenous variables; pairs of symbols are made of text
-ALLOWED = {("None", door) for door in DOORS if "exog" in door} | {
-    ("text", "pairs"),
-    ("text", "exog of pairs"),
-}
+MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
+# exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
+ALLOWED = {("None", door) for door in DOORS if "exog" in door}
+ALLOWED |= {("text", door) for door in MOVED} | {("infinite", door) for door in MOVED[2:]}
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ _NUMBER = (
     "If each row is one time step, number the rows by reset_index(drop=True), and set the season, "
     "such as season=12 for months."
 )
+_IN_WORDS = {
+    "datetime": "dates without a time zone",
+    "datetime with a zone": "dates with a time zone",
+    "number": "numbers",
+}
 _IN_ORDER = "if the rows are in the right order, pass an array."
 
 
@@ -549,20 +554,11 @@ def _raise_not_continuable(name: str, index: Any) -> NoReturn:
 
 def _differing_kinds(name: str, kind: str, what: str, other: str) -> str:
     """Return the message for two indexes whose stamps are of different kinds."""
+    mine, its = (_IN_WORDS.get(each, f"periods ({each})") for each in (kind, other))
     return (
-        f"The index of {name} contains {_kind_in_words(kind)}, but the index of {what} contains "
-        f"{_kind_in_words(other)}. Convert one of them by to_period, to_timestamp, tz_localize or "
-        f"tz_convert; {_IN_ORDER}"
+        f"The index of {name} contains {mine}, but the index of {what} contains {its}. Convert one "
+        f"of them by to_period, to_timestamp, tz_localize or tz_convert; {_IN_ORDER}"
     )
-
-
-def _kind_in_words(kind: str) -> str:
-    plain = {
-        "datetime": "dates without a time zone",
-        "datetime with a zone": "dates with a time zone",
-        "number": "numbers",
-    }
-    return plain.get(kind, f"periods ({kind})")
 
 
 def _raise_unknown_step(name: str, index: Any) -> NoReturn:
@@ -585,15 +581,16 @@ def _irregular_numbers(name: str, index: Any) -> str:
     steps = np.diff(numbers_of(index))
     usual = commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > _ROUNDING * usual))
-    if index.dtype.kind == "f" or (steps % usual).any():
+    before, after = index[row - 1], index[row]
+    if index.dtype.kind != "f" and not (steps % usual).any():
         return (
-            f"The index of {name} is irregular: the step from {index[row - 1]} to {index[row]} "
-            f"(row {row}) is {steps[row - 1]:g}, but the most frequent step is {usual:g}. "
-            "Interpolate the rows at equal steps."
+            f"The index of {name} has a gap: rows are missing between {before} (row {row - 1}) and "
+            f"{after}. Insert them with NaN by reindex."
         )
     return (
-        f"The index of {name} has a gap: rows are missing between {index[row - 1]} (row "
-        f"{row - 1}) and {index[row]}. Insert them with NaN by reindex."
+        f"The index of {name} is irregular: the step from {before} to {after} (row {row}) is "
+        f"{steps[row - 1]:g}, but the most frequent step is {usual:g}. Interpolate the rows at "
+        "equal steps."
     )
 
 
@@ -601,22 +598,20 @@ def _irregular_dates(name: str, index: Any) -> str:
     """Return the message for dates without a frequency, with the first gap or irregular step."""
     row, text = first_misfit(index)
     before, after = show(index[row - 1]), show(index[row])
-    missing = 0
     if text is not None and _fills(index, text):
         missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
-    if missing > 0:
-        are = "rows are" if missing > 1 else "row is"
-        return (
-            f"The index of {name} has a gap: between {before} (row {row - 1}) and {after}, "
-            f"{missing} {are} missing, given the frequency {text!r} of the other rows. Insert them "
-            "with NaN by asfreq."
-        )
+        if missing > 0:
+            return (
+                f"The index of {name} has a gap: between {before} (row {row - 1}) and {after}, "
+                f"{missing} {'rows are' if missing > 1 else 'row is'} missing, given the frequency "
+                f"{text!r} of the other rows. Insert them with NaN by asfreq."
+            )
+    n_steps, where = len(np.unique(np.diff(numbers_of(index)))), "before" if row > 1 else "after"
     return (
         f"The index of {name} is irregular: the step from {before} (row {row - 1}) to {after}, "
-        f"{index[row] - index[row - 1]}, does not fit the steps {'before' if row > 1 else 'after'} "
-        f"it; there are {len(np.unique(np.diff(numbers_of(index))))} different steps in total. Use "
-        "tz_convert if times shift when clocks do, to_period if each period has one row, otherwise "
-        "resample."
+        f"{index[row] - index[row - 1]}, does not fit the steps {where} it; there are {n_steps} "
+        "different steps in total. Use tz_convert if times shift when clocks do, to_period if each "
+        "period has one row, otherwise resample."
     )
 
 
