@@ -24,6 +24,7 @@ ones included.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -57,6 +58,7 @@ _PENALTY, _SLOPE_PENALTY = 0.03, 1.0  # multiples of the identity, in units of t
 _RESTARTS = 4  # of L-BFGS, from the weights reached, with other variables and another ridge penalty
 _AT_START, _CLEAR = 1, 0.9  # last iteration, and share of the error, that count as no gain
 _DEARER = 1.5  # largest loss on all rows, relative to that of a start that was fitted to them
+_UNSEEN = 2.5  # largest held-out loss, relative to that of a start that was fitted to these rows
 _SHORTER = 0.1  # factor of the first step if no step could be taken
 
 
@@ -189,22 +191,24 @@ def train_from_data(
     therefore repeated with a start `began(learned)`, fitted only to the rows to learn from. If this
     lowers the held-out error by a tenth, the readout is fitted to all rows, and a quarter as many
     iterations follow on all rows; the losses of the result are those of the repetition. Otherwise,
-    or if the loss over all rows is then much larger than that of the start, the first result is
-    returned.
+    or if the loss over the held-out rows or, in the end, over all rows is much larger than that of
+    the start, the first result is returned.
     """
+    generator = np.random.default_rng() if random_state is None else random_state
+    same_split = deepcopy(generator)
     options: dict[str, Any] = {"batch_size": batch_size, "tol": tol, "report": report}
     options["n_iter_no_change"] = n_iter_no_change
     done = train_variable_projection(
-        network, params, data, max_iter=max_iter, random_state=random_state, **options
+        network, params, data, max_iter=max_iter, random_state=generator, **options
     )
     if done.best_epoch > _AT_START or max_iter < 2 or not done.validation_losses:
         return done
-    learned, held_out = _parted(_segments(network, data), random_state)
+    learned, held_out = _parted(_segments(network, data), same_split)
     again = train_variable_projection(
         network, began(learned), learned, max_iter=max_iter, validation=held_out, **options
     )
     least, first = min(again.validation_losses), again.validation_losses[0]
-    if not least < _CLEAR * first:
+    if not least < min(_CLEAR * first, _UNSEEN * min(done.validation_losses)):
         return done
     found = refit_readout(network, again.params, data, batch_size=batch_size)
     more = -(-again.best_epoch // 4)

@@ -358,9 +358,10 @@ def test_training_goes_on_from_a_start_without_the_held_out_rows(monkeypatch, gl
     assert same(train_from_data(network, params, data, began, **options), today)
     assert not seen
     # as if training had ended at its start: the same steps by hand
-    for limits in ({"_AT_START": 4}, {"_CLEAR": np.inf}, {"_DEARER": np.inf}):
-        for name, value in limits.items():
-            monkeypatch.setattr(variable_projection, name, value)
+    never = {"_AT_START": -1, "_CLEAR": 0.0, "_DEARER": 0.0, "_UNSEEN": 0.0}
+    always = {"_AT_START": 4, "_CLEAR": np.inf, "_DEARER": np.inf, "_UNSEEN": np.inf}
+    for name, value in always.items():
+        monkeypatch.setattr(variable_projection, name, value)
     found = train_from_data(network, params, data, began, **options)
     learned, held_out = seen[0], _parted(_segments(network, data), None)[1]
     assert len(learned) == 8
@@ -373,14 +374,29 @@ def test_training_goes_on_from_a_start_without_the_held_out_rows(monkeypatch, gl
     assert found.validation_losses == first.validation_losses
     assert found.best_epoch == first.best_epoch
     # no clear gain, or a loss that is much larger than that of the start
-    for name in ("_CLEAR", "_DEARER"):
-        monkeypatch.setattr(variable_projection, name, 0.0)
+    for name, value in never.items():
+        monkeypatch.setattr(variable_projection, name, value)
         assert same(train_from_data(network, params, data, began, **options), today)
-        monkeypatch.setattr(variable_projection, name, np.inf)
+        monkeypatch.setattr(variable_projection, name, always[name])
     # nothing is held out of a few rows
     n_seen, few = len(seen), problem((20,), weighted=False)
     train_from_data(network, params, few, began, **options)
     assert len(seen) == n_seen
+
+
+def test_the_repetition_holds_out_the_same_sequences(monkeypatch):
+    network, data, splits = Network(SimpleCell(3), 2, 2), problem([9] * 25), []
+
+    def spy(*arguments):
+        splits.append(_parted(*arguments))
+        return splits[-1]
+
+    monkeypatch.setattr(variable_projection, "_parted", spy)
+    monkeypatch.setattr(variable_projection, "_AT_START", 4)
+    generator, params = np.random.default_rng(0), drawn(network)
+    train_from_data(network, params, data, lambda _: params, max_iter=2, random_state=generator)
+    for one, other in zip(*splits, strict=True):
+        np.testing.assert_equal(one.inputs, other.inputs)
 
 
 def test_training_goes_on_only_after_starts_from_data(monkeypatch):
