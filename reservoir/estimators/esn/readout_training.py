@@ -6,9 +6,9 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 from reservoir.readouts.input_rows import InputRows
 from reservoir.stability import transient_length
 
+_R = TypeVar("_R")
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 4096  # the least number of rows for one worker
 _SOLVING = 7  # the readout is solved in the time of about 7 rows per feature
-_MAX_BATCHES = 32  # the largest number of sums in memory at a time
+_FAN_IN = 4  # sums of a level of the tree that are merged at once, in the order of the data
 
 
 def is_measured(washout: Any) -> bool:
@@ -404,7 +405,7 @@ def learn_all(
 ) -> Learned:
     """Run `learn` on batches of sequences in parallel; the result does not depend on `n_jobs`.
 
-    The batches depend on the data alone and their sums are merged in order; with several
+    The batches depend on the data alone and their sums are merged in a fixed order; with several
     sequences each batch runs on one BLAS thread, in workers or not, so the sums are the same to
     the bit. The first batch continues a copy of the record of the units, if there is one.
     """
@@ -421,24 +422,39 @@ def learn_all(
     results: Iterable[Any] = run_jobs(one, of_batches, n_jobs)
     if report is not None and len(batches) > 1:
         results = report.follow(results, n_rows, later=solving)
-    # merged in the order of the data, whichever batch finished first
-    total: Learned | None = None
+    return merged_in_tree(results, _joined)
+
+
+def merged_in_tree(results: Iterable[_R], join: Callable[[_R, _R], _R]) -> _R:
+    """Return all results, joined in a tree of their order, whichever was ready first.
+
+    One sum is in memory for each level: their number grows with the logarithm of the results.
+    """
+    levels: list[list[_R]] = []  # of each level the sum so far, as often as results are in it
     for result in results:
-        if total is None:
-            total = result
-            continue
-        total.readout.merge(result.readout)
-        if total.activity is not None and result.activity is not None:
-            total.activity.merge(result.activity)
-        total = total._replace(state=result.state, generator=result.generator)
-    assert total is not None
-    return total
+        for level in levels:
+            level[:] = [join(level[0], result) if level else result] * (len(level) + 1)
+            if len(level) < _FAN_IN:
+                break
+            result = level[0]
+            level.clear()
+        else:
+            levels.append([result])
+    return reduce(lambda later, earlier: join(earlier, later), [s[0] for s in levels if s])
+
+
+def _joined(total: Learned, later: Learned) -> Learned:
+    """Add a later result to an earlier one, which is used up."""
+    total.readout.merge(later.readout)
+    if total.activity is not None and later.activity is not None:
+        total.activity.merge(later.activity)  # type: ignore[arg-type]
+    return total._replace(state=later.state, generator=later.generator)
 
 
 def _batches(sequences: list[TrainingSequence], dtype: Any) -> list[list[TrainingSequence]]:
     """Cut sequences into batches that kernels run at full width, of up to four times the rows."""
     n_rows = sum(len(sequence.X) for sequence in sequences)
-    rows = max(_BATCH_ROWS, n_rows // _MAX_BATCHES)
+    rows = _BATCH_ROWS
     multiple = full_width(4 * rows * len(sequences) / max(n_rows, 1), dtype)
     batches: list[list[TrainingSequence]] = [[]]
     filled = 0

@@ -157,7 +157,7 @@ def test_batches_fill_the_lanes_of_kernels(dtype, n, n_rows, width):
     ]
     assert sum(sizes) == n
     assert {size % width for size in sizes[:-1]} == {0}
-    least = max(4096, n * n_rows // 32)
+    least = 4096
     assert all(least <= size * n_rows <= max(4 * least, least + n_rows) for size in sizes[:-1])
 
 
@@ -215,3 +215,25 @@ def test_a_dask_cluster_does_not_change_a_bit(data, processes):
     np.testing.assert_array_equal(on_cluster.coef_, alone.coef_)
     np.testing.assert_array_equal(with_n_jobs.coef_, alone.coef_)
     np.testing.assert_array_equal(on_cluster.state_, alone.state_)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 16, 23, 64, 100])
+def test_results_are_joined_in_order_with_one_sum_per_level(n):
+    """The tree has a fan-in of four, joins neighbours only, and keeps few results at a time."""
+    alive, most = set(), 0
+
+    def join(one, other):
+        assert one[-1] + 1 == other[0]
+        alive.difference_update([one, other])
+        alive.add(one + other)
+        return one + other
+
+    def arriving():
+        nonlocal most
+        for i in range(n):
+            alive.add((i,))
+            most = max(most, len(alive))
+            yield (i,)
+
+    assert readout_training.merged_in_tree(arriving(), join) == tuple(range(n))
+    assert most <= 2 + np.log(n) / np.log(4)
