@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from reservoir._typing import Array
+from reservoir._validation import column_number
 from reservoir.estimators.esn import PartPlan, SeamError, plan_parts
 from reservoir.estimators.esn.part_outputs import PartOutputs
 from reservoir.estimators.esn.source_estimator import LAZY_TABLES, LazyTables
@@ -91,12 +92,17 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any) -> _Tables:
                 "both as frames of Dask, or both as its arrays, with equal partitions, or load "
                 "X with np.asarray."
             )
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has {X.ndim} dimensions, and partitions are learned as rows of a table with 2. "
+            "Reshape it, or load it with np.asarray."
+        )
     counts = {name: len(_partitions(name, table)) for name, table in given.items()}
     if len(set(counts.values())) > 1:
         _raise_unequal(f"they have {', '.join(f'{n} ({name})' for name, n in counts.items())}")
     parts = [_partitions(name, table) for name, table in given.items()]
     ids = estimator.sequence_column
-    thin = _column(X, 0 if ids is None else ids)
+    thin = _column(X, ids)
     weights = parts[2] if len(parts) > 2 else [None] * len(parts[0])
     return _Tables(parts[0], parts[1], weights, _partitions("X", thin), ids is not None)
 
@@ -123,10 +129,11 @@ def _partitions(name: str, table: Any) -> list[Any]:
     return list(table.to_delayed(optimize_graph=False).ravel())
 
 
-def _column(X: Any, column: Any) -> Any:
-    if _is_array(X):
-        return X[:, column : column + 1 or None]
-    return X[[column if isinstance(column, str) else X.columns[column]]]
+def _column(X: Any, ids: Any) -> Any:
+    """Return the column of ids, or the first one."""
+    names = None if _is_array(X) else list(X.columns)
+    place = 0 if ids is None else column_number("sequence_column", ids, names, X.shape[1])
+    return X[:, place : place + 1] if names is None else X[[names[place]]]
 
 
 def _raise_unequal(what: str) -> Any:
@@ -227,7 +234,7 @@ def predict(estimator: Any, X: Any, initial_state: Any) -> Any:
     import dask
 
     rows, ids = _partitions("X", X), estimator.sequence_column
-    thin = _partitions("X", _column(X, 0 if ids is None else ids))
+    thin = _partitions("X", _column(X, ids))
     looks = dask.compute(*[dask.delayed(_look)(each, [], ids is not None, False) for each in thin])
     sizes = [sum(look.lengths) for look in looks]
     head = _head(dask, rows, rows, sizes)[0]

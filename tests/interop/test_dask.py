@@ -1,10 +1,12 @@
 """Frames and arrays of Dask: the model and the predictions of one fit in memory, or an error."""
 
 import os
+import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from reservoir import ESNClassifier, ESNRegressor, NVARRegressor
 from reservoir.interop import _dask
@@ -118,6 +120,23 @@ def test_states_that_forget_slowly_raise_and_their_remedies_work(monkeypatch):
     assert slow.predict(np.asarray(x)).shape == (N,)
 
 
+def test_few_parts_wait_however_many_partitions(monkeypatch):
+    """Sums of a group are merged before the next partitions are learned."""
+    parts, learn, most = [], _dask._learn, 0
+
+    def learning(*rows):
+        nonlocal most
+        part = learn(*rows)
+        parts.append(weakref.ref(part))
+        most = max(most, sum(each() is not None for each in parts))
+        return part
+
+    monkeypatch.setattr(_dask, "_learn", learning)
+    NVARRegressor(2).fit(*arrays(chunks=(30,) * 50))
+    assert len(parts) == 50
+    assert most <= 8
+
+
 @pytest.mark.parametrize(
     ("message", "spoil"),
     [
@@ -157,6 +176,18 @@ def test_predictions_that_depend_on_all_rows_raise(params):
     model = esn(alpha=1.0, **params).fit(X, Y)
     with pytest.raises(ValueError, match=next(iter(params))):
         model.predict(arrays()[0])
+
+
+def test_a_series_an_unknown_column_and_no_fit_raise_as_in_memory():
+    x, y = arrays()
+    with pytest.raises(ValueError, match="X has 1 dimensions"):
+        esn().fit(y, y)
+    with pytest.raises(ValueError, match="sequence_column=7 is outside X"):
+        esn(sequence_column=7).fit(x, y)
+    with pytest.raises(ValueError, match="sequence_column='id' is a name"):
+        esn(sequence_column="id").fit(x, y)
+    with pytest.raises(NotFittedError):
+        esn().predict(x)
 
 
 def test_all_else_reads_arrays_as_before():

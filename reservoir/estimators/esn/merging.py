@@ -24,8 +24,10 @@ def check_merge(one: Any, other: Any) -> None:
             "was fitted on other rows."
         )
     if type(other) is not type(one):
-        kind = type(one).__name__
-        raise TypeError(f"merge needs another {kind}; got {type(other).__name__}. Pass a {kind}.")
+        raise TypeError(
+            f"merge needs another {type(one).__name__}; got {type(other).__name__}. Pass a fitted "
+            "estimator of the same class."
+        )
     for each in (one, other):
         each._check_begun()
         _check_sums(each)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from reservoir._typing import Array
 from reservoir._validation import Ending, check_count, resolve_washout
@@ -18,6 +18,7 @@ from reservoir.dynamics.fed_back import one_step_late
 from reservoir.estimators.esn.merging import check_adds
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.readout_training import check_past, few_rows, state_after
+from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.sources import input_rows
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.readouts.contract import ReadoutSettings
@@ -166,6 +167,9 @@ class PartPlan:
         Part
             For `merge` and `finish`; it knows which parts it contains.
         """
+        n = len(self._places)
+        if check_count("i", i, minimum=0) >= n:
+            raise ValueError(f"i={i} must be below {n}, the number of parts. Count them from 0.")
         place, esn, (reader, model, _) = self._places[i], self._estimator, self._begun
         if not place.lengths:
             return Part(i, i)
@@ -227,8 +231,9 @@ class PartPlan:
         Part
         """
         several = list(parts)
-        if not several:
-            raise ValueError("merge got no parts. Pass at least one, as learn returns them.")
+        if not several or not all(isinstance(part, Part) for part in several):
+            kinds = sorted({type(part).__name__ for part in several}) or "none"
+            raise TypeError(f"merge needs parts, and got {kinds}. Pass what learn returns.")
         for one, other in pairwise(several):
             if other.first != one.last + 1:
                 raise ValueError(
@@ -408,8 +413,15 @@ def plan_parts(
     >>> bool(np.allclose(model.predict(X), one.predict(X)))
     True
     """
-    esn = clone(estimator)
+    if not isinstance(estimator, SourceEstimator):
+        raise TypeError(
+            f"plan_parts needs an estimator whose readout is solved from sums; got {estimator!r}. "
+            "Pass an ESNRegressor, ESNClassifier or NVARRegressor."
+        )
+    esn: Any = clone(estimator)
     _check_parameters(esn)
+    if classes is not None and not is_classifier(esn):
+        raise ValueError(f"classes={classes!r} are for classifiers. Leave them out.")
     reader = DataReader(esn, esn._coding())
     known = {} if classes is None else {"classes": classes}
     data = reader.read_chunk(esn, X, y, None, first=True, allow_nan=esn._skips_missing(), **known)
@@ -484,6 +496,8 @@ def _places(
     lengths: Sequence[Any], begins: Sequence[bool] | None, ids: Sequence[Any] | None
 ) -> tuple[list[_Place], list[int]]:
     """Return where each part begins, and the number of rows of each whole sequence."""
+    if not hasattr(lengths, "__len__"):
+        raise TypeError(f"lengths={lengths!r} must be a list. Give one entry for each part.")
     for name, given in (("begins", begins), ("ids", ids)):
         if given is not None and len(given) != len(lengths):
             raise ValueError(

@@ -586,6 +586,7 @@ class SourceEstimator(TimeSeriesEstimator):
         lazy = _lazy_tables_of(X)
         if lazy is None or by != self._predicts_by or any(options.values()):
             return super()._run_by(by, X, initial_state, **options)
+        self._check_fitted()
         return lazy.predict(self, X, initial_state)
 
     def _predictor(self) -> ReadoutPredictor:

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, load, save
+from reservoir import (
+    ESNClassifier,
+    ESNForecaster,
+    ESNRegressor,
+    NVARRegressor,
+    RNNRegressor,
+    load,
+    save,
+)
 from reservoir.interop import plan_parts
 
 pytestmark = pytest.mark.one_engine
@@ -282,8 +290,11 @@ def test_rows_and_parts_that_are_not_those_of_the_plan_raise():
     for wrong in ((first, third), (second, first), (first, first)):
         with pytest.raises(ValueError, match="cannot be merged behind"):
             plan.merge(wrong)
-    with pytest.raises(ValueError, match="no parts"):
-        plan.merge([])
+    for wrong in ([], [3, None]):
+        with pytest.raises(TypeError, match="merge needs parts"):
+            plan.merge(wrong)
+    with pytest.raises(ValueError, match="i=3 must be below 3"):
+        plan.learn(3, X, Y)
     with pytest.raises(ValueError, match=r"parts 0 to 2.*contains parts 1 to 2"):
         plan.finish(plan.merge([second, third]))
 
@@ -302,6 +313,19 @@ def test_rows_and_parts_that_are_not_those_of_the_plan_raise():
 def test_lengths_ids_and_begins_must_agree(message, lengths, options):
     with pytest.raises(ValueError, match=message):
         plan_parts(NVARRegressor(2), X[:40], Y[:40], lengths, **options)
+
+
+@pytest.mark.parametrize("wrong", [ESNForecaster(), RNNRegressor(3), "esn"])
+def test_only_estimators_with_sums_have_parts(wrong):
+    with pytest.raises(TypeError, match="ESNRegressor, ESNClassifier or NVARRegressor"):
+        plan_parts(wrong, X[:50], Y[:50], [N])
+
+
+def test_lengths_are_a_list_and_classes_for_classifiers():
+    with pytest.raises(TypeError, match="lengths=900 must be a list"):
+        plan_parts(NVARRegressor(2), X[:50], Y[:50], 900)
+    with pytest.raises(ValueError, match="are for classifiers"):
+        plan_parts(NVARRegressor(2), X[:50], Y[:50], [900], classes=[1, 2])
 
 
 def test_ids_and_classes_must_be_known():
