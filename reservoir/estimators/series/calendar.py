@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -404,6 +404,39 @@ def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
         begin, *_ = dates = [each._date(each.first) for each in (earliest, *calendars)]
         return [count_steps(begin, date, earliest.step) for date in dates[1:]]
     return [round((each.first - earliest.first) / earliest.step) for each in calendars]
+
+
+class Calendars(NamedTuple):
+    """The calendars of all series of a table, one after the other."""
+
+    calendars: Sequence[Calendar]
+
+    def following(self, n_rows: int) -> Any:
+        """Return the index of the next rows, equally many of each series; None without an index."""
+        n_steps, made = n_rows // len(self.calendars), {}
+        parts = []
+        for each in self.calendars:
+            # most series end with the same stamp, and dates take time
+            key = replace(each, n_rows=0, first=0)
+            if key not in made:
+                made[key] = each.following(n_steps)
+            parts.append(made[key])
+        return None if parts[0] is None else parts[0].append(parts[1:])
+
+
+def with_outer_levels(index: Any, ids: tuple[Any, ...], names: tuple[Any, ...]) -> Any:
+    """Return a MultiIndex of ids and stamps, equally many for each id, in the order of the ids."""
+    import pandas as pd
+
+    several = isinstance(ids[0], tuple)
+    outer = pd.MultiIndex.from_tuples(ids) if several else pd.MultiIndex(
+        levels=[pd.Index(ids, tupleize_cols=False)], codes=[np.arange(len(ids))]
+    )  # fmt: skip
+    inner = pd.MultiIndex.from_arrays([index])
+    codes = [np.repeat(each, len(index) // len(ids)) for each in outer.codes]
+    return pd.MultiIndex(
+        levels=[*outer.levels, *inner.levels], codes=[*codes, *inner.codes], names=names
+    )
 
 
 def calendars_of(names: Sequence[str], division: Division, like: Calendar) -> tuple[Calendar, ...]:

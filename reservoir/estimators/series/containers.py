@@ -10,13 +10,14 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.estimators.series.calendar import Calendar
+from reservoir.estimators.series.calendar import Calendar, Calendars
 from reservoir.estimators.series.tables import (
     dtype_of,
     is_pandas,
     is_polars,
     n_dimensions,
     plain_name,
+    some,
 )
 
 
@@ -91,7 +92,7 @@ class SeriesContainer:
                 f"{self.names[column]!r}. Give the same columns, in the same order."
             )
 
-    def wrap(self, rows: Array, calendar: Calendar) -> Any:
+    def wrap(self, rows: Array, calendar: Calendar | Calendars) -> Any:
         """Return forecasts of shape (n_steps, n_outputs) in the container of the series.
 
         Their index continues `calendar`, the calendar of the rows before the forecasts.
@@ -108,7 +109,7 @@ class SeriesContainer:
         return self._table(rows, self.names, self.levels, index)
 
     def wrap_bands(
-        self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar
+        self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar | Calendars
     ) -> Any:
         """Return forecasts with the lower and upper bounds of intervals.
 
@@ -145,7 +146,7 @@ class SeriesContainer:
         index = calendar.following(n_steps)
         return self._table(every.reshape(n_steps, -1), names, levels, index)
 
-    def wrap_paths(self, paths: Array, calendar: Calendar) -> Any:
+    def wrap_paths(self, paths: Array, calendar: Calendar | Calendars) -> Any:
         """Return sample paths of shape (n_paths, n_steps, n_outputs).
 
         Returns
@@ -210,3 +211,21 @@ def band_labels(coverages: Sequence[float]) -> list[str]:
     """Return the names of the columns of a forecast with intervals, in their order."""
     shares = [f"{100 * coverage:.10g}%" for coverage in coverages]
     return ["forecast", *(f"{end} {share}" for share in shares for end in ("lower", "upper"))]
+
+
+def check_same_columns(
+    names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
+) -> None:
+    """Check that all series have the same columns as the first one."""
+    for name, rows, container in zip(names, values, containers, strict=True):
+        if rows.shape[1] != values[0].shape[1]:
+            raise ValueError(
+                f"{name} has {rows.shape[1]} columns, but {names[0]} has {values[0].shape[1]}. "
+                "Give all series the same columns."
+            )
+        both = container.names, containers[0].names
+        if not container.flat and all(both) and both[0] != both[1]:
+            raise ValueError(
+                f"{name} has the columns {some(both[0])}, but {names[0]} has {some(both[1])}. "
+                "Give all series the same columns, in the same order."
+            )
