@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_no_dates, index_of
-from reservoir._validation.kinds import check_not_complex
+from reservoir._validation.kinds import check_dense, check_not_complex
 from reservoir._validation.order import check_order
 from reservoir._validation.sequences import as_finite
 from reservoir.estimators.series.tables import check_shape
@@ -169,6 +169,7 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 f"{name} has a MultiIndex, so pairs would span two sequences. Give a list with one "
                 "DataFrame per sequence."
             )
+    check_dense(item.name, item.series)
     check_shape(item.name, item.series)
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)

@@ -357,7 +357,13 @@ def _reversed(rows: Array | None) -> Array | None:
 def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision; missing values are NaN."""
     check_dense(name, values)
-    if not hasattr(values, "shape") and not isinstance(values, (list, tuple, str, Number)):
+    try:
+        n_axes = np.ndim(values)
+    except ValueError:
+        raise ValueError(
+            f"{name} has rows of different lengths. Give each row the same number of columns."
+        ) from None
+    if n_axes == 0 and not isinstance(values, (str, Number, np.ndarray)):
         kind = "None" if values is None else f"of type {type(values).__name__}"
         raise TypeError(
             f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
@@ -366,15 +372,8 @@ def _rows(name: str, values: Any) -> Array:
     check_has_rows(name, values, "(n_samples,) or (n_samples, n_columns)")
     check_no_dates(name, values)
     check_not_complex(name, values)
-    try:
-        check_no_text(name, values, "Replace text that marks a missing value by NaN.")
-        rows = as_plain(name, values, np.float64).copy()
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError(
-            f"{name} has rows of different lengths. Give each row the same number of columns."
-        ) from None
+    check_no_text(name, values, "Replace text that marks a missing value by NaN.")
+    rows = as_plain(name, values, np.float64).copy()
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(
             f"{name} must have shape (n_samples,) or (n_samples, n_columns), with at least a row "

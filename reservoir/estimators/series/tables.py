@@ -422,15 +422,16 @@ def check_shape(name: str, table: Any) -> None:
     ValueError
         If it has another number of axes, rows of different lengths, or no rows or columns.
     """
-    check_dense(name, table)
-    if not hasattr(table, "shape") and not isinstance(table, (list, tuple, str, numbers.Number)):
+    # a pandas table with sparse columns is read like any other
+    (check_readable if is_pandas(table) else check_dense)(name, table)
+    n_axes = n_dimensions(table)
+    if n_axes == 0 and not isinstance(table, (str, numbers.Number, np.ndarray)):
         kind = "None" if table is None else f"of type {type(table).__name__}"
         raise TypeError(
             f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
             "DataFrame."
         )
     check_has_rows(name, table, "(n_samples,) or (n_samples, n_columns)")
-    n_axes = n_dimensions(table)
     if n_axes is None:
         raise ValueError(
             f"{name} has rows of different lengths. Give each row the same number of columns; pass "

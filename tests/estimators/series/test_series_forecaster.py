@@ -691,8 +691,8 @@ BAD = [
     (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y contains labels"),
     (["a"] * 40, "y contains text"),
     (PAST.astype(complex), "y contains complex numbers"),
-    (None, "y must be a series.*got NoneType"),
-    (3.0, "y must be a series.*got float"),
+    (None, "y is None, but rows are needed"),
+    (3.0, "y is 3.0, but rows are expected"),
     (np.zeros((0, 2)), "y has no rows"),
     (FRAME.reset_index(), r"y has the datetime column 'month'"),
 ]

@@ -1,5 +1,8 @@
 """Tables of any library: their numbers, missing values, names that can be saved, errors."""
 
+from array import array
+from collections import deque
+
 import numpy as np
 import pytest
 
@@ -56,6 +59,11 @@ def test_missing_values_are_nan(table):
 def test_values_that_raise(table, error, told):
     with pytest.raises(error, match=told):
         read_values("y", table)
+
+
+def test_any_sequence_of_numbers_is_a_series():
+    for rows in (range(4), array("d", range(4)), deque(range(4))):
+        np.testing.assert_array_equal(read_values("y", rows)[:, 0], range(4))
 
 
 def test_names_that_can_be_saved():
