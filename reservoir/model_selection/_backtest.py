@@ -189,7 +189,9 @@ def backtest(
     ValueError
         If there are too few rows for the origins, a metric is unknown or has no scale, the model
         does not support `coverage`, `n_lags` or ``refit=False``, or a forecast differs in shape or
-        dates from the rows of its horizon.
+        dates from the rows of its horizon; if values are text or infinite.
+    TypeError
+        If y is no table, or is masked, sparse or of dates.
 
     Warns
     -----

@@ -57,8 +57,8 @@ def make_forecast_pairs(
     ------
     TypeError, ValueError
         If a horizon is not an integer of at least 1, is repeated, or is not smaller than the length
-        of every series; if a series has neither 1 nor 2 dimensions; if values are masked, complex
-        or infinite; if `exog` lacks a row, or has a column name in common with the series.
+        of every series; if a series has neither 1 nor 2 dimensions; if values are masked, complex,
+        infinite or dates; if `exog` lacks a row, or has a column name in common with the series.
 
     Notes
     -----

@@ -192,7 +192,8 @@ def fill_gaps(
         If a value is infinite, no segment has `min_rows` rows, `exog` has another number of rows, a
         missing value, or another index than y, or the model rejects the data.
     TypeError
-        If the model does not support a list of segments, such as a Pipeline or ESNForecaster.
+        If the model does not support a list of segments, such as a Pipeline or ESNForecaster, or if
+        y is no table, or is masked, sparse or of dates.
 
     Warns
     -----

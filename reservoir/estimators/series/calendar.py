@@ -111,7 +111,7 @@ class Calendar:
 
         Raises
         ------
-        ValueError, TypeError
+        ValueError
             If stamps are missing, not in order, duplicated, irregular, labels, or too few to infer
             their frequency.
         """
@@ -377,7 +377,7 @@ def stamps_of(name: str, table: Any) -> Any:
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         If the index has several levels, or consists of labels, durations or missing numbers.
     """
     if not hasattr(table, "iloc"):
@@ -454,7 +454,7 @@ def calendars_of(names: Sequence[str], division: Division, like: Calendar) -> tu
 
     Raises
     ------
-    ValueError, TypeError
+    ValueError
         As `Calendar.of`.
     """
     if not division.by_id:

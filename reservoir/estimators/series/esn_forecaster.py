@@ -477,8 +477,6 @@ class ESNForecaster(Described, BaseEstimator):
             If n_steps < 1, if a coverage is not between 0 and 1, if the context has fewer rows than
             a network needs as inputs, or if shapes, names, dates or categories do not match the
             training data.
-        TypeError
-            If a column of exog has categories, but had none in `fit`, or the reverse.
 
         Warns
         -----

@@ -374,10 +374,10 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     Raises
     ------
     ValueError
-        If the table has another shape or is empty, if a value is infinite, or if a value is missing
-        although `allow_nan` is False.
+        If the table has another shape or is empty, if values are infinite, complex or text, or if a
+        value is missing although `allow_nan` is False.
     TypeError
-        If values are dates, durations, strings, complex or masked.
+        If it is no table (`check_shape`), or if values are dates, durations or other objects.
     """
     check_shape(name, table)
     check_real_numbers(name, table)
