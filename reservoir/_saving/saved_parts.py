@@ -50,7 +50,8 @@ PARTS = {
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs
         neighbours?: None | NeighbourSums
         inputs?: None | InputRows; neighbours.differences: sums_of_rows
-        parts: dict[natural, sums_of_rows]
+        parts: dict[natural, sums_of_rows]; rows?: None | list[tuple[natural, int64(n),
+            real(n, width), float64(n, n_outputs), float64(n)]]
         kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
     """,
     "InputRows": "start: natural; n_columns, n_rows: count; chosen: bool",

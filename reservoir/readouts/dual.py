@@ -241,6 +241,10 @@ class StandardRows:
         with np.errstate(divide="ignore"):
             self.scale /= factors
 
+    def square_sums(self) -> Array:
+        """Return the sum of squares of each column about its mean, 0 if it is constant."""
+        return self.weights.sum() * np.where(np.isfinite(self.scale), self.scale, 0.0) ** 2
+
     def part(self, which: Array) -> StandardRows:
         """Return some rows, standardised by the means and standard deviations of all rows."""
         some = copy.copy(self)
@@ -278,13 +282,19 @@ def even_spread(H: Array, weights: Array) -> Array:
     return np.divide(weighted, even, where=varies, out=np.ones(len(even)))
 
 
-def _inner_products(rows: StandardRows) -> Array:
-    """Return the products between rows, about their mean and times the roots of the weights."""
-    root, share = np.sqrt(rows.weights), rows.weights / rows.weights.sum()
-    products = np.zeros((len(root), len(root)))
+def inner_products(rows: StandardRows) -> Array:
+    """Return the products between rows."""
+    products = np.zeros((len(rows.H), len(rows.H)))
     for at in rows.column_slices():
         block = rows[:, at]
         products += block @ block.T
+    return products
+
+
+def _inner_products(rows: StandardRows) -> Array:
+    """Return the products between rows, about their mean and times the roots of the weights."""
+    root, share = np.sqrt(rows.weights), rows.weights / rows.weights.sum()
+    products = inner_products(rows)
     middle = share @ products
     products -= middle[:, None]
     products -= middle - middle @ share

@@ -13,9 +13,10 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_penalties
+from reservoir._validation import check_choice, check_penalties, room_for
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
+from reservoir.readouts.few_rows import Block, FewRows, block_of, standard_columns
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.input_rows import InputRows, ratio_of, solve_with_inputs
 from reservoir.readouts.qr import QRAccumulator
@@ -188,13 +189,15 @@ def is_path(alpha: Any) -> bool:
     return isinstance(alpha, str) or np.ndim(alpha) > 0
 
 
-def default_path(sums: RowSums) -> Array:
+def default_path(sums: RowSums, leading: tuple[int, Array] | None = None) -> Array:
     """Return powers of ten, from penalties without effect to penalties that leave only the mean.
 
     Parameters
     ----------
     sums : accumulator
         Sums over all rows.
+    leading : tuple of int and array, optional
+        Number of features that stand for other ones, and the sums of squares of these.
 
     Returns
     -------
@@ -204,6 +207,8 @@ def default_path(sums: RowSums) -> Array:
         the total of S.
     """
     squares = sums.square_sums()
+    if leading is not None:
+        squares = np.append(leading[1], squares[leading[0] :])
     if not squares.any():
         return np.ones(1)
     squares = squares[squares > sums.held * squares.max()]  # smaller ones are rounding errors
@@ -225,7 +230,8 @@ class RidgeReadout(Readout):
     """Ridge readout, with an accumulator for each part of the rows that the selection needs.
 
     For a classifier it also stores a sample of rows, whose held-out scores determine the
-    temperature at which scores are converted to probabilities.
+    temperature at which scores are converted to probabilities. If a fit has at most half as many
+    rows as features, the readout keeps these rows instead.
     """
 
     fitted = (
@@ -241,6 +247,9 @@ class RidgeReadout(Readout):
         "input_alpha_",
     )
     forgets = lazy = True
+    rows: list[Block] | None = None  # set as long as rows are kept, instead of `parts` and `kept`
+    leading: tuple[int, Array] | None = None  # as in `default_path`
+    n_expected = 0  # rows of the current fit
     kept: RowSample | None = None
     runs: Runs | None = None  # set if rows are assigned to two halves in turn
     inputs: InputRows | None = None  # set if rows of the input may have a penalty of their own
@@ -266,6 +275,8 @@ class RidgeReadout(Readout):
     @property
     def n_rows(self) -> int:
         """Number of rows seen."""
+        if self.rows is not None:
+            return sum(len(block[1]) for block in self.rows)
         return sum(sums.n_samples for sums in self.parts.values())
 
     def check_room(self, width: int, n_rows: int = 0) -> None:
@@ -273,13 +284,30 @@ class RidgeReadout(Readout):
         settings = self.settings
         kind = SOLVERS[self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)]
         n_matrices = kind.to_solve if self.rule is None else kind.of_path + self.rule.neighbours
-        with room_for_matrices(width, n_matrices):
+        room = room_for_matrices(width, n_matrices)
+        if self._keeps_rows(width, n_rows):
+            n_bytes = n_rows * (width * np.dtype(settings.dtype).itemsize + 8 * n_matrices * n_rows)
+            what = f"The features of {n_rows} rows x {width} features, and products between rows,"
+            room = room_for(what, n_bytes, "Use fewer features or rows.")
+        with room:
             pass
+
+    def _keeps_rows(self, width: int, n_rows: int) -> bool:
+        """Whether rows are kept: for so few rows, products between rows are the smaller matrix."""
+        settings = self.settings
+        solver = self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)
+        plain = settings.forgetting == 1 and not settings.partial and solver == "cholesky"
+        plain = plain and not (self.rule is not None and self.rule.neighbours)
+        if self.inputs is not None:  # which stay as they are
+            width -= self.inputs.n_rows * self.inputs.n_columns
+        return plain and 0 < 2 * n_rows <= width
 
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
         """Return an empty readout with the same settings, and choose its solver."""
-        self.check_room(width)
+        self.check_room(width, self.n_expected)
         empty, settings = super().begin(width, n_outputs), self.settings
+        if self._keeps_rows(width, self.n_expected):
+            empty.rows = []
         empty.solver = self.solver or solver_for(settings.solver, settings.alpha, settings.dtype)
         empty.runs, empty.inputs = self.runs, self.inputs
         forgetting = settings.forgetting
@@ -321,7 +349,7 @@ class RidgeReadout(Readout):
         self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
     ) -> Cuts:
         """Return the part of the sums that each row belongs to, under the selection rule."""
-        rule = self.rule
+        rule, self.n_expected = self.rule, sum(lengths)
         if rule is None:
             return (
                 Runs().cut(lengths, skips) if self.settings.halves else super().cut(lengths, skips)
@@ -338,7 +366,7 @@ class RidgeReadout(Readout):
 
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
         """Return a readout of an earlier readout's rows, followed by the rows of this readout."""
-        one = copy.copy(self)
+        one, earlier = copy.copy(self), earlier.summed()
         # a half ages only with its own rows: if rows are no longer assigned to halves, earlier rows
         # become a single sum, which ages with all new rows
         keeps_parts = self.runs is not None or len(earlier.parts) < 2
@@ -370,7 +398,10 @@ class RidgeReadout(Readout):
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
         """Store a sample of a classifier's rows, and compare neighbouring rows if the rule does."""
-        if self.kept is not None:
+        if self.rows is not None:
+            skip_missing = self.settings.skip_missing
+            self.rows.append(block_of(numbers, features, targets, weights, skip_missing))
+        elif self.kept is not None:
             self.kept.add(numbers, features, targets, weights)
         if self.neighbours is not None:
             self.neighbours.add(numbers, features, targets, weights)
@@ -384,6 +415,9 @@ class RidgeReadout(Readout):
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
     ) -> None:
         """Add rows to the sums of a part; `features` may be overwritten."""
+        if self.rows is not None:  # `sample` has kept them
+            self.rows[-1] = (part, *self.rows[-1][1:])
+            return
         if part not in self.parts:
             self.parts[part] = self._no_sums()
         missing = "skip" if self.settings.skip_missing else "raise"
@@ -410,6 +444,8 @@ class RidgeReadout(Readout):
 
     def merge(self, other: RidgeReadout) -> None:
         """Add the rows of another readout, whose sums may become part of this one."""
+        if self.rows is not None:
+            self.rows += other.rows or []
         for part, sums in other.parts.items():
             self.parts[part] = self.parts[part].merge(sums) if part in self.parts else sums
         if self.neighbours is not None and other.neighbours is not None:
@@ -423,6 +459,8 @@ class RidgeReadout(Readout):
         """Return the numbers of rows and columns if there is a single small penalty, else None."""
         settings = self.settings
         if isinstance(settings.alpha, str) or np.size(settings.alpha) != 1 or self.n_rows == 0:
+            return None
+        if self.rows is not None:  # at most half as many as columns
             return None
         sums = self.total()
         (alpha,) = np.ravel(settings.alpha).tolist()
@@ -443,15 +481,22 @@ class RidgeReadout(Readout):
         A Gram matrix has half of the significant digits, and a penalty does not adapt to the units
         of columns.
         """
-        total = self.total() if self.n_rows else None
-        if self.rule is None or not isinstance(total, GramAccumulator) or not len(which):
+        if self.rule is None or self.solver != "cholesky" or not len(which) or not self.n_rows:
             return None
-        squares = total.square_sums()
-        which, among = ([k for k in each if k < len(squares)] for each in (which, among))
-        varying = squares > total.weight * (_STILL * total.mean_h) ** 2
-        small = squares[which][varying[which]].min(initial=np.inf)
-        large = squares[among].max()
-        return float(np.sqrt(large / small)) if small < total.held * large else None
+        columns = np.union1d(which, among)
+        if self.rows is not None:
+            rows = standard_columns(self.rows, columns)
+            squares, mean, weight = rows.square_sums(), rows.mean, rows.weights.sum()
+        else:
+            total = self.total()
+            assert isinstance(total, GramAccumulator)
+            columns = columns[columns < total.n_features]
+            squares, mean = total.square_sums()[columns], total.mean_h[columns]
+            weight = total.weight
+        varying = squares > weight * (_STILL * mean) ** 2
+        small = squares[varying & np.isin(columns, which)].min(initial=np.inf)
+        large = squares[np.isin(columns, among)].max()
+        return float(np.sqrt(large / small)) if small < GramAccumulator.held * large else None
 
     def total(self) -> RowSums:
         """Return the sums over all rows, which must not be changed: they may be the only part."""
@@ -461,10 +506,30 @@ class RidgeReadout(Readout):
             first = (first.copy() if k == 0 else first).merge(sums)
         return first
 
+    def summed(self) -> RidgeReadout:
+        """Return a readout of the same rows that has sums over them instead."""
+        if self.rows is None:
+            return self
+        one = copy.copy(self)
+        one.rows, one.parts, one.runs = None, {}, copy.copy(self.runs)
+        one.settings = replace(self.settings, forgetting=1.0)
+        one.kept = None if self.kept is None else RowSample()
+        for part, numbers, features, *rest in self.rows:
+            one.sample(numbers, features, *rest)
+            one.update(features.copy(), *rest, part=part)
+        one.settings = self.settings
+        return one
+
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; parts to which no rows can be added are merged."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
+        if self.rows is not None:
+            found = (few := FewRows(self)).reduced().solve()
+            fit = few.of_features(found["coef_"], found["intercept_"])
+            if self.rule is None or not self.rule.alternates:
+                self.rows = [(0, *block[1:]) for block in self.rows]
+            return found | rounded(RidgeSolution(*fit, found["alpha_"], None), self.settings)
         settings, total = self.settings, self.total()
         intercept = settings.fit_intercept
         chosen, factor = dict[str, Any](), 1.0
@@ -538,7 +603,8 @@ class RidgeReadout(Readout):
 
     def penalties(self, total: RowSums) -> Any:
         """Return the penalties to choose from."""
-        return default_path(total) if isinstance(self.settings.alpha, str) else self.settings.alpha
+        given = self.settings.alpha
+        return default_path(total, self.leading) if isinstance(given, str) else given
 
     def units(self, total: RowSums) -> ArrayLike:
         """Return the units in which scores of outputs are summed."""
@@ -565,6 +631,8 @@ class RidgeReadout(Readout):
         if self.settings.rule is not None and scales is not None:
             one.settings = replace(self.settings, rule=self.settings.rule.scaled(scales))
         one.parts = {part: sums._leading(width, scales) for part, sums in self.parts.items()}
+        if self.rows is not None:
+            one.rows = [(*block[:2], block[2][:, :width], *block[3:]) for block in self.rows]
         if self.neighbours is not None:
             one.neighbours = copy.copy(self.neighbours)
             one.neighbours.differences = self.neighbours.differences._leading(width, scales)
@@ -581,6 +649,9 @@ class RidgeReadout(Readout):
         alpha : float, or array of shape (n_outputs,)
             The penalty, which was chosen from all rows.
         """
+        if self.rows is not None:
+            found = (few := FewRows(self)).reduced().held_out_fits(alpha)
+            return {part: few.of_features(*fit) for part, fit in found.items()}
         parts, rule = dict(sorted(self.parts.items())), self.rule
         blocks = rule.blocks(parts) if rule is not None and rule.min_blocks else []
         blocks = blocks or list(parts.values())
@@ -617,7 +688,8 @@ class RidgeReadout(Readout):
     def row_learner(self, model: Any) -> RidgeRows:
         """Return an online learner that continues row by row, under the penalties of the fit."""
         settings = replace(self.settings, decode=None)  # a function could not be saved
-        readout = copy.deepcopy(self.renewed(settings))
+        readout = self.renewed(settings)
+        readout = copy.deepcopy(readout) if self.rows is None else readout.summed()
         n_rows, input_alpha = getattr(model, "n_lags_", 1), getattr(model, "input_alpha_", None)
         return RidgeRows(readout, model.alpha_, input_alpha, n_rows)
 
@@ -652,6 +724,11 @@ class RidgeReadout(Readout):
         self, alphas: Sequence[float], *, model: Any, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
         """Return coefficients and intercept under each penalty, from one decomposition."""
+        if self.rows is not None:
+            few = FewRows(self.renewed(ReadoutSettings(fit_intercept=fit_intercept)))
+            options: Any = {"model": model, "fit_intercept": fit_intercept, "dtype": "float64"}
+            path = few.reduced().linear_path(alphas, **options)
+            return [tuple(each.astype(dtype) for each in few.of_features(*one)) for one in path]
         one, scales = self, None
         if self.inputs is not None:
             penalties = np.ravel(model.alpha_)[0], np.ravel(model.input_alpha_)[0]

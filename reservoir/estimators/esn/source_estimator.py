@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -501,12 +501,7 @@ class SourceEstimator(TimeSeriesEstimator):
         sizes = " or ".join(f"{name}={values[name]}" for name in large) or "the number of features"
         if self.readout is not None:
             return f"Lower {sizes}, or pass fewer rows; partial_fit accepts them in chunks."
-        few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
-        return (
-            f"Lower {sizes}. If there are few rows, another remedy is "
-            f"sklearn.linear_model.{few} as readout, which stores n_samples x n_features numbers "
-            "and solves for one number per row."
-        )
+        return f"Lower {sizes}. A fit with half as many rows as features needs no square matrix."
 
     # ------------------------------------------------------------------ fitted or not
 
