@@ -366,19 +366,20 @@ class RidgeReadout(Readout):
 
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
         """Return a readout of an earlier readout's rows, followed by the rows of this readout."""
-        one, earlier = copy.copy(self), earlier.summed()
+        mine, earlier = self.summed(), earlier.summed()
+        one = copy.copy(mine)
         # a half ages only with its own rows: if rows are no longer assigned to halves, earlier rows
         # become a single sum, which ages with all new rows
         keeps_parts = self.runs is not None or len(earlier.parts) < 2
         before = dict(earlier.parts) if keeps_parts else {0: earlier.total()}
-        new = {p: s.after(before[p]) if p in before else s for p, s in self.parts.items()}
+        new = {p: s.after(before[p]) if p in before else s for p, s in mine.parts.items()}
         one.parts = before | new
         if self.neighbours is not None and earlier.neighbours is not None:
             one.neighbours = self.neighbours.after(earlier.neighbours)
         if earlier.kept is not None:
             one.kept = earlier.kept.copy()
-            if self.kept is not None:
-                one.kept.merge(self.kept)
+            if mine.kept is not None:
+                one.kept.merge(mine.kept)
         return one
 
     def check_partial(self) -> None:

@@ -501,7 +501,8 @@ class SourceEstimator(TimeSeriesEstimator):
         sizes = " or ".join(f"{name}={values[name]}" for name in large) or "the number of features"
         if self.readout is not None:
             return f"Lower {sizes}, or pass fewer rows; partial_fit accepts them in chunks."
-        return f"Lower {sizes}. A fit with half as many rows as features needs no square matrix."
+        few = "A fit of at most half as many rows as features needs no square matrix."
+        return f"Lower {sizes}. {few}"
 
     # ------------------------------------------------------------------ fitted or not
 
