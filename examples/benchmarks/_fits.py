@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -14,9 +15,10 @@ from _reference import Build, CNetwork, build
 from _timing import OURS_NUMPY, LeftOut, Report, first_calls, interleave, version
 from scipy import linalg
 from scipy.linalg import blas
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeCV
 
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, ReservoirTransformer
 from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass as mackey_glass_series
 from reservoir.dynamics import Reservoir, run
@@ -260,3 +262,40 @@ def peak(name: str, n_units: int, n_steps: int) -> tuple[float, str]:
     model = make_model(name, our_network(n_units))
     _, megabytes = measure(lambda: model.fit(rows[:n_steps], rows[1 : n_steps + 1]))
     return megabytes, f"before it, loading: {loaded:.0f} MB"
+
+
+# --- more units than rows -------------------------------------------------------------------------
+
+FEW = ("reservoir, rows kept", "reservoir, sums", "KernelRidge on states")
+
+
+def few_rows(report: Report, n_rounds: int, quick: bool) -> None:
+    """Processor seconds and memory of a fit under one penalty, each in a process of its own."""
+    sizes = [(400, 200)] if quick else [(10_000, 2000), (10_000, 5000), (3000, 1500)]
+    for n_units, n_rows in sizes:
+        each = {name: in_child("_fits", "fit_of_few", name, n_units, n_rows) for name in FEW}
+        of = {"n_units": n_units, "n_rows": n_rows}
+        for k, unit in enumerate(("s", "MB")):
+            values = {name: found[k] for name, found in each.items()}
+            report.table(f"N = {n_units}, {n_rows} rows", values, unit=unit, **of)
+
+
+def fit_of_few(name: str, n_units: int, n_rows: int) -> tuple[float, float]:
+    """Processor seconds of a fit, and MB at its peak; to be called in a fresh process."""
+    X = np.random.default_rng(0).normal(size=(n_rows, 1))
+    y = np.roll(X[:, 0], 2)
+
+    def fit(n_units: int, n_rows: int) -> Any:
+        esn = ESNRegressor(n_units, alpha=0.01, washout=100, random_state=0)
+        if name == FEW[0]:
+            return esn.fit(X[:n_rows], y[:n_rows])
+        if name == FEW[1]:  # solved for when first read
+            return esn.partial_fit(X[:n_rows], y[:n_rows]).coef_
+        states = ReservoirTransformer(n_units, random_state=0).fit_transform(X[:n_rows])
+        states -= states.mean(axis=0)
+        return KernelRidge(alpha=0.01).fit(states[100:], y[100:n_rows])
+
+    fit(100, min(n_rows, 300))  # loads and compiles
+    start = time.process_time()
+    _, megabytes = measure(lambda: fit(n_units, n_rows))
+    return time.process_time() - start, megabytes

@@ -11,6 +11,8 @@ Usage: ``python examples/benchmarks/speed.py JOB [--rounds 5] [--quick] [--out D
 - ridge: a path of 10 penalties against one fit and scikit-learn's RidgeCV
 - mackey_glass: fit, predict and generate, 1000 units
 - memory: peak memory of that fit, each library in a process of its own
+- few_rows: time and memory of fits of more units than rows, whose rows are kept, against the sums
+  that partial_fit keeps and a kernel ridge on the states
 - radius: the spectral radius of 20,000 units, with its error
 - search: a grid search, 24 settings by 3 folds
 - small: one row, a session, a fit of 100 rows, the import
@@ -51,6 +53,7 @@ JOBS = {
     "ridge": _fits.ridge,
     "mackey_glass": _fits.mackey_glass,
     "memory": _fits.memory,
+    "few_rows": _fits.few_rows,
     "radius": _search.radius,
     "search": _search.search,
     "small": _small.small,

@@ -13,7 +13,9 @@ if not SCRIPT.exists():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["batch", "mackey_glass", "radius", "ridge", "search", "small"])
+@pytest.mark.parametrize(
+    "job", ["batch", "few_rows", "mackey_glass", "radius", "ridge", "search", "small"]
+)
 def test_a_quick_job_prints_and_writes_its_table(job, tmp_path):
     options = ["--quick", "--rounds", "1", "--out", str(tmp_path)]
     command = [sys.executable, str(SCRIPT), job, *options]

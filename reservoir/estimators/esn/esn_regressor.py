@@ -67,7 +67,7 @@ class ESNRegressor(SourceRegressor):
     ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and ``y[t] = C
     [x[t]; u[t]] + c``; where that helps (`n_lags`) the older inputs ``u[t - skip]`` and so on
     follow u[t]. Only C and c are learned [1]_. They are computed from sums over rows, so
-    that the states are never stored.
+    that the states of a long series are not stored.
 
     Rows of X are time steps, in order. Several sequences are passed as a list of tables, as a 3-D
     array (n_sequences, n_steps, n_features), as a table with an id column (`sequence_column`), or
