@@ -1,8 +1,9 @@
 """Ridge from fewer rows than features: the rows are kept, and the products between rows solved.
 
-A ridge uses only the inner products of its rows H. If P'L L'P is the pivoted Cholesky decomposition
-of HH', the rows P'L, of at most as many columns as rows, have the same inner products. All sums,
-rules and scores are computed from them; coefficients c of P'L are c L^-1 P H of the features.
+A ridge uses only the inner products of its rows H. If ``Z = P'L`` with ``Z Z' = H H'`` is their
+pivoted Cholesky factor, the rows of Z have the same inner products in at most as many columns as
+there are rows. All sums, rules and scores are computed from Z; its coefficients c are those of the
+features, ``c L^-1 P H``.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def standard_columns(blocks: Sequence[Block], which: Sequence[int] | Array) -> S
 
 
 class FewRows:
-    """The kept rows of a `RidgeReadout`, and the coefficients of its features for those of P'L.
+    """The kept rows of a `RidgeReadout`, and the coefficients of its features for those of Z.
 
-    Rows of the input stay beside P'L, since they may have a penalty of their own.
+    Rows of the input stay beside Z, since they may have a penalty of their own.
     """
 
     def __init__(self, readout: Any) -> None:
@@ -82,7 +83,7 @@ class FewRows:
             self.rows.mean[:], self.rows.scale[:] = 0.0, 1.0
 
     def _decomposed(self) -> Array:
-        """Return P'L."""
+        """Return Z."""
         products = inner_products(self.rows)
         if not np.isfinite(products.trace()):
             raise ValueError("The Gram matrix overflows: scale the data down.")
@@ -97,7 +98,7 @@ class FewRows:
         return reduced
 
     def reduced(self) -> Any:
-        """Return a readout with the same settings that has learned from P'L."""
+        """Return a readout with the same settings that has learned from Z."""
         one, settings = copy.copy(self.readout), self.readout.settings
         rows, blocks = self._decomposed(), one.rows
         # states of a run backwards follow the inputs: a column of zeros takes their place

@@ -1,12 +1,10 @@
-"""Choice of a ridge penalty from a path, and the ridge readout, which is fitted from sums."""
+"""The ridge readout, which is fitted from sums over rows, or from few rows themselves."""
 
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
 from reservoir.readouts.few_rows import Block, FewRows, block_of, standard_columns
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.input_rows import InputRows, ratio_of, solve_with_inputs
+from reservoir.readouts.penalty_path import along_penalties, default_path, variances_of
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
@@ -29,124 +28,9 @@ from reservoir.readouts.selection import (
     ScaledScores,
     SelectionRule,
     folds,
-    least_score,
 )
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
 from reservoir.readouts.temperature import held_out_temperature
-
-
-def ridge_path(
-    gram: RowSums,
-    alphas: ArrayLike,
-    *,
-    selection: str = "gcv",
-    blocks: Sequence[RowSums] | None = None,
-    rest: RowSums | None = None,
-    fit_intercept: bool = True,
-    per_target: bool = False,
-) -> RidgeSolution:
-    """Choose a ridge penalty from a path, and return the solution for it.
-
-    Parameters
-    ----------
-    gram : GramAccumulator or QRAccumulator
-        Sums over all rows.
-    alphas : array of shape (n_alphas,), at least 0
-        Penalties to choose from.
-    selection : {"gcv", "reml", "halves", "blocked", "holdout"}, default="gcv"
-        "gcv": generalised cross-validation [1]_, from one decomposition. "reml": restricted maximum
-        likelihood [2]_, from the same decomposition; it is less misled by autocorrelated errors
-        [3]_, and never selects a penalty of 0. "blocked": each block is scored by a fit on all
-        other rows. "halves": as "blocked", with two blocks. "holdout": as "blocked", with a single
-        block of held-out rows. Estimators also have the rules "reml_ar1", which needs the order of
-        the rows, and "forecast", which needs closed loops; `gram` can provide neither.
-    blocks : sequence of accumulators, optional
-        Sums over parts of the rows of `gram`, each over consecutive rows. "blocked" requires two or
-        more, "halves" two and "holdout" one.
-    rest : accumulator, optional
-        Sums over the rows of `gram` outside the blocks; not needed if the blocks contain all rows.
-        A QRAccumulator requires it. Without it, a GramAccumulator subtracts the block, whose
-        rounding errors remain.
-    fit_intercept : bool, default=True
-    per_target : bool, default=False
-        Whether each output gets a separate penalty; otherwise one penalty minimises the sum of the
-        scores over outputs, each in units of the variance of its targets.
-
-    Returns
-    -------
-    RidgeSolution
-        The solution fitted on all rows, with `scores` of shape (n_alphas, n_outputs) in the order
-        of `alphas`. The penalty with the lowest score is chosen; of equal scores, the largest
-        penalty.
-
-    Raises
-    ------
-    ValueError
-        If a penalty is negative or not finite, the blocks do not fit the selection, or the
-        selection needs the order of the rows.
-
-    References
-    ----------
-    .. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method for
-       choosing a good ridge parameter", Technometrics 21, 1979, eq. (1.4).
-    .. [2] S. N. Wood, "Fast stable restricted maximum likelihood and marginal likelihood estimation
-       of semiparametric generalized linear models", J. Royal Stat. Soc. B 73, 2011.
-    .. [3] T. Krivobokova and G. Kauermann, "A note on penalized spline smoothing with correlated
-       errors", J. American Stat. Assoc. 102, 2007.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from reservoir.readouts import GramAccumulator, ridge_path
-    >>> rng = np.random.default_rng(0)
-    >>> H = rng.normal(size=(200, 5))
-    >>> y = 0.1 * H.sum(axis=1) + rng.normal(size=200)
-    >>> gram = GramAccumulator(5, 1).update(H, y)
-    >>> solution = ridge_path(gram, [1e-3, 1e2, 1e5])
-    >>> solution.alpha, solution.scores.shape
-    (100.0, (3, 1))
-    """
-    check_choice("selection", selection, SELECTIONS)
-    if SELECTIONS[selection].neighbours:
-        raise ValueError(
-            f"selection={selection!r} compares neighbouring rows, but sums do not record which "
-            f"rows were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
-            'estimator with this parameter, or selection="reml" here.'
-        )
-    SELECTIONS[selection].check(selection, blocks)
-    options = SELECTIONS[selection], fit_intercept, per_target, _variances(gram)
-    return _along_path(gram, alphas, blocks, rest, *options)[0]
-
-
-def _along_path(
-    gram: RowSums,
-    alphas: ArrayLike,
-    blocks: Sequence[RowSums] | None,
-    rest: RowSums | None,
-    rule: SelectionRule,
-    fit_intercept: bool,
-    per_target: bool,
-    units: ArrayLike,
-    neighbours: NeighbourSums | None = None,
-) -> tuple[RidgeSolution, Solved]:
-    """Return the solution of `ridge_path`, and the leverages of rows in that fit."""
-    alphas = np.atleast_1d(check_penalties("alpha", alphas))
-    if alphas.ndim != 1 or alphas.size == 0:
-        raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = functools.cache(partial(gram.path, fit_intercept))
-    parts = folds(gram, blocks or (), () if rest is None else (rest,))
-    scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
-    best = least_score(alphas, scores, per_target, units)
-    # solved again: the path has larger rounding errors, and results must equal `solve` bitwise
-    solved = gram._solve(best, fit_intercept, path)
-    return gram._solution(solved.coef, best, fit_intercept, scores), solved
-
-
-def _variances(sums: RowSums) -> Array:
-    """Return the variance of each target, (n_outputs,)."""
-    zeros = np.zeros((1, sums.n_outputs, sums.n_features))
-    constant = sums._solution(zeros[0], 0.0, True)
-    return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
 def check_alpha(name: str, value: Any) -> None:
@@ -163,10 +47,7 @@ def check_alpha(name: str, value: Any) -> None:
 #: Maps values of the parameter `solver`, except "auto", to the class of the sums.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_HALF = 8  # rows that "auto" requires in each half, to score a fit on the other half
-# bounds of the default path: the mean and the total of the features' sums of squares times these
-_PATH = (1e-11, 100.0)
 _STILL = 1e-6  # variation, relative to its mean, below which a column does not show its unit
-_OF_SMALL = 1e-8  # lower bound, relative to the sums of squares of features in small units
 _SMALL = 1e-4  # penalty, relative to the mean sum of squares, below which it limits no errors
 _LEAST_OF_GRAM = 1e-11  # penalty whose effect is lost in the rounding errors of a Gram matrix
 
@@ -187,35 +68,6 @@ def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
 def is_path(alpha: Any) -> bool:
     """Whether `alpha` is an array of penalties to choose from, or "auto"."""
     return isinstance(alpha, str) or np.ndim(alpha) > 0
-
-
-def default_path(sums: RowSums, leading: tuple[int, Array] | None = None) -> Array:
-    """Return powers of ten, from penalties without effect to penalties that leave only the mean.
-
-    Parameters
-    ----------
-    sums : accumulator
-        Sums over all rows.
-    leading : tuple of int and array, optional
-        Number of features that stand for other ones, and the sums of squares of these.
-
-    Returns
-    -------
-    array of shape (n_alphas,)
-        Let S be the sums of squares of the features about their means. The path goes from 1e-11
-        times the mean of S, or 1e-8 times the 10 % quantile of S if that is smaller, to 100 times
-        the total of S.
-    """
-    squares = sums.square_sums()
-    if leading is not None:
-        squares = np.append(leading[1], squares[leading[0] :])
-    if not squares.any():
-        return np.ones(1)
-    squares = squares[squares > sums.held * squares.max()]  # smaller ones are rounding errors
-    least = min(_PATH[0] * squares.mean(), _OF_SMALL * np.quantile(squares, 0.1))
-    ends = np.ceil(np.log10([least, _PATH[1] * squares.sum()]))
-    exponents = range(int(ends[0]), int(ends[1]) + 1)
-    return np.array([float(f"1e{k}") for k in exponents])  # 10.0**k has rounding errors
 
 
 def rule_for(selection: str, forgetting: float) -> SelectionRule:
@@ -474,7 +326,7 @@ class RidgeReadout(Readout):
 
     def spread_of_targets(self) -> Array:
         """Return the standard deviation of each target, (n_outputs,)."""
-        return np.sqrt(_variances(self.total()))
+        return np.sqrt(variances_of(self.total()))
 
     def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
         """Return the ratio of a large column to a small one that it makes negligible, else None.
@@ -570,7 +422,7 @@ class RidgeReadout(Readout):
         rule.check(selection, blocks)
         scaled = ScaledScores() if settings.classes is not None and blocks else None
         alphas = self.penalties(total)
-        solution, solved = _along_path(
+        solution, solved = along_penalties(
             total,
             alphas,
             blocks,
@@ -610,7 +462,7 @@ class RidgeReadout(Readout):
     def units(self, total: RowSums) -> ArrayLike:
         """Return the units in which scores of outputs are summed."""
         # scores of classes have the same unit: their sum is the Brier score
-        return _variances(total) if self.settings.classes is None else 1.0
+        return variances_of(total) if self.settings.classes is None else 1.0
 
     def width_of(self, n_rows: int) -> int:
         """Return the number of features with so many rows of the input."""
