@@ -1,10 +1,11 @@
-"""Choice of a ridge penalty from a path, by the scores of a rule."""
+"""Choice of a ridge penalty from a path by the scores of a rule, and what penalties imply."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
 # bounds of the default path: the mean and the total of the features' sums of squares times these
 _PATH = (1e-11, 100.0)
 _OF_SMALL = 1e-8  # lower bound, relative to the sums of squares of features in small units
+_LEAST_OF_GRAM = 1e-11  # penalty whose effect is lost in the rounding errors of a Gram matrix
 
 
 def ridge_path(
@@ -160,3 +162,39 @@ def default_path(sums: RowSums, leading: tuple[int, Array] | None = None) -> Arr
     ends = np.ceil(np.log10([least, _PATH[1] * squares.sum()]))
     exponents = range(int(ends[0]), int(ends[1]) + 1)
     return np.array([float(f"1e{k}") for k in exponents])  # 10.0**k has rounding errors
+
+
+def check_alpha(name: str, value: Any) -> None:
+    """Check that a value is a penalty, an array of penalties or "auto"."""
+    if isinstance(value, str):
+        check_choice(name, value, ("auto",))
+    elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            "alpha must be a number or have shape (n_alphas,), with penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
+def is_path(alpha: Any) -> bool:
+    """Whether `alpha` is an array of penalties to choose from, or "auto"."""
+    return isinstance(alpha, str) or np.ndim(alpha) > 0
+
+
+def rule_for(selection: str, forgetting: float) -> SelectionRule:
+    """Return the rule; "auto" is "halves", or "reml" with forgetting, which needs a single sum."""
+    if selection == "auto":
+        selection = "halves" if forgetting == 1 else "reml"
+    return SELECTIONS[selection]
+
+
+def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
+    """Return the class of sums to use; "auto" depends only on the penalties and the dtype.
+
+    The choice is thus made before the first row, and does not depend on how rows are split.
+    """
+    if solver != "auto":
+        return solver
+    if is_path(alpha) and not np.ndim(alpha):
+        return "cholesky"
+    small = np.min(alpha) < _LEAST_OF_GRAM and np.dtype(dtype) == np.float64
+    return "qr" if small else "cholesky"

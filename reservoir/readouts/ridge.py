@@ -11,13 +11,21 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_penalties, room_for
+from reservoir._validation import check_choice, room_for
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
 from reservoir.readouts.few_rows import Block, FewRows, block_of, standard_columns
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.input_rows import InputRows, ratio_of, solve_with_inputs
-from reservoir.readouts.penalty_path import along_penalties, default_path, variances_of
+from reservoir.readouts.penalty_path import (
+    along_penalties,
+    check_alpha,
+    default_path,
+    is_path,
+    rule_for,
+    solver_for,
+    variances_of,
+)
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
@@ -32,49 +40,11 @@ from reservoir.readouts.selection import (
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
 from reservoir.readouts.temperature import held_out_temperature
 
-
-def check_alpha(name: str, value: Any) -> None:
-    """Check that a value is a penalty, an array of penalties or "auto"."""
-    if isinstance(value, str):
-        check_choice(name, value, ("auto",))
-    elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
-        raise ValueError(
-            "alpha must be a number or have shape (n_alphas,), with penalties to choose from; got "
-            f"shape {np.shape(value)}."
-        )
-
-
 #: Maps values of the parameter `solver`, except "auto", to the class of the sums.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_HALF = 8  # rows that "auto" requires in each half, to score a fit on the other half
 _STILL = 1e-6  # variation, relative to its mean, below which a column does not show its unit
 _SMALL = 1e-4  # penalty, relative to the mean sum of squares, below which it limits no errors
-_LEAST_OF_GRAM = 1e-11  # penalty whose effect is lost in the rounding errors of a Gram matrix
-
-
-def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
-    """Return the key of `SOLVERS` to use; "auto" depends only on the penalties and the dtype.
-
-    The choice is thus made before the first row, and does not depend on how rows are split.
-    """
-    if solver != "auto":
-        return solver
-    if is_path(alpha) and not np.ndim(alpha):
-        return "cholesky"
-    small = np.min(alpha) < _LEAST_OF_GRAM and np.dtype(dtype) == np.float64
-    return "qr" if small else "cholesky"
-
-
-def is_path(alpha: Any) -> bool:
-    """Whether `alpha` is an array of penalties to choose from, or "auto"."""
-    return isinstance(alpha, str) or np.ndim(alpha) > 0
-
-
-def rule_for(selection: str, forgetting: float) -> SelectionRule:
-    """Return the rule; "auto" is "halves", or "reml" with forgetting, which needs a single sum."""
-    if selection == "auto":
-        selection = "halves" if forgetting == 1 else "reml"
-    return SELECTIONS[selection]
 
 
 @saved
