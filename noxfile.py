@@ -44,7 +44,7 @@ WITH_OLDEST = (
 )
 # Libraries that work with ours, though no extra installs them, by the environments they agree in.
 PARTNERS = {
-    "common": ("torch", "statsmodels", "polars", "river", "optuna"),
+    "common": ("torch", "statsmodels", "polars", "river", "optuna", "ray"),
     "panels": ("aeon", "sktime"),
 }
 

@@ -181,7 +181,7 @@ def global_random_seed(request):
 # which skips where it is missing, and marks the test: `nox -s partners` selects by these marks.
 # modules whose examples need pandas
 _WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "time_series_estimator.py")
-PARTNERS = ("aeon", "optuna", "polars", "river", "sktime", "statsmodels", "torch")
+PARTNERS = ("aeon", "optuna", "polars", "ray", "river", "sktime", "statsmodels", "torch")
 
 
 def partner(name):
@@ -189,7 +189,7 @@ def partner(name):
     return pytest.fixture(name=name, scope="session")(lambda: pytest.importorskip(name))
 
 
-aeon, optuna, polars, river, sktime, statsmodels, torch = map(partner, PARTNERS)
+aeon, optuna, polars, ray, river, sktime, statsmodels, torch = map(partner, PARTNERS)
 
 
 @pytest.hookimpl(wrapper=True)

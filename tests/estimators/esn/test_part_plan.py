@@ -213,6 +213,24 @@ def test_merging_changes_no_part():
     close(outputs(plan.finish(tree)), outputs(first))
 
 
+@pytest.mark.slow
+def test_workers_of_ray_learn_parts(ray):
+    """Two processes of another engine, which moves plan and parts by pickling them."""
+    plan = plan_parts(esn(), X[:400], Y[:400], np.diff(ENDS).tolist())
+    learn = ray.remote(lambda plan, i, *rows, before: plan.learn(i, *rows, before=before))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        shared, jobs = ray.put(plan), []
+        for i, (low, high) in enumerate(itertools.pairwise(ENDS)):
+            n = plan.n_before[i]
+            before = (X[low - n : low], Y[low - n : low]) if n else None
+            jobs.append(learn.remote(shared, i, X[low:high], Y[low:high], before=before))
+        model = plan.finish(plan.merge(ray.get(jobs)))
+    finally:
+        ray.shutdown()
+    close(outputs(model), outputs(esn().fit(X, Y)))
+
+
 # --- seams, warnings and errors -----------------------------------------------------------------
 
 
