@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, check_number, index_of
+from reservoir._validation import check_count, check_number, column_number, index_of
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import as_numbers, columns, names_of, stamps_of
 
@@ -34,6 +35,7 @@ def forecast(
     start: int | None = None,
     coverage: float | Sequence[float] | None = None,
     exog: Any = None,
+    series: Any = None,
     index: ArrayLike | None = None,
     labels: Sequence[str] | None = None,
     legend: bool | str = True,
@@ -67,6 +69,8 @@ def forecast(
         lower and an upper bound for each coverage. After a model, the coverages to compute.
     exog : array, DataFrame or dict, default=None
         Known inputs of the forecast rows, for a model that was fitted with such inputs.
+    series : id, default=None
+        The id of the series to draw, for a model that was fitted to several.
     index : array of shape (max(n_samples, start + n_steps),), default=None
         The time of each row: numbers or dates. By default the pandas index, or the row numbers.
     labels : list of n_outputs str, default=None
@@ -90,7 +94,8 @@ def forecast(
     ValueError
         If the numbers of columns differ, `start`, `index` or `labels` do not match the data,
         `y_pred` continues after `y_true` at unknown dates, or its columns are not a "forecast" with
-        pairs of bounds; or if the model was fitted to several series.
+        pairs of bounds; or if the model was fitted to several series, and `series` is none of
+        them.
 
     Examples
     --------
@@ -119,13 +124,14 @@ def forecast(
     numbers = None
     if hasattr(y_true, "forecast"):
         n_steps = check_count("y_pred", y_pred)
-        y_true, y_pred, first = _rows_of(y_true, n_steps, exog, coverage)
+        y_true, y_pred, first = _rows_of(y_true, n_steps, exog, coverage, series)
         coverage = None if hasattr(y_pred, "columns") else coverage
         if start is None and index is None and stamps_of(y_true) is None:
             start = len(y_true)
             numbers = np.arange(first, first + len(y_true) + n_steps)
-    elif exog is not None:
-        raise TypeError("exog is for a model: give a fitted ESNForecaster as y_true, or omit exog.")
+    elif exog is not None or series is not None:
+        name = "series" if exog is None else "exog"
+        raise TypeError(f"{name} is for a model: give a fitted ESNForecaster, or omit {name}.")
     truth = columns("y_true", y_true)
     named = dict(y_pred) if isinstance(y_pred, Mapping) else {"": y_pred}
     guesses = {name: read_guess(each, coverage) for name, each in named.items()}
@@ -156,7 +162,9 @@ def forecast(
     return picture.finish()
 
 
-def _rows_of(model: Any, n_steps: int, exog: Any, coverage: Any) -> tuple[Any, Any, int]:
+def _rows_of(
+    model: Any, n_steps: int, exog: Any, coverage: Any, series: Any
+) -> tuple[Any, Any, int]:
     """Return the last rows of a fitted forecaster, its forecast, and the first row's number."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -167,14 +175,33 @@ def _rows_of(model: Any, n_steps: int, exog: Any, coverage: Any) -> tuple[Any, A
         )
     check_is_fitted(model)
     rows = model.last_rows_
-    if isinstance(rows, dict):
+    if series is not None:
+        one = model.select([series])
+        if isinstance(exog, (list, tuple)) and len(exog) == len(rows):  # one table for each series
+            exog = [exog[list(rows).index(series)]]
+        rows = one.last_rows_
+        rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
+        every = one.forecast(n_steps, exog, coverage=coverage)
+        guess = _without_ids(every if len(every) == n_steps else every[0], model.sequence_column)
+    elif isinstance(rows, dict):
         raise ValueError(
-            f"y_true was fitted to {len(rows)} series, but one forecast is drawn. Give the rows of "
-            "one series as y_true, and its forecast as y_pred."
+            f"y_true was fitted to {len(rows)} series, such as {next(iter(rows))!r}, but one "
+            "forecast is drawn. Name it by series."
         )
-    guess = model.forecast(n_steps, exog, coverage=coverage)
+    else:
+        guess = model.forecast(n_steps, exog, coverage=coverage)
     shown = rows[-max(_HISTORY * n_steps, _FEW_ROWS) :]
     return shown, guess, len(rows) - len(shown)
+
+
+def _without_ids(table: Any, column: Any) -> Any:
+    """Return the forecast of one series without its id; `column` is the column of ids, or None."""
+    if column is None:
+        levels = getattr(getattr(table, "index", None), "nlevels", 1)
+        return table.droplevel(list(range(levels - 1))) if levels > 1 else table
+    names = list(table.columns) if hasattr(table, "columns") else None
+    place = column_number("sequence_column", column, names, table.shape[1])
+    return _safe_indexing(table, [j for j in range(table.shape[1]) if j != place], axis=1)
 
 
 def _check_columns(name: str, guess: Guess, truth: Array) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import as_plain, column_number, container_of, sequence_lengths
+from reservoir._validation import as_plain, container_of, sequence_lengths
 from reservoir.dynamics import run
 from reservoir.estimators import (
     ESNForecaster,
@@ -40,7 +40,7 @@ from reservoir.plotting._picture import (
     matplotlib_modules,
     read_line_kw,
 )
-from reservoir.plotting._plot_arguments import as_numbers, columns, stamps_of
+from reservoir.plotting._plot_arguments import columns, stamps_of
 from reservoir.plotting._residuals import residuals
 from reservoir.plotting._search_scores import closed_loop_search
 from reservoir.plotting._spectrum import spectrum
@@ -450,39 +450,11 @@ def _of_forecaster(model: Any, exog: Any) -> Iterator[_Panel]:
     known = sum(seasons.values(), ()) if isinstance(seasons, dict) else seasons
     ahead = max([math.ceil(2 * each) for each in known], default=_AHEAD[model.kind_])
     n_steps = max(1, min(ahead, length // 3)) if exog is None else len(exog)
-    guess = model.forecast(n_steps, exog)  # raises before there is a figure
-    if not isinstance(past, dict):
-        ahead_of = partial(forecast, model, n_steps, exog=exog, coverage=0.9)
-        yield _Panel("last rows and forecast", ahead_of, is_wide=True)
-        past = {}
-    for k, name in enumerate([*past][:_MOST_SERIES]):
-        rows = _safe_indexing(past[name], slice(-4 * n_steps, None))
-        later = _next_rows(guess, k, n_steps, model.sequence_column)
-        draw = partial(_draw_series, rows, later, len(past[name]))
-        yield _Panel(f"series {name}, one of {len(past)}", draw, is_wide=True)
+    model.forecast(n_steps, exog)  # raises before there is a figure
+    for name in [*past][:_MOST_SERIES] if isinstance(past, dict) else [None]:
+        draw = partial(forecast, model, n_steps, exog=exog, series=name, coverage=0.9)
+        title = "last rows and forecast" if name is None else f"series {name}, one of {len(past)}"
+        yield _Panel(title, draw, is_wide=True)
     shares = "share" in model.search_results_
     title = "models in the average" if shares else "networks that were tried"
     yield _Panel(title, partial(closed_loop_search, model, n_named=3), is_wide=True)
-
-
-def _next_rows(guess: Any, k: int, n_steps: int, column: Any) -> Any:
-    """Return the forecast of the k-th of several series, without its ids."""
-    if column is None and isinstance(guess, (list, np.ndarray)):
-        return guess[k]
-    rows = _safe_indexing(guess, slice(k * n_steps, (k + 1) * n_steps))
-    if column is None:
-        return rows.droplevel(list(range(rows.index.nlevels - 1)))
-    names = list(rows.columns) if hasattr(rows, "columns") else None
-    place = column_number("sequence_column", column, names, rows.shape[1])
-    return _safe_indexing(rows, [j for j in range(rows.shape[1]) if j != place], axis=1)
-
-
-def _draw_series(rows: Any, later: Any, n_past: int, **style: Any) -> None:
-    """Draw the last rows of a series and its forecast."""
-    stamps = stamps_of(later)
-    if stamps is not None and stamps.dtype.kind == "M":
-        forecast(rows, later, **style)
-        return
-    times = np.arange(n_past - len(rows), n_past + len(later))
-    tables = as_numbers("y", rows), as_numbers("forecast", later)
-    _name_steps(forecast(*tables, start=len(rows), index=times, **style), times)

@@ -1,0 +1,53 @@
+"""plotting.forecast of one of several series, in every container of a panel."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from reservoir import ESNForecaster, plotting
+
+pd = pytest.importorskip("pandas")
+
+pytestmark = pytest.mark.one_engine
+MONTHS = pd.date_range("2020-01", periods=30, freq="MS")
+RNG = np.random.default_rng(0)
+SERIES = {name: pd.Series(RNG.normal(size=30).cumsum(), MONTHS, name="v") for name in "ba"}
+LEVELS = pd.concat(SERIES, names=["shop"])
+CASES = {
+    "list": (list(SERIES.values()), None, 1),
+    "arrays": ([each.to_numpy() for each in SERIES.values()], None, 1),
+    "stack": (LEVELS.to_numpy().reshape(2, 30, 1), None, 1),
+    "columns": (pd.DataFrame(SERIES), None, "a"),
+    "columns of an array": (pd.DataFrame(SERIES).to_numpy(), None, 1),
+    "levels": (LEVELS, None, "a"),
+    "levels of a frame": (LEVELS.to_frame(), None, "a"),
+    "ids": (LEVELS.to_frame().reset_index(level=0), "shop", "a"),
+    "ids of an array": (np.column_stack([np.repeat([0, 1], 30), LEVELS]), 0, 1),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("coverage", [None, 0.8])
+def test_one_series_is_drawn_by_its_id(case, coverage):
+    y, column, key = CASES[case]
+    model = ESNForecaster(
+        search="series", panel="each", sequence_column=column, n_networks=1, random_state=0
+    ).fit(y)
+    ax = plotting.forecast(model, 5, series=key, coverage=coverage)
+    alone = ESNForecaster(search="series", n_networks=1, random_state=0).fit(
+        SERIES["a"] if model.seasons_[key] else SERIES["a"].to_numpy()
+    )
+    (drawn,) = [line for line in ax.lines if line.get_label() == "forecast"]
+    np.testing.assert_array_equal(drawn.get_ydata()[-5:], np.ravel(alone.forecast(5)))
+    assert len(ax.collections) == (coverage is not None)
+    plt.close(ax.figure)
+
+
+def test_a_series_must_be_named():
+    model = ESNForecaster(search="series", panel="each", n_networks=1).fit(CASES["list"][0])
+    with pytest.raises(ValueError, match=r"fitted to 2 series, such as 0.*Name it by series"):
+        plotting.forecast(model, 3)
+    with pytest.raises(ValueError, match="7 is not in the panel"):
+        plotting.forecast(model, 3, series=7)
+    with pytest.raises(TypeError, match="series is for a model"):
+        plotting.forecast(SERIES["a"], SERIES["a"][20:], series="a")
