@@ -1,6 +1,7 @@
 """`merge`: models fitted apart give the model of all rows, or raise and change nothing."""
 
 import functools
+import itertools
 import pickle
 import re
 
@@ -88,6 +89,17 @@ def test_what_follows_a_merge_follows_one_fit(kind, tmp_path):
     for each in (model, one):
         each.partial_fit(NEW, NEW[:, 0])
     close(outputs(model), outputs(one))
+
+
+@pytest.mark.parametrize("params", [{"alpha": 1e-2}, {"alpha_selection": "gcv"}])
+def test_models_of_few_rows_are_merged_with_few_and_with_many(params):
+    """Where a fit keeps its rows, which are fewer than units, the merged model has their sums."""
+    ends = [0, 40, 90, 390]
+    Xs, ys = ([each[a:b] for a, b in itertools.pairwise(ends)] for each in (X, Y))
+    for order in ([0, 1], [0, 1, 2], [2, 0]):
+        pair = [[each[i] for i in order] for each in (Xs, ys)]
+        model = merged(lambda: esn(n_units=200, **params), *pair)
+        close(outputs(model), outputs(esn(n_units=200, **params).fit(*pair)))
 
 
 @settings(max_examples=15)
