@@ -23,7 +23,7 @@ HEAD = {"size": SMALL, "va": "center"}
 # The path, in the order of time: (package, what happens there, on which side the words stand).
 STEPS = [
     ("estimators", "fit", "left"),
-    ("_validation", "read X, y", "right"),
+    ("_tables", "read X", "right"),
     ("building", "recipe", "right"),
     ("topologies", "W", "left"),
     ("scaling", "radius", "right"),

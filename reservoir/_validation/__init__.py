@@ -33,10 +33,7 @@ from reservoir._validation.scalars import (
 from reservoir._validation.sequences import (
     Sequences,
     check_enough_rows,
-    container_of,
     plain_table,
-    read_series,
-    sequence_lengths,
 )
 from reservoir._validation.targets import (
     is_per_row,
@@ -54,8 +51,6 @@ from reservoir._validation.time_stamps import Clock, check_leak_below_one, step_
 from reservoir._validation.times import Times
 from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters, is_same
 from reservoir._validation.washout import resolve_washout
-from reservoir._validation.whole_series import read_whole_series
-from reservoir._validation.wording import code
 
 __all__ = [
     "Clock",
@@ -83,9 +78,7 @@ __all__ = [
     "check_switch",
     "check_unchanged",
     "check_unmasked",
-    "code",
     "column_number",
-    "container_of",
     "continued",
     "dense",
     "ending_of",
@@ -101,16 +94,13 @@ __all__ = [
     "read_last_labels",
     "read_last_targets",
     "read_last_weights",
-    "read_series",
     "read_targets",
     "read_weights",
-    "read_whole_series",
     "check_no_dates",
     "check_leak_below_one",
     "check_enough_rows",
     "resolve_washout",
     "room_for",
-    "sequence_lengths",
     "step_of",
     "steps_between",
     "with_gaps",

@@ -15,8 +15,13 @@ import scipy.sparse as sp
 from reservoir._typing import Array
 from reservoir._validation.dates import DATE_ADVICE, check_no_dates
 from reservoir._validation.plain import check_unmasked
-from reservoir._validation.text_dates import dates_in_column
-from reservoir._validation.wording import code, replaced
+from reservoir._validation.text_dates import holds_dates
+
+_ENCODE = (
+    "If it contains categories, make a numeric column for each, by scikit-learn's OneHotEncoder "
+    "with sparse_output=False, within PerStep if there are several sequences."
+)
+_IDS_OR_ENCODE = f"If it identifies sequences, name it in sequence_column. {_ENCODE}"
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
@@ -41,20 +46,14 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
             continue
-        dates = None
-        if hasattr(table, "iloc"):
-            dates = dates_in_column(f"rows[{column!r}]", values)
-        if dates is not None:
+        if hasattr(table, "iloc") and holds_dates(values):
             raise ValueError(
                 f"{name} contains dates as text in column {column!r}, for instance {text!r}. "
                 f"Convert them (pd.to_datetime). {DATE_ADVICE}"
             )
-        ids = "" if has_ids else f" If it identifies sequences, set sequence_column={column!r}."
         raise ValueError(
             f"{name} contains text in column {column!r}, for instance {text!r}, but networks need "
-            f"numbers.{ids} If it contains categories, make a numeric column for each category, "
-            f"{_encoded(name, table, column)}, or use an encoder in a pipeline: "
-            f"{_encoder_code()}, within PerStep if X contains several sequences."
+            f"numbers. {_ENCODE if has_ids else _IDS_OR_ENCODE}"
         )
 
 
@@ -91,12 +90,7 @@ def check_without_labels(X: Any, y: Any, sequence_column: Any = None) -> None:
     labels = set(_labels_in(y)) if columns else set()
     for column, values in columns.items():
         if values == labels and all(isinstance(each, str) for each in values):
-            drop = f"columns=[{column!r}]" if hasattr(tables[0], "iloc") else repr(column)
-            name = "X" if tables[0] is X else "sequence 0 of X"
-            raise ValueError(
-                f"X contains the labels y in column {column!r}. Drop it, "
-                f"{code(replaced(name, f'rows.drop({drop})'))}."
-            )
+            raise ValueError(f"X contains the labels y in column {column!r}. Drop it.")
 
 
 def _may_be_text(y: Any) -> bool:
@@ -124,8 +118,8 @@ def check_readable(name: str, table: Any) -> None:
     if callable(getattr(kind, to_memory, None)) and not hasattr(kind, "chunks"):
         raise TypeError(
             f"{name} is a {kind.__name__} of {kind.__module__.partition('.')[0]}, whose rows are "
-            f"not in memory. Load them, {code(replaced(name, f'rows.{to_memory}()'))}, or load one "
-            "part after the other and pass each to partial_fit, where the estimator has it."
+            "not in memory. Load them (compute or collect), or load one part after the other and "
+            "pass each to partial_fit, where the estimator has it."
         )
 
 
@@ -155,15 +149,14 @@ def check_dense(name: str, table: Any) -> None:
     `name` is the name of the table in messages.
     """
     check_readable(name, table)
-    dense = "rows.toarray()" if sp.issparse(table) else None
+    sparse = sp.issparse(table)
     if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
-        columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
-        dense = "rows.sparse.to_dense()" if columns else None
-    if dense is not None:
+        sparse = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
+    if sparse:
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
-            f"required: {code(replaced(name, dense))}. In a pipeline an encoder can return dense "
-            f"columns, {_encoder_code()}."
+            "required. Convert it (toarray, or sparse.to_dense for a DataFrame); encoders return "
+            "dense columns with sparse_output=False."
         )
 
 
@@ -200,15 +193,13 @@ def check_has_rows(name: str, values: Any, shape: str) -> None:
         )
 
 
-def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
+def one_hot_labels(name: str, rows: Array) -> str | None:
     """Return the error message for one-hot labels (columns of 0 and 1); None for other labels.
 
     Parameters
     ----------
     name : str
         Name of the labels in messages.
-    labels : any
-        The labels, as the user passed them.
     rows : array of shape (n_rows, ...)
         The labels converted to an array.
     """
@@ -216,18 +207,10 @@ def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
         return None
     if not (np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all()):
         return None
-    single = "rows.argmax(1)" if isinstance(labels, np.ndarray) else "np.argmax(rows, axis=1)"
-    if hasattr(labels, "idxmax"):
-        single = "rows.idxmax(axis=1)"
     return (
         f"{name} should be a 1d array, got an array of shape {rows.shape} instead: it has a "
-        f"column of 0 and 1 for each label. Pass the labels, {code(replaced(name, single))}."
+        "column of 0 and 1 for each label. Pass the labels, such as the argmax of each row."
     )
-
-
-def _encoder_code() -> str:
-    """Return the code that creates an encoder whose output is dense."""
-    return code("OneHotEncoder(sparse_output=False)")
 
 
 def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
@@ -266,14 +249,3 @@ def _is_text(value: Any) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _encoded(name: str, table: Any, column: Any) -> str:
-    """Return the code that replaces a column by a numeric column for each of its categories."""
-    made = f"pd.get_dummies(rows, columns=[{column!r}], dtype=float)"
-    if hasattr(table, "to_dummies"):  # polars
-        made = f"rows.to_dummies({column!r})"
-    elif not hasattr(table, "iloc"):
-        frame = "pd.DataFrame(rows)"
-        made = f"pd.get_dummies({frame}, columns=[{column!r}], dtype=float).to_numpy(float)"
-    return code(replaced(name, made))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._validation.index import is_time, kind_of
-from reservoir._validation.text_dates import dates_in_labels
-from reservoir._validation.wording import code, replaced
+from reservoir._validation.text_dates import are_dates
 
 
 def check_levels(name: str, table: Any, *, fewest: int = 0) -> None:
@@ -21,16 +20,14 @@ def check_levels(name: str, table: Any, *, fewest: int = 0) -> None:
     if index.nlevels != 2 or not len(index) or not is_time(kind_of(index.levels[0]) or "number"):
         return
     ids = index.levels[1]
-    texts = isinstance(ids[0], str) and dates_in_labels(ids, increasing=False) is None
+    texts = isinstance(ids[0], str) and not are_dates(ids, increasing=False)
     few = len(index) < fewest * len(np.unique(index.codes[0]))
     if not (texts or few) and _are_adjacent(index.codes[0]):
         return
     check_has_ids(name, index, fewest)
-    # rows that are in order of the ids stay in place, where those of y are
-    made = "rows.swaplevel()" if _are_adjacent(index.codes[1]) else "rows.swaplevel().sort_index()"
     raise ValueError(
         f"The index of {name} has times in its first level and ids, such as {ids[0]!r}, in its "
-        f"last, but the last level must be the time. Swap them, {code(replaced(name, made))}, and "
+        "last, but the last level must be the time. Swap them (swaplevel, sort_index), and "
         "likewise in tables with the same rows."
     )
 
@@ -46,14 +43,10 @@ def check_has_ids(name: str, index: Any, fewest: int) -> None:
     counts = [len(np.unique(codes)) for codes in index.codes]
     if len(index) >= fewest * min(counts):
         return
-    alone = max(counts) == len(index)
-    other = int(counts[1] < len(index))
-    one = f"rows.droplevel({other})" if alone else "rows.groupby(level=-1).last()"
-    what = "Drop one of them" if alone else "Keep one row for each time"
     raise ValueError(
         f"The index of {name} has times in both levels and on average fewer than {fewest} rows for "
-        f"each of them, so that neither level contains the ids of series. {what}, "
-        f"{code(replaced(name, one))}, and likewise in tables with the same rows."
+        "each of them, so that neither level contains the ids of series. Drop one of them "
+        "(droplevel), with one row for each time, and likewise in tables with the same rows."
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation.wording import code
 
 _HOLDERS = (np.ndarray, list, tuple)
 _DEEPEST = 64  # axes that NumPy allows; a list that contains itself has no end
@@ -22,8 +21,7 @@ def check_unmasked(name: str, values: Any) -> None:
     if _hides_values(values):
         raise TypeError(
             f"{name} contains a masked array that hides values, but masks are not supported. "
-            f"Replace what is hidden by NaN, {code('rows.astype(float).filled(np.nan)')} for a "
-            "masked array rows."
+            "Convert it to float, and replace what is hidden by NaN (filled)."
         )
 
 
@@ -44,15 +42,14 @@ def _hides_values(values: Any) -> bool:
     # level by level, and by types first: a call for each number of a long list takes too long
     level = [values]
     for _ in range(_DEEPEST):
-        types = [each for each in set(map(type, level)) if issubclass(each, _HOLDERS)]
-        if not types:
+        kinds = [each for each in set(map(type, level)) if issubclass(each, _HOLDERS)]
+        if not kinds:
             break
-        level = [each for each in level if isinstance(each, _HOLDERS)]
-        if any(issubclass(each, np.ndarray) for each in types):
-            if any(isinstance(each, np.ma.MaskedArray) and np.ma.is_masked(each) for each in level):
-                return True
-            level = [_items(each) for each in level]
-        level = list(chain.from_iterable(level))
+        masks = any(issubclass(each, np.ma.MaskedArray) for each in kinds)
+        if masks and any(np.ma.is_masked(each) for each in level if np.ma.isMaskedArray(each)):
+            return True
+        holders = (each for each in level if isinstance(each, _HOLDERS))
+        level = list(chain.from_iterable(map(_items, holders)))
     return False
 
 

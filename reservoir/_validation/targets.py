@@ -181,14 +181,13 @@ def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     _require_y(estimator, y)
     _check_index_kept(y, sequences)
     one = sequences.container == "table"
-    given = [y] * len(sequences) if one else y
     names = ["y" if one else f"sequence {i} of y" for i in range(len(sequences))]
-    return list(map(_label_column, names, given, _items("y", y, sequences)))
+    return list(map(_label_column, names, _items("y", y, sequences)))
 
 
-def _label_column(name: str, given: Any, rows: Array) -> Array:
+def _label_column(name: str, rows: Array) -> Array:
     """Return labels as an array of shape (n_rows,); raise, with a remedy, if they are one-hot."""
-    message = one_hot_labels(name, given, rows)
+    message = one_hot_labels(name, rows)
     if message is not None:
         raise ValueError(message)
     return column_or_1d(rows, warn=True)
@@ -201,7 +200,7 @@ def known_labels(y: Any) -> tuple[Array, Array]:
     array of numbers or booleans is converted to a numeric or boolean dtype.
     """
     rows = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
-    rows = _label_column("y", y, rows)
+    rows = _label_column("y", rows)
     if rows.dtype.kind == "f":
         known = ~np.isnan(rows)
     elif rows.dtype.kind == "O":
@@ -374,7 +373,7 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
 def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     """Return the label of each sequence as an array of shape (1,), for ``target="last"``."""
     _require_y(estimator, y)
-    labels = _label_column("y", y, _last_items("y", y, sequences))
+    labels = _label_column("y", _last_items("y", y, sequences))
     _check_labels(estimator, labels, last=True)
     return [labels[i : i + 1] for i in range(len(labels))]
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables import container_of, read_series
 from reservoir._typing import Array
 from reservoir._validation import (
     Clock,
@@ -24,11 +25,9 @@ from reservoir._validation import (
     check_fixed,
     check_leak_below_one,
     check_numbers,
-    container_of,
     continued,
     ending_of,
     fixed_parameters,
-    read_series,
     read_weights,
     steps_between,
     with_gaps,

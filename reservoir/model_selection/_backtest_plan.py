@@ -11,7 +11,7 @@ from reservoir._validation import as_plain, check_count, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.levels import check_levels
-from reservoir._validation.text_dates import dates_in_column
+from reservoir._validation.text_dates import holds_dates
 from reservoir.estimators.series.tables import (
     MIN_VALUES,
     check_shape,
@@ -178,6 +178,6 @@ def _id_column(y: Any, given: Any) -> Any:
     for label, column in y.items():
         values = column.tolist() if getattr(column.dtype, "kind", "O") not in "biufcmM" else []
         texts = [each for each in values if isinstance(each, str)]
-        if 1 < len(set(texts)) < len(texts) and dates_in_column("rows", values) is None:
+        if 1 < len(set(texts)) < len(texts) and not holds_dates(values):
             return label
     return None

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from reservoir._tables import sequence_lengths
 from reservoir._typing import Array
-from reservoir._validation import as_plain, check_choice, resolve_washout, sequence_lengths
+from reservoir._validation import as_plain, check_choice, resolve_washout
 from reservoir.loops.loop_by_loop import Places, evenly_spaced_starts
 
 _HELD_OUT = 5  # the held-out part of each sequence is one in this many

@@ -11,8 +11,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._tables import container_of
 from reservoir._typing import Array
-from reservoir._validation import check_instance, check_unmasked, container_of
+from reservoir._validation import check_instance, check_unmasked
 from reservoir._validation.kinds import is_polars
 from reservoir.estimators.forecasting.row_steps import Affine, affine
 from reservoir.model_selection._scoring import continues_in

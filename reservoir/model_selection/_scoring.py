@@ -10,14 +10,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
+from reservoir._tables import sequence_lengths
 from reservoir._typing import Array
-from reservoir._validation import (
-    caller_level,
-    check_count,
-    check_unmasked,
-    sequence_lengths,
-    with_targets,
-)
+from reservoir._validation import caller_level, check_count, check_unmasked, with_targets
 
 
 def washout_scorer(

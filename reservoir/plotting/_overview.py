@@ -18,8 +18,9 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._tables import container_of, sequence_lengths
 from reservoir._typing import Array
-from reservoir._validation import as_plain, container_of, sequence_lengths
+from reservoir._validation import as_plain
 from reservoir.dynamics import run
 from reservoir.estimators import (
     ESNForecaster,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from reservoir import ESNForecaster, ESNRegressor, fill_gaps
+from reservoir import ESNForecaster, ESNRegressor, ReservoirFeatures, RNNRegressor, fill_gaps
 from reservoir.model_selection import (
     backtest,
     from_channels_first,
@@ -21,7 +21,7 @@ ODD = np.arange(120)[:, None] == 7
 FAULTS = {
     "masked": (lambda: np.ma.masked_greater(ROWS, 0.9), TypeError, "masked"),
     "complex": (lambda: ROWS + 1j, ValueError, "[Cc]omplex"),
-    "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"inf.* row 7"),
+    "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "text": (lambda: np.full((120, 1), "a"), ValueError, "contains text.*'a'"),
     "dates": (
         lambda: pd.date_range("2020", periods=120).to_numpy()[:, None],
@@ -47,6 +47,9 @@ def fitted():
 
 
 DOORS = {
+    "X": lambda rows, _: ESNRegressor(5).fit(rows, ROWS),
+    "X of an RNN": lambda rows, _: RNNRegressor(5, max_iter=1, target="last").fit(rows, ROWS),
+    "whole series": lambda rows, _: ReservoirFeatures(5).fit(rows),
     "fit": lambda rows, _: ESNForecaster(**SERIES).fit(rows),
     "fit of a panel": lambda rows, _: ESNForecaster(panel="each", **SERIES).fit(rows),
     "fit with exog": lambda rows, _: ESNForecaster(**SERIES).fit(ROWS, exog=rows),
@@ -67,6 +70,7 @@ MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
 # exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
 ALLOWED = {("None", door) for door in DOORS if "exog" in door}
 ALLOWED |= {("text", door) for door in MOVED} | {("infinite", door) for door in MOVED[2:]}
+ALLOWED.add(("ragged", "whole series"))  # a list of series of one channel
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from reservoir import ESNRegressor
-from reservoir._validation import Sequences, read_series
+from reservoir._tables import read_series
+from reservoir._validation import Sequences
 from reservoir.estimators.progress import Progress, StateShape
 
 SHAPE = StateShape(3, 1, np.float64)

@@ -273,21 +273,17 @@ def test_shapes_of_x(cls):
     target = target_of(cls)
     fitted = small(cls).fit(X, target)
     run = fitted.transform if cls is ReservoirTransformer else fitted.predict
-    for series, remedy in (
-        (X[:, 0], "`X = X.reshape(-1, 1)`"),
-        (X[:, 0].tolist(), "`X = np.reshape(X, (-1, 1))`"),
-    ):
+    for series in (X[:, 0], X[:, 0].tolist()):
         for act in (lambda s=series: small(cls).fit(s, target), lambda s=series: run(s)):
             with pytest.raises(ValueError, match=r"^Expected 2D array, got 1D array") as caught:
                 act()
-            assert remedy in str(caught.value)
-            assert "Reshape your data" in str(caught.value)
-    with pytest.raises(ValueError, match=r"Expected 2D array.*`X = X\.reshape\(-1, 1\)`"):
+            assert "Reshape your data: to one column if" in str(caught.value)
+    with pytest.raises(ValueError, match=r"Expected 2D array.*to one column"):
         small(cls, sequence_column=0).fit(X[:, 0], target)
     for given in (np.zeros((2, 4, 5, 3)), np.zeros((2, 2, 2, 5, 3)), [np.zeros((4, 5, 3))] * 2):
         with pytest.raises(
             ValueError,
-            match=rf"dim [45].*{cls.__name__} .*accepts one series.*or several of equal length",
+            match=r"dim [45].*one series has shape.*and several of equal length",
         ):
             small(cls).fit(given, target)
 
@@ -295,7 +291,7 @@ def test_shapes_of_x(cls):
 def test_shapes_of_pandas_series():
     pd = pytest.importorskip("pandas")
     series = pd.Series(X[:, 0], name="load")
-    with pytest.raises(ValueError, match=r"Expected 2D array.*`X = X\.to_frame\(\)`"):
+    with pytest.raises(ValueError, match=r"Expected 2D array.*to one column"):
         ESNRegressor(20).fit(series, y)
     assert ESNRegressor(20).fit(series.to_frame(), y).predict(series.to_frame()).shape == (80,)
 

@@ -160,17 +160,15 @@ def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
     said = set()
     for given in (table, table.astype(str), table.tolist()):
         with pytest.raises(
-            ValueError, match=r"column 1, for instance 'a'.*sequence_column=1"
+            ValueError, match=r"column 1, for instance 'a'.*sequence_column"
         ) as caught:
             small(cls).fit(given, None if STEPS[cls][1] is None else LABELS)
         said.add(str(caught.value))
     assert said == {
         "X contains text in column 1, for instance 'a', but networks need numbers. If it "
-        "identifies sequences, set sequence_column=1. If it contains categories, make a numeric "
-        "column for each category, `X = pd.get_dummies(pd.DataFrame(X), columns=[1], "
-        "dtype=float).to_numpy(float)`, or "
-        "use an encoder in a pipeline: `OneHotEncoder(sparse_output=False)`, within PerStep if X "
-        "contains several sequences."
+        "identifies sequences, name it in sequence_column. If it contains categories, make a "
+        "numeric column for each, by scikit-learn's OneHotEncoder with sparse_output=False, within "
+        "PerStep if there are several sequences."
     }
     texts = X.astype(str)  # of numbers, which NumPy reads
     assert small(cls).fit(texts, None if STEPS[cls][1] is None else LABELS).n_features_in_ == 2
@@ -180,16 +178,16 @@ def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
 def test_sparse_x_raises_and_names_the_encoders_setting(cls):
     for given in (sp.csr_array(X), [sp.csr_array(X)] * 8):
         with pytest.raises(
-            TypeError, match=r"Sparse data .* for (X|Sequence 0 of X).*`X = .*toarr"
+            TypeError, match=r"Sparse data .* for (X|Sequence 0 of X).*toarray.*sparse_output"
         ):
             small(cls).fit(given, None if STEPS[cls][1] is None else KINDS)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_one_hot_labels_raise_with_code_that_decodes_them(cls):
+def test_one_hot_labels_raise(cls):
     given, labels = STEPS[cls]
     columns = np.eye(2)[labels]
-    with pytest.raises(ValueError, match=r"y should be a 1d array.*`y = y\.argmax\(1\)`"):
+    with pytest.raises(ValueError, match=r"y should be a 1d array.*argmax of each row"):
         small(cls).fit(given, columns)
     with pytest.raises(ValueError, match=r"1d array, got an array of shape \(\d+, 2\) instead\.$"):
         small(cls).fit(given, 0.5 * columns)
@@ -214,14 +212,13 @@ def test_padding_is_not_held():
 
 def test_padding_is_cut_off_series_that_are_missing_as_a_whole():
     for padded in (slice(15, None), slice(0, 15)):
-        names = {"np": np, "X": [walk.copy() for walk in WALKS]}
-        names["X"][2][padded] = names["X"][5][:] = np.nan
-        with pytest.raises(ValueError, match="this is padding") as err:
-            small(ReservoirFeatures).fit(names["X"])
-        exec(re.search("`(.+)`", str(err.value))[1], names)
-        assert [len(rows) for rows in names["X"]].count(0) == 1
+        walks = [walk.copy() for walk in WALKS]
+        walks[2][padded] = walks[5][:] = np.nan
+        with pytest.raises(ValueError, match="this is padding, which can be cut off"):
+            small(ReservoirFeatures).fit(walks)
+        ends = [rows[~np.isnan(rows).all(axis=1)] for rows in walks]
         with pytest.raises(ValueError, match=r"Sequence 5 of X has shape.*Omit empty sequences"):
-            small(ReservoirFeatures).fit(names["X"])
+            small(ReservoirFeatures).fit(ends)
 
 
 def test_rows_at_the_ends_of_a_series_may_be_cut_off():
@@ -247,12 +244,12 @@ def test_text_and_sparse_arrays_raise_in_measures():
     for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
         with pytest.raises(ValueError, match=r"y_\w+ contains text, for instance 'a'"):
             measure(text)
-        with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
+        with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*toarray"):
             measure(sp.csr_array(X))
     for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
         with pytest.raises(ValueError, match=r"X contains text.*for instance 'a'"):
             stability.lyapunov_exponents(esn, rows)
-    with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
+    with pytest.raises(TypeError, match=r"Sparse data .* for X .*toarray"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
 
 
@@ -266,7 +263,7 @@ def test_sparse_series_raise():
         "series": make_forecast_pairs,
     }
     for name, call in calls.items():
-        with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
+        with pytest.raises(TypeError, match=rf"Sparse data .* for (the )?{name.strip()} .*toarray"):
             call(series)
     with pytest.raises(ValueError, match="y contains text, for instance 'a', not numbers"):
         fill_gaps(["a"] * 50, small(ESNRegressor))
@@ -296,7 +293,7 @@ class OnDisk:
     ],
 )
 def test_tables_that_are_not_in_memory_raise_with_the_way_to_load_them(name, call):
-    said = f"{name} is a OnDisk .*not in memory.*`{name} = {name}.compute.*partial_fit"
+    said = f"{name} is a OnDisk .*not in memory.*compute.*partial_fit"
     with pytest.raises(TypeError, match=said):
         call(OnDisk())
 
@@ -333,19 +330,15 @@ def test_levels_of_the_index_in_the_wrong_order():
     small(ESNRegressor).fit(right, y)
     swapped = right.swaplevel()
     number = pd.concat({which: pd.DataFrame({"u": X[:30, 0]}, days) for which in (2, 1)})
-    for table, way in (
-        (swapped, "X.swaplevel()`"),
-        (swapped.sort_index(), "X.swaplevel().sort_index()`"),
-        (number.swaplevel(), "X.swaplevel()`"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(f"must be the time. Swap them, `X = {way}")):
+    for table in (swapped, swapped.sort_index(), number.swaplevel()):
+        with pytest.raises(ValueError, match=r"of X .*must be the time\. Swap them \(swaplevel"):
             small(ESNRegressor).fit(table, y)
-        with pytest.raises(ValueError, match=r"must be the time\. Swap them, `y = "):
+        with pytest.raises(ValueError, match=r"of y .*must be the time\. Swap them \(swaplevel"):
             ESNForecaster(panel="each").fit(table)
     both = pd.Series(X[:30, 0], [days, days.shift(1)])  # swapped, it would be refused again
     for table in (both, both.swaplevel()):
         for panel in (None, "each", "shared"):
-            with pytest.raises(ValueError, match=r"times in both levels.*`y = y.droplevel\(0\)`"):
+            with pytest.raises(ValueError, match=r"of y has times in both levels.*droplevel"):
                 ESNForecaster(panel=panel).fit(table)
     hours = pd.MultiIndex.from_product([days[:2], range(30)])  # a series for each day
     small(ESNRegressor).fit(right.set_axis(hours), y)
@@ -355,7 +348,7 @@ def test_a_column_of_labels_left_in_x_is_to_be_dropped():
     pd = pytest.importorskip("pandas")
     names = np.array(["up", "down"])[LABELS]
     table = pd.DataFrame(X, columns=["u", "v"]).assign(label=names)
-    said = re.escape("X contains the labels y in column 'label'. Drop it, `X = ")
+    said = "X contains the labels y in column 'label'. Drop it"
     for call in (
         lambda: small(ESNClassifier).fit(table, names),
         lambda: small(ESNClassifier).fit([table, table], [names, pd.Series(names)]),

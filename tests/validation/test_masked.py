@@ -181,7 +181,7 @@ def test_a_sequence_of_sequences_with_a_mask_raises():
     packed = np.empty(2, dtype=object)
     packed[:] = [X, hiding(X)]
     for given in (packed, [list(hiding(X)), X.tolist()]):
-        with pytest.raises(TypeError, match=r"^X contains a masked array"):
+        with pytest.raises(TypeError, match=r"X contains a masked array"):
             ESNRegressor(5, **SMALL).fit(given, [y, y])
 
 

@@ -59,9 +59,9 @@ def test_features_of_frames_of_polars_are_those_of_their_arrays(cls, polars):
 def test_lazy_frames_are_to_be_collected(cls, polars):
     frame = polars.DataFrame(np.column_stack([np.repeat([0, 1], 10), XS[0]]), ["id", "u", "v"])
     y = KINDS[:2] if cls is ESNSequenceClassifier else YS[0]
-    with pytest.raises(TypeError, match=r"X is a LazyFrame of polars.*`X = X\.collect\(\)`"):
+    with pytest.raises(TypeError, match=r"X is a LazyFrame of polars.*Load them "):
         small(cls, sequence_column="id").fit(frame.lazy(), y)
-    with pytest.raises(TypeError, match=r"Sequence 0 of X is a LazyFrame .*rows\.collect\(\)"):
+    with pytest.raises(TypeError, match=r"Sequence 0 of X is a LazyFrame "):
         small(cls).fit([frame.lazy()] * 2, y)
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._tables import read_series
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     Sequences,
@@ -20,7 +21,6 @@ from reservoir._validation import (
     check_enough_rows,
     check_instance,
     check_switch,
-    read_series,
 )
 from reservoir._validation.kinds import check_dense
 from reservoir.dynamics import Reservoir

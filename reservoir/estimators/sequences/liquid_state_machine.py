@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
+from reservoir._tables import read_whole_series
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
@@ -18,7 +19,6 @@ from reservoir._validation import (
     as_plain,
     check_count,
     check_number,
-    read_whole_series,
 )
 from reservoir.dynamics import Pooling
 from reservoir.dynamics.pooling import POOLS, check_pools

@@ -13,6 +13,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
+from reservoir._tables import read_whole_series
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
@@ -20,7 +21,6 @@ from reservoir._validation import (
     check_count,
     check_leak_below_one,
     check_scaling,
-    read_whole_series,
     room_for,
     step_of,
 )

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._tables import read_whole_series
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
@@ -19,7 +20,6 @@ from reservoir._validation import (
     as_generator,
     is_per_row,
     read_last_weights,
-    read_whole_series,
 )
 from reservoir._validation.arrays import joined, together
 from reservoir.estimators.describe import Described, listed, words_for_penalty

@@ -376,11 +376,11 @@ def test_it_works_in_pipelines_and_searches():
 BAD_DATA = {
     "no sequence": ([], "contains no sequences"),
     "empty sequence": ([np.ones((3, 1)), np.ones((0, 1))], "Sequence 1 of X has shape"),
-    "channels differ": ([np.ones((3, 1)), np.ones((3, 2))], "Sequence 1 of X has 2 channels"),
+    "channels differ": ([np.ones((3, 1)), np.ones((3, 2))], "Sequence 1 of X has 2 columns"),
     "one number": ([1.0, 2.0, 3.0], "Expected 2D array, got 1D"),
     "four axes": (np.ones((2, 3, 4, 5)), "dim 4"),
     "single steps": (np.ones((5, 1, 3)), "Every sequence of X has 1 step.*n_steps, n_channels"),
-    "no steps": (np.ones((5, 0, 3)), "at least 1 step"),
+    "no steps": (np.ones((5, 0, 3)), "no steps"),
     "NaN": ([np.ones((3, 2)), np.array([[1.0, np.nan]])], "sequence 1 of X contains NaN.*hold"),
     "NaN, array": (np.where(EQUAL > 5, np.nan, EQUAL), "of X contains NaN.*missing_values"),
     "infinity": ([np.array([[1.0], [np.inf]])], "sequence 0 of X contains infinity"),
@@ -426,10 +426,10 @@ def test_other_channels_raise():
     features = small().fit(WALKS)
     with pytest.raises(ValueError, match="X has 3 features, but ReservoirFeatures is expecting 2"):
         features.transform(EQUAL)
-    with pytest.raises(ValueError, match=r"fitted on series of 2 channels.*`X = \[X\]`"):
+    with pytest.raises(ValueError, match=r"series of 1 channel.*fitted on series of 2.*a list"):
         features.transform(np.ones((30, 2)))
     rows = small().fit(EQUAL[:, :, 0])
-    with pytest.raises(ValueError, match=r"X has 3 channels.*of 1"):
+    with pytest.raises(ValueError, match=r"series of 3 channel.*of 1"):
         rows.transform(EQUAL)
 
 

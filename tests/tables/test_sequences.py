@@ -302,7 +302,7 @@ class TestRefusals:
 
     def test_features_that_disagree(self, data):
         Xs, ys = data
-        with pytest.raises(ValueError, match=r"sequence 1 of X.*1 features.*expecting 2"):
+        with pytest.raises(ValueError, match="Sequence 1 of X has 1 columns, but sequence 0 has 2"):
             ESNRegressor().fit([Xs[0], Xs[1][:, :1]], ys[:2])
 
     def test_outputs_that_disagree(self, data):
@@ -312,15 +312,14 @@ class TestRefusals:
 
     def test_empty_ones(self, data):
         Xs, ys = data
-        with pytest.raises(ValueError, match=r"sequence 1 of X.*0 sample"):
+        with pytest.raises(ValueError, match=r"Sequence 1 of X has shape \(0, 2\)"):
             ESNRegressor().fit([Xs[0], Xs[1][:0]], [ys[0], ys[1][:0]])
-        with pytest.raises(ValueError, match="2D array"):
-            ESNRegressor().fit([], [])
-        with pytest.raises(ValueError, match="no sequences"):
-            ESNRegressor().fit(np.zeros((0, 5, 2)), np.zeros((0, 5)))
+        for none in ([], np.zeros((0, 5, 2))):
+            with pytest.raises(ValueError, match="no sequences"):
+                ESNRegressor().fit(none, none)
 
     def test_sequences_without_a_feature_axis(self, data):
-        with pytest.raises(ValueError, match=r"list of 1-D arrays.*reshape\(-1, 1\)"):
+        with pytest.raises(ValueError, match=r"list of 1-D arrays.*Reshape each to 2-D"):
             ESNRegressor().fit([X[:, 0] for X in data[0]], data[1])
 
     def test_too_short_for_the_washout(self, data):

@@ -1,0 +1,175 @@
+"""Read X of estimators: `read`, and the names and the number of its columns."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from reservoir._tables.reading import read
+from reservoir._tables.table import Table
+from reservoir._validation.kinds import check_readable, check_without_labels
+from reservoir._validation.scalars import caller_level
+from reservoir._validation.sequences import Sequences, plain_table
+from reservoir._validation.time_stamps import take_time_stamps
+from reservoir._validation.times import check_times, read_times
+
+
+def read_series(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    reset: bool,
+    dtype: Any,
+    sequence_column: Any = None,
+    has_times: bool = False,
+) -> Sequences:
+    """Check X and return its sequences.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that reads X, for scikit-learn's checks and for messages.
+    X : table, list of tables, object array of tables or 3-D array
+        The data, as the user passed them.
+    y : any, default=None
+        The targets. Only their index is read, if they have one: it must match the index of X.
+    reset : bool
+        Whether to set ``n_features_in_`` and ``feature_names_in_``, as in fit; otherwise they are
+        checked. If True, dates without a frequency cause a warning.
+    dtype : dtype
+        The dtype of the arrays returned.
+    sequence_column : int, str or None
+        The column of a table that contains the ids of the sequences.
+    has_times : bool, default=False
+        Whether X has a column of times. If so, the indexes are checked but not returned.
+    """
+    # a single row takes less time than `read`
+    if sequence_column is None and (y is None or type(y) is np.ndarray):
+        plain = plain_table(estimator, X, dtype, reset=reset)
+        if plain is not None:
+            return Sequences((plain,), "table")
+    check_readable("y", y)
+    check_without_labels(X, y, sequence_column)
+    # the X of a network that was trained without inputs has no columns
+    without_inputs = not reset and getattr(estimator, "n_features_in_", None) == 0
+    table = read(
+        "X",
+        X,
+        sequence_column=sequence_column,
+        dtype=dtype,
+        cut=getattr(estimator, "target", None) == "last",
+        least_columns=0 if without_inputs else 1,
+    )
+    note_columns(estimator, X, table, reset=reset)
+    sequences = table.sequences
+    if not (_has_index(X) or _has_index(y)):
+        return sequences
+    times = read_times(
+        X,
+        y,
+        is_table=table.form.kind == "table",
+        lengths=sequences.lengths,
+        check_frequency=reset and not has_times,
+    )
+    return sequences if has_times else replace(sequences, times=times)
+
+
+def _has_index(data: Any) -> bool:
+    """Whether a table, or one of a collection, is of pandas."""
+    several = isinstance(data, (list, tuple)) or (
+        isinstance(data, np.ndarray) and data.dtype.hasobject
+    )
+    kinds = set(map(type, data)) if several else {type(data)}
+    return any(hasattr(kind, "iloc") for kind in kinds)
+
+
+def read_whole_series(
+    estimator: Any,
+    X: Any,
+    *,
+    sequence_column: Any = None,
+    time_column: Any = None,
+    allow_nan: bool = False,
+    fitted: tuple[str, int] | None = None,
+    y: Any = None,
+) -> Sequences:
+    """Check X and return its sequences as arrays of shape (n_steps_i, n_channels).
+
+    They are float32 if X is, because a float64 copy would take twice its memory, else float64.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that reads X; in fit its ``n_features_in_`` and ``feature_names_in_`` are set.
+    X : list, object array, 3-D array, 2-D array or table
+        The sequences. A 1-D array in a list is a series of one channel. Each row of a 2-D array is
+        a series of one channel, unless an id column or a MultiIndex identifies sequences.
+    sequence_column : int, str or None
+        The column of a table that contains the ids of the sequences.
+    time_column : int, str or None
+        The column that contains the time of each row, which is not a channel; None if X has none.
+    allow_nan : bool, default=False
+        Whether NaN is allowed, as a missing value; infinity is never allowed.
+    fitted : (container, n_channels), optional
+        Container and number of channels of the training sequences; None in fit.
+    y : any, default=None
+        The targets. Only text is compared with the columns of X.
+    """
+    check_without_labels(X, y, sequence_column)
+    table = read(
+        "X",
+        X,
+        sequence_column=sequence_column,
+        rows="series",
+        allow_nan=allow_nan,
+        fill=_FILL_OR_HOLD if hasattr(estimator, "missing_values") else _FILL_SERIES,
+        cut=True,
+    )
+    kind = table.form.kind
+    # a column of a 2-D X is a step, not a channel
+    if fitted is None or (kind == "rows") == (fitted[0] == "rows"):
+        note_columns(estimator, X, table, reset=fitted is None)
+    elif table.values.shape[1] != fitted[1]:
+        raise ValueError(
+            f"X was read as series of {table.values.shape[1]} channel(s), but "
+            f"{type(estimator).__name__} was fitted on series of {fitted[1]}. Pass a list of "
+            "arrays of shape (n_steps, n_channels), also for a single series."
+        )
+    sequences = table.sequences
+    if kind != "rows" and _has_index(X):  # its index numbers series, not steps
+        check_times(X, is_table=kind == "table", lengths=sequences.lengths)
+    if time_column is None:
+        return sequences
+    names = getattr(estimator, "feature_names_in_", None)
+    return take_time_stamps(sequences, time_column, names, sequence_column)
+
+
+_FILL_SERIES = "Fill it first, for instance by interpolation. Dropping the step would shift time."
+_FILL_OR_HOLD = (
+    'Use missing_values="hold" or "interpolate", or fill it first. Dropping the step would shift '
+    "time."
+)
+
+
+def note_columns(estimator: Any, X: Any, table: Table, *, reset: bool) -> None:
+    """Set the number and the names of the columns of an estimator in fit; check them after fit.
+
+    If `reset`, also warn if each row of a table has an id of its own.
+    """
+    first = X if table.form.kind in ("table", "rows") else X[0]
+    first = first if table.form.columns else np.empty((1, table.width))
+    validate_data(estimator, first, reset=reset, skip_check_array=True)
+    if reset and table.form.id_place is not None and len(table) == len(table.values) > 1:
+        warnings.warn(
+            f"Each of the {len(table)} rows of X has an id of its own in column "
+            f"{table.form.id_place} (sequence_column), so that no row has a past. If that column "
+            "contains no ids, as after a step of a pipeline that changes all columns, let the ids "
+            "pass beside it, by a ColumnTransformer.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
