@@ -327,7 +327,7 @@ LIMITED = """
         lambda: QRAccumulator(n, 1).R,
         lambda: orthogonal(n),
         lambda: random_sparse(n, in_degree=1.0),
-        lambda: ESNRegressor(n, topology="ring").fit(X, X[:, 0]),
+        lambda: ESNRegressor(n, topology="ring").partial_fit(X, X[:, 0]),
         lambda: ESNRegressor(n, topology="ring", solver="qr").fit(X, X[:, 0]),
         lambda: RNNRegressor(n, init="glorot").fit(X, X[:, 0]),
     ):
