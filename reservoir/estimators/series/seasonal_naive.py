@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
+from reservoir.estimators.describe import Described
 from reservoir.estimators.parameters import (
     check_parameters,
     documented,
@@ -59,7 +60,7 @@ def _check_panel(name: str, value: Any) -> None:
 @saved
 @documented()
 @dataclass(eq=False, repr=False)
-class SeasonalNaive(BaseEstimator):
+class SeasonalNaive(Described, BaseEstimator):
     """Forecaster that repeats the last season, with which other forecasters are compared.
 
     A forecast that is no better than the last season is of no use [1]_. Without a season the last
@@ -206,6 +207,13 @@ class SeasonalNaive(BaseEstimator):
         self._fits = list(map(appended, self._fits, rows.values, rows.known))
         self._panel = rows.panel
         return self
+
+    def _description(self) -> dict[str, str]:
+        """Return the number of series and of the rows that are repeated, for HTML."""
+        fits: list[Any] = self._fits
+        periods = sorted({fit.ensemble.members[0].model.period for fit in fits})
+        span = f"{periods[0]}" if len(periods) == 1 else f"{periods[0]} to {periods[-1]}"
+        return {"series": f"{len(self._fits)}", "rows repeated": span}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fits")

@@ -52,6 +52,7 @@ def test_series_of_a_panel_are_those_alone():
     table = y.to_frame("sales").reset_index(level=0)
     model = SeasonalNaive(panel="each", sequence_column="shop").fit(table)
     assert model.seasons_ == {"b": (12,), "a": (), "c": (12,)}
+    assert "1 to 12" in model._repr_html_()
     found = model.forecast(4, coverage=0.9)
     for each in "bac":
         alone = SeasonalNaive().fit(y[each]).forecast(4, coverage=0.9)
