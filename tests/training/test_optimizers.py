@@ -440,7 +440,7 @@ def test_schedule_errors():
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    with pytest.raises(TypeError, match=r"schedules\.constant\(0\.1\)"):
+    with pytest.raises(TypeError, match=r"schedules\.constant"):
         linear_warmup(0.1, 5)
 
 

@@ -63,8 +63,8 @@ def _check_panel(name: str, value: Any) -> None:
 class SeasonalNaive(Described, BaseEstimator):
     """Forecaster that repeats the last season, with which other forecasters are compared.
 
-    A forecast that is no better than the last season is of no use [1]_. Without a season the last
-    value is repeated.
+    Errors of forecasts are often given relative to its errors within the data [1]_. Without a
+    season the last value is repeated.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ class SeasonalNaive(Described, BaseEstimator):
 
     References
     ----------
-    .. [1] R. J. Hyndman and G. Athanasopoulos, "Forecasting: principles and practice", 3rd edition,
-       OTexts, 2021, section 5.2.
+    .. [1] R. J. Hyndman and A. B. Koehler, "Another look at measures of forecast accuracy",
+       International Journal of Forecasting 22, 2006.
 
     Examples
     --------
