@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -74,11 +73,10 @@ def _check_rows(name: str, data: Any) -> None:
     """Raise if data have no rows, or none in memory."""
     check_readable(name, data)
     nested = hasattr(data, "iloc") and data.size and np.ndim(data.iloc[(0,) * data.ndim])
-    without_rows = data is None or isinstance(data, (Mapping, Iterator, Set))
-    if nested or (without_rows and not hasattr(data, "shape")):
+    if nested:
         raise TypeError(
-            f"{name} is {'None' if data is None else f'a {type(data).__name__}'}, but must be a "
-            "table, or a list of arrays with a row for each time step."
+            f"{name} is a {type(data).__name__} of sequences, but must be a table, or a list of "
+            "arrays with a row for each time step."
         )
     check_has_rows(name, data, "(n_samples, n_features)")
     if isinstance(data, (list, tuple)) and not len(data):

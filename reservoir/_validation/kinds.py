@@ -171,7 +171,7 @@ def check_no_text(name: str, values: Any, remedy: str) -> None:
 
 
 def check_has_rows(name: str, values: Any, shape: str) -> None:
-    """Raise if a single number, a string or None was passed instead of rows.
+    """Raise if what was passed has no rows: a single value, None, a dict, a set or an iterator.
 
     Parameters
     ----------
@@ -181,16 +181,29 @@ def check_has_rows(name: str, values: Any, shape: str) -> None:
         The values, as the user passed them.
     shape : str
         The shape that the values must have, for the message.
+
+    Raises
+    ------
+    ValueError
+        If they are a number, a string or an array without axes.
+    TypeError
+        If they are any other object without rows.
     """
     if isinstance(values, (list, tuple)):
         return
-    if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
-        plain = values is None or isinstance(values, (str, np.generic, Number))
-        shape = shape.removesuffix(",")  # the comma that separates shapes in a list of them
-        raise ValueError(
-            f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, but rows are "
-            f"expected: {name} of shape {shape}, even for a single row. Reshape your data."
+    if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) > 0:
+        return
+    if not isinstance(values, (str, np.generic, np.ndarray, Number)):
+        kind = "None" if values is None else f"of type {type(values).__name__}"
+        raise TypeError(
+            f"{name} is {kind}, but rows are needed. Give an array, a Series, a DataFrame, or a "
+            "list of these."
         )
+    shape = shape.removesuffix(",")  # the comma that separates shapes in a list of them
+    raise ValueError(
+        f"{name} is {values!r}, but rows are expected: {name} of shape {shape}, even for a single "
+        "row. Reshape your data."
+    )
 
 
 def one_hot_labels(name: str, rows: Array) -> str | None:

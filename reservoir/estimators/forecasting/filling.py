@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -358,19 +357,11 @@ def _reversed(rows: Array | None) -> Array | None:
 def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision; missing values are NaN."""
     check_dense(name, values)
-    try:
-        n_axes = np.ndim(values)
-    except ValueError:
+    check_has_rows(name, values, "(n_samples,) or (n_samples, n_columns)")
+    if isinstance(values, (list, tuple)) and len({np.size(row) for row in values}) > 1:
         raise ValueError(
             f"{name} has rows of different lengths. Give each row the same number of columns."
-        ) from None
-    if n_axes == 0 and not isinstance(values, (str, Number, np.ndarray)):
-        kind = "None" if values is None else f"of type {type(values).__name__}"
-        raise TypeError(
-            f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
-            "DataFrame."
         )
-    check_has_rows(name, values, "(n_samples,) or (n_samples, n_columns)")
     check_no_dates(name, values)
     check_not_complex(name, values)
     check_no_text(name, values, "Replace text that marks a missing value by NaN.")

@@ -425,12 +425,6 @@ def check_shape(name: str, table: Any) -> None:
     # a pandas table with sparse columns is read like any other
     (check_readable if is_pandas(table) else check_dense)(name, table)
     n_axes = n_dimensions(table)
-    if n_axes == 0 and not isinstance(table, (str, numbers.Number, np.ndarray)):
-        kind = "None" if table is None else f"of type {type(table).__name__}"
-        raise TypeError(
-            f"{name} is {kind}, but rows are needed. Give them as a list, an array, a Series or a "
-            "DataFrame."
-        )
     check_has_rows(name, table, "(n_samples,) or (n_samples, n_columns)")
     if n_axes is None:
         raise ValueError(
