@@ -4,7 +4,6 @@ import os
 import weakref
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -12,6 +11,7 @@ from reservoir import ESNClassifier, ESNRegressor, NVARRegressor
 from reservoir.interop import _dask
 
 dask = pytest.importorskip("dask")
+pd = pytest.importorskip("pandas")
 da = pytest.importorskip("dask.array")
 
 pytestmark = pytest.mark.one_engine

@@ -1,12 +1,12 @@
 """plotting.forecast of one of several series, in every container of a panel."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from reservoir import ESNForecaster, plotting
 
 pd = pytest.importorskip("pandas")
+plt = pytest.importorskip("matplotlib.pyplot")
 
 pytestmark = pytest.mark.one_engine
 MONTHS = pd.date_range("2020-01", periods=30, freq="MS")

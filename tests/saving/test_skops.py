@@ -64,6 +64,7 @@ def on_a_frame(make):
 
 
 USUAL = {
+    "naive": lambda: reservoir.SeasonalNaive(6).fit(SERIES),
     "frame": lambda: on_a_frame(esn),
     "stable": lambda: esn(bias="stable", spectral_radius=0.5).fit(X, Y),
     "relu": lambda: esn(activation="relu").fit(X, Y),

@@ -6,7 +6,6 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +22,8 @@ from reservoir import (
     save,
 )
 from reservoir.interop import plan_parts
+
+pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.one_engine
 rng = np.random.default_rng(0)
