@@ -64,7 +64,6 @@ def on_a_frame(make):
 
 
 USUAL = {
-    "naive": lambda: reservoir.SeasonalNaive(6).fit(SERIES),
     "frame": lambda: on_a_frame(esn),
     "stable": lambda: esn(bias="stable", spectral_radius=0.5).fit(X, Y),
     "relu": lambda: esn(activation="relu").fit(X, Y),
@@ -124,6 +123,7 @@ OTHERS = {
     "loops": lambda: forecaster(search="dynamics").fit(SERIES[:80]),
     "loops of spikes": lambda: forecaster(search="dynamics").fit(SPIKES.ravel()),
     "series": lambda: forecaster(search="series", season=4).fit(Y[:40]),
+    "naive": lambda: reservoir.SeasonalNaive(6).fit(SERIES),
     "counts": lambda: forecaster(search="series", outliers="missing").fit(ODD),
 }
 
