@@ -67,7 +67,7 @@ def fit(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
 
     try:
         first = plan(None)
-    except SeamError:  # states did not agree in the first rows: the seams decide
+    except SeamError:  # states did not agree in the first rows: seams show whether they do later
         first = plan(len(head[1]))
     try:
         return first.finish(_part_of_all(dask, first, tables, sizes))

@@ -237,7 +237,7 @@ class PartPlan:
         for one, other in pairwise(several):
             if other.first != one.last + 1:
                 raise ValueError(
-                    f"Parts {other.first} to {other.last} cannot be merged behind parts "
+                    f"Parts {other.first} to {other.last} cannot be merged after parts "
                     f"{one.first} to {one.last}: rows between or in both. Pass neighbours in the "
                     "order of their rows."
                 )

@@ -271,7 +271,7 @@ class SourceEstimator(TimeSeriesEstimator):
         return self
 
     def merge(self: _Self, other: SourceEstimator) -> _Self:
-        """Add what another estimator has learned from, behind the rows of this one.
+        """Add what another estimator has learned from, after the rows of this one.
 
         Both must have been fitted with the same parameters and the same integer `random_state`, on
         different sequences. The penalty is chosen by `alpha` of this estimator, from the sums

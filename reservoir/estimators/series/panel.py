@@ -533,7 +533,7 @@ class Panel:
         """
         if self.kind == "columns":
             return self.whole.wrap(np.hstack(rows), self.calendars[0])
-        if self.by_id:  # one table for all series takes a tenth of the time
+        if self.by_id:  # a table for each series would take most of the time
             return self._with_ids(self.whole.wrap(np.concatenate(rows), Calendars(self.calendars)))
         series = zip(self.containers, rows, self.calendars, strict=True)
         return self._assembled([one.wrap(part, calendar) for one, part, calendar in series])

@@ -307,7 +307,7 @@ def test_rows_and_parts_that_are_not_those_of_the_plan_raise():
         plan.learn(1, X[500:1000], Y[500:1000], before=(X[:9], Y[:9]))
     first, second, third = learned(plan, X, Y, [0, 500, 1000, N])
     for wrong in ((first, third), (second, first), (first, first)):
-        with pytest.raises(ValueError, match="cannot be merged behind"):
+        with pytest.raises(ValueError, match="cannot be merged after"):
             plan.merge(wrong)
     for wrong in ([], [3, None]):
         with pytest.raises(TypeError, match="merge needs parts"):

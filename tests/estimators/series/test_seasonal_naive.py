@@ -38,8 +38,8 @@ def test_rows_are_appended_whatever_their_level():
         model.update(SALES[36:])
 
 
-def test_intervals_contain_what_they_say():
-    rng, inside = np.random.default_rng(1), []
+def test_intervals_contain_what_they_say(global_random_seed):
+    rng, inside = np.random.default_rng(global_random_seed), []
     for _ in range(40):
         y = np.tile(rng.normal(size=4), 20) + 0.3 * rng.normal(size=80)
         bands = SeasonalNaive(4).fit(y[:72]).forecast(8, coverage=0.8)
