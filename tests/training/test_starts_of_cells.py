@@ -1,10 +1,13 @@
 """Starts from data of cells that consist of parts, and of a cell of one's own."""
 
 import re
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
+from scipy.special import expit as logistic
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers.toys.decaying_cell import Decay
@@ -118,6 +121,47 @@ def test_parts_alone_are_fitted_as_cells(global_random_seed):
         for name in ("W_in", "W", "bias"):
             inside = [part for part in params if re.fullmatch(rf"0\.(0\.)?{name}", part)]
             np.testing.assert_array_equal(params[inside[0]], alone[name])
+
+
+UPPER = {
+    "identity": (SimpleCell(5, "identity"), 1.0, 1e-12),
+    "rnn": (SimpleCell(5), 1.0, 0.009),
+    "leaky": (SimpleCell(5, leak_rate=0.5), 0.5, 0.009),
+    "gru": (GRUCell(5), logistic(6), 0.009),
+    "lstm": (LSTMCell(5), 1.0, 0.025),
+}
+
+
+@pytest.mark.parametrize("shortcuts", [False, True])
+@pytest.mark.parametrize("name", UPPER)
+def test_upper_layers_pass_on_the_states_below(name, shortcuts, global_random_seed):
+    """tanh(.3 h) is .3 h up to (.3 h)^3 / 3 < .009; a leaky unit filters it."""
+    (upper, leak, error), data = UPPER[name], problem(global_random_seed)
+    cell = StackedCell(
+        (GRUCell(5), upper, upper), input_shortcuts=shortcuts, readout_shortcuts=True
+    )
+    network, params = began(cell, data, pass_on=True)
+    below, *above = np.split(states(network, params, data), 3, axis=1)
+    assert np.ptp(below) > 0.1
+    for reached in above:
+        expected = lfilter([0.3 * leak], [1, leak - 1], below, axis=0)
+        np.testing.assert_allclose(reached, expected, rtol=0, atol=error)
+        below = reached
+
+
+def test_layers_that_cannot_pass_on_are_fitted(global_random_seed):
+    data = problem(global_random_seed)
+    for cells in (
+        (GRUCell(5), SimpleCell(4)),
+        (SimpleCell(5), SimpleCell(5, "relu")),
+        (SimpleCell(5), SimpleCell(5, "logistic")),
+        (FeedforwardCell(5), SimpleCell(5)),
+        (BidirectionalCell((SimpleCell(5), SimpleCell(5))), SimpleCell(5)),
+    ):
+        _, plain = began(StackedCell(cells), data)
+        _, passed = began(StackedCell(cells), data, pass_on=True)
+        for name, array in passed.items():
+            np.testing.assert_array_equal(array, plain[name])
 
 
 class Recorder:
@@ -262,6 +306,50 @@ def test_loops_of_a_stack_are_tried():
     given["initial_state"] = "zeros"  # loops need past rows only
     both = RNNRegressor(cell=bidirectional("rnn"), **given).fit(x[:-1], x[1:])
     assert np.isnan(both.start_results_["lost_loops"]).all()
+
+
+def test_upper_layers_pass_on_only_for_variable_projection(monkeypatch):
+    data, used = problem(), []
+
+    def spy(*arguments, pass_on, **options):
+        used.append(pass_on)
+        return start(*arguments, pass_on=pass_on, **{**options, **QUICK})
+
+    monkeypatch.setattr("reservoir.estimators.rnn.start.start", spy)
+    given = {**FAST, "cell": stacked("rnn", "rnn"), "max_iter": 2, "init": "auto"}
+    for params, expected in (
+        ({}, [True, True]),  # the start, and the one that is compared with random weights
+        ({"init": "least_squares"}, [True]),
+        ({"init": "esn"}, [False]),
+        ({"max_iter": 0}, [False]),
+        ({"solver": "adam"}, [False]),
+        ({"alpha": 0.1}, [False]),
+    ):
+        used.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            RNNRegressor(**{**given, **params}).fit(*data)
+        assert used[: len(expected)] == expected
+        assert len(set(used)) == 1
+
+
+def test_a_stack_that_passed_on_is_trained(tmp_path):
+    """Unequal lengths, float32; two fits have the same bits."""
+    inputs, targets = problem()
+    given = {**FAST, "init": "least_squares", "max_iter": 3, "dtype": "float32"}
+    rnn = RNNRegressor(cell=stacked("rnn", "rnn"), initial_state="zeros", **given)
+    made = [rnn.fit(inputs, targets).params_ for _ in range(2)]
+    assert rnn.loss_curve_[-1] < rnn.loss_curve_[0]
+    # still near the identity that it started from
+    W = made[0]["1.W_in"]
+    assert np.diag(W).min() > np.abs(W - np.diag(np.diag(W))).max()
+    for key, array in made[0].items():
+        assert array.dtype == np.float32
+        np.testing.assert_array_equal(array, made[1][key])
+    save(rnn, tmp_path / "rnn.npz")
+    saved = load(tmp_path / "rnn.npz").predict(inputs)
+    for found, rows in zip(saved, rnn.predict(inputs), strict=True):
+        np.testing.assert_array_equal(found, rows)
 
 
 # ---------------------------------------------------------------------------- cells of one's own

@@ -368,13 +368,15 @@ def starting_weights(
     step: float | None,
     generator: np.random.Generator,
     n_draws: int = N_DRAWS,
+    pass_on: bool = False,
 ) -> tuple[str | None, Params, StartResult | None]:
     """Return the start of training: its name, the weights, and how they were found from data.
 
     X and y are the data as the user passed them, for an `init` estimator that is not fitted yet,
     and `data` contains the sequences to learn from. If rows have times, `step` is the gap between
     rows for which leaks are given. `n_draws` is the number of reservoirs that a start from data
-    draws. The name is None if the weights are those of an estimator.
+    draws; for `pass_on` see `reservoir.training.starts.start`. The name is None if the weights are
+    those of an estimator.
     """
     init, found = resolve_init(estimator, network.cell), None
     if not isinstance(init, str):
@@ -392,6 +394,7 @@ def starting_weights(
                 initial_states=data.starts,
                 target=estimator.target,
                 n_draws=n_draws,
+                pass_on=pass_on,
                 random_state=generator,
                 dtype=data.dtype,
             )

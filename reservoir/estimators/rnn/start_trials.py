@@ -194,6 +194,7 @@ def first_weights(
     compared = kept is not None  # and trained for some epochs
     if kept is None:
         step = None if model.clock is None else model.clock.step
+        pass_on = _passes_on(estimator, network, learned)
 
         def draw(n_draws: int = 1) -> Candidate:
             return table.add(
@@ -205,6 +206,7 @@ def first_weights(
                     step=step,
                     generator=generator.spawn(1)[0],
                     n_draws=n_draws,
+                    pass_on=pass_on,
                 ),
             )
 
@@ -218,23 +220,31 @@ def first_weights(
         log(f"{_describe(kept, table)} {time.perf_counter() - tick:.2g} s.")
     drawn = name in INITIALIZERS and not compared
     fitted = name in STARTS and not compared
-    began = _starter(estimator, network, name, generator) if fitted else None
+    began = _starter(estimator, network, learned, name, generator) if fitted else None
     options: dict[str, Any] = {"results": results, "loop_test": loop_test, "began": began}
     return Start(name, kept.params, drawn=drawn, **options)
 
 
 def _starter(
-    estimator: Any, network: Network, name: str, generator: np.random.Generator
+    estimator: Any, network: Network, data: Data, name: str, generator: np.random.Generator
 ) -> Callable[[Data], Params]:
     """Return a function that computes a start from part of the data."""
     begun = copy(estimator)
     begun.init = name
+    options: dict[str, Any] = {"step": None, "pass_on": _passes_on(begun, network, data)}
 
     def began(part: Data) -> Params:
         child = generator.spawn(1)[0]
-        return starting_weights(begun, network, None, None, part, step=None, generator=child)[1]
+        return starting_weights(begun, network, None, None, part, generator=child, **options)[1]
 
     return began
+
+
+def _passes_on(estimator: Any, network: Network, data: Data) -> bool:
+    """Whether upper layers of a stack pass states on: only if variable projection trains them."""
+    if resolve_init(estimator, network.cell) != "least_squares" or not estimator.max_iter:
+        return False
+    return resolve_solver(estimator, network, data, drawn=False) == "variable_projection"
 
 
 def _describe(kept: Candidate, table: StartTable) -> str:
@@ -283,7 +293,7 @@ def _or_random(
     if not (by_parts and auto and solver == "variable_projection"):
         return kept, False
     generator = generator.spawn(1)[0]
-    started = _starter(estimator, network, kept.row["init"], generator)
+    started = _starter(estimator, network, data, kept.row["init"], generator)
 
     def drawn(part: Data) -> Params:
         params = initialize(network.weights(), BASE, random_state=generator)

@@ -169,6 +169,11 @@ class PartFit(Protocol):
         """Source of all weights that are drawn."""
         ...
 
+    @property
+    def passes_on(self) -> bool:
+        """Whether upper layers pass on the states of the layer below, instead of being fitted."""
+        ...
+
     def __call__(self, cell: Cell, inputs: Sequence[Array], *, backward: bool = False) -> Params:
         """Return the weights of `cell`, which receives `inputs`, one array per sequence."""
         ...

@@ -31,6 +31,19 @@ def states_over(cell: Cell, params: Params, inputs: Sequence[Array]) -> list[Arr
     return states
 
 
+def passing_on(cell: Cell, n_below: int, n_features: int) -> Params | None:
+    """Return weights of a cell that passes on its first `n_below` inputs, nearly linearly.
+
+    None if its layer is not linear around 0, or has another number of units.
+    """
+    layer = cell.layer()
+    if layer is None or layer.inverse is None or layer.centre or cell.n_units != n_below:
+        return None
+    params = {name: np.zeros(shape) for name, shape in cell.shapes(n_features).items()}
+    params[layer.inputs][layer.rows, :n_below] = PASSED * np.eye(n_below)
+    return cell.open_gates(params)
+
+
 def drawn_weights(fit: PartFit, n_units: int, inputs: Sequence[Array]) -> tuple[Array, Array]:
     """Draw input weights, and return them with the biases that cancel the inputs' means.
 

@@ -12,7 +12,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_number, check_switch
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
 from reservoir.training.cells.composite import CompositeCell
-from reservoir.training.cells.data_starts import states_over
+from reservoir.training.cells.data_starts import passing_on, states_over
 from reservoir.training.cells.dropout import dropout_mask
 from reservoir.training.params import Params
 
@@ -150,16 +150,22 @@ class StackedCell(CompositeCell):
     def weights_from_data(self, fit: PartFit, inputs: Sequence[Array]) -> Params:
         """Return weights fitted layer by layer, from below.
 
-        For `fit` and `inputs` see `Cell.weights_from_data`.
+        If ``fit.passes_on`` is set, layers above one with a memory pass the states below them on,
+        if they can. For `fit` and `inputs` see `Cell.weights_from_data`.
         """
         parts: list[Params] = []
-        read = inputs
+        read, n_below, remembers = inputs, 0, False
         for cell in self.cells:
             if parts:
-                read = states_over(self.cells[len(parts) - 1], parts[-1], read)
+                below = self.cells[len(parts) - 1]
+                read = states_over(below, parts[-1], read)
+                n_below, remembers = below.width, remembers or below.state_size > 0
                 if self.input_shortcuts:
                     read = [np.hstack(both) for both in zip(read, inputs, strict=True)]
-            parts.append(fit(cell, read))
+            passed = None
+            if remembers and getattr(fit, "passes_on", False):
+                passed = passing_on(cell, n_below, read[0].shape[1])
+            parts.append(fit(cell, read) if passed is None else passed)
         return self._named(parts)
 
     def _mask(self, A: Array) -> Array:
