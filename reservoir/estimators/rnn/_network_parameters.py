@@ -175,9 +175,11 @@ class NetworkParameters:
         "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is
         "least_squares", which was the best start in benchmarks, or "orthogonal" for cells that do
         not support starts from data. A cell that consists of parts, such as a stack, is fitted part
-        by part; for labels at every step, "auto" is "orthogonal" with such a cell. If the solver is
-        "variable_projection", "auto" also trains random weights for 25 iterations beside such a
-        start, both on four fifths of the rows, and continues with the better one on the others.
+        by part (but before training by "variable_projection", upper layers of a stack pass on the
+        states of a layer below with as many units); for labels at every step, "auto" is
+        "orthogonal" with such a cell. If the solver is "variable_projection", "auto" also trains
+        random weights for 25 iterations beside such a start, both on four fifths of the rows, and
+        continues with the better one on the others.
         With ``target="last"``, twelve sequences or more and ``max_iter`` above 0, "auto" tries
         "least_squares", "esn" and "orthogonal": each is trained on three quarters of the sequences,
         for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows). Training then

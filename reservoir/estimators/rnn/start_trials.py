@@ -193,22 +193,12 @@ def first_weights(
         kept = best_start(estimator, network, learned, generator, table)
     compared = kept is not None  # and trained for some epochs
     if kept is None:
-        step = None if model.clock is None else model.clock.step
-        pass_on = _passes_on(estimator, network, learned)
+        fixed: dict[str, Any] = {"pass_on": _passes_on(estimator, network, learned)}
+        fixed["step"] = None if model.clock is None else model.clock.step
 
         def draw(n_draws: int = 1) -> Candidate:
-            return table.add(
-                *starting_weights(
-                    estimator,
-                    network,
-                    *given,
-                    learned,
-                    step=step,
-                    generator=generator.spawn(1)[0],
-                    n_draws=n_draws,
-                    pass_on=pass_on,
-                ),
-            )
+            options = {"generator": generator.spawn(1)[0], "n_draws": n_draws, **fixed}
+            return table.add(*starting_weights(estimator, network, *given, learned, **options))
 
         kept = draw(N_DRAWS)
         kept, compared = _or_random(estimator, network, learned, kept, generator, table)
