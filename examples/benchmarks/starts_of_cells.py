@@ -251,9 +251,8 @@ def under_noise(task: Task, n_rows: int, share: float, seed: int) -> Task:
 
 def trained_twice(task: Task, cell: Any, seed: int) -> list[float]:
     """Return errors of the start, and errors and iterations of training that ends and goes on."""
-    model = RNNRegressor(N_UNITS, cell=cell, init="least_squares", max_iter=0, random_state=seed)
-    model.set_params(initial_state="zeros").fit(task[0], task[1])
-    network, at_start = model.network_, error(model, task)
+    model = RNNRegressor(N_UNITS, cell=cell, init="orthogonal", max_iter=0, random_state=seed)
+    network = model.set_params(initial_state="zeros").fit(task[0], task[1]).network_
     skips = [int(skip) for skip in model.washout_]
     weights = [(np.arange(len(X)) >= n) * 1.0 for X, n in zip(task[0], skips, strict=True)]
     Y = [y[:, None] for y in task[1]]
@@ -261,16 +260,20 @@ def trained_twice(task: Task, cell: Any, seed: int) -> list[float]:
 
     def began(part: Data) -> Any:
         given = {"weights": part.weights, "initial_states": part.starts, "random_state": seed}
-        return start(network, part.inputs, part.targets, **given).params
+        return start(network, part.inputs, part.targets, pass_on=True, **given).params
 
-    found, options = [at_start], {"max_iter": 200, "n_iter_no_change": 20}
+    def tested(params: Any) -> float:
+        scores = predict(network, params, task[2][0][:, None])[0][SKIP:-3, 0, 0]
+        y = task[3][0][SKIP:-3]
+        return float(np.sqrt(np.mean((scores - y) ** 2)) / y.std())
+
+    params = began(data)
+    found, options = [tested(params)], {"max_iter": 200, "n_iter_no_change": 20}
     for train in (train_variable_projection, partial(train_from_data, began=began)):
         seen: list[int] = []
         options["report"] = lambda done, seen=seen: seen.append(done.n_epochs)
-        done = train(network, model.params_, data, **options)
-        scores = predict(network, done.params, task[2][0][:, None])[0][:, 0, 0]
-        y = task[3][0][SKIP:-3]
-        found += [float(np.sqrt(np.mean((scores[SKIP:-3] - y) ** 2)) / y.std()), len(seen)]
+        done = train(network, params, data, **options)
+        found += [tested(done.params), len(seen)]
     return found
 
 

@@ -157,7 +157,7 @@ def start(
     pass_on : bool, default=False
         Whether upper layers of a stack pass on the states of the layer below at .3 of their size,
         instead of being fitted, if they have as many units. Such a stack is worse than a fitted
-        one, but training by variable projection then reaches smaller errors.
+        one, but 75 or more iterations of variable projection then reach smaller errors.
     random_state : int, Generator, RandomState or None
         Source of the random reservoir.
     dtype : dtype, optional

@@ -175,8 +175,8 @@ class NetworkParameters:
         "orthogonal", "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is
         "least_squares", which was the best start in benchmarks, or "orthogonal" for cells that do
         not support starts from data. A cell that consists of parts, such as a stack, is fitted part
-        by part (but before training by "variable_projection", upper layers of a stack pass on the
-        states of a layer below with as many units); for labels at every step, "auto" is
+        by part (but before 75 or more iterations of "variable_projection", upper layers of a stack
+        pass on the states of a layer below with as many units); for labels at every step, "auto" is
         "orthogonal" with such a cell. If the solver is "variable_projection", "auto" also trains
         random weights for 25 iterations beside such a start, both on four fifths of the rows, and
         continues with the better one on the others.

@@ -53,6 +53,7 @@ _HELD_OUT = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer are not conclusive
 _PART, _LEAST = 8, 10  # epochs of a trial: an eighth of `max_iter`, at least ten if it allows
 _TRIED = 25  # iterations of random weights and of a start by parts; ten do not tell them apart
+_PASSED_FROM = 75  # iterations; with fewer, upper layers that are fitted end at smaller errors
 _ORIGINS = 7  # within the data, and one more at its end
 _STEPS = 1000  # of a loop, or twice the length of a shorter series
 _DRIVEN_STEPS = 500  # of a loop with exogenous columns, or a quarter of a shorter series
@@ -231,8 +232,10 @@ def _starter(
 
 
 def _passes_on(estimator: Any, network: Network, data: Data) -> bool:
-    """Whether upper layers of a stack pass states on: only if variable projection trains them."""
-    if resolve_init(estimator, network.cell) != "least_squares" or not estimator.max_iter:
+    """Whether upper layers of a stack pass states on: if variable projection trains them enough."""
+    if resolve_init(estimator, network.cell) != "least_squares":
+        return False
+    if estimator.max_iter < _PASSED_FROM:
         return False
     return resolve_solver(estimator, network, data, drawn=False) == "variable_projection"
 
