@@ -222,7 +222,8 @@ FIELDS = {
         seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
         _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
-        _scores?: tuple[number, ...]; _fixed?: dict[str, any]
+        _scores?: tuple[number, ...]; _fixed?: dict[str, any]; errors?: 'raise' | 'warn'
+        _failures?: None | Failures
     """,
     "SeasonalNaive": """
         season: None | numbers; panel: None | 'each'; sequence_column: column

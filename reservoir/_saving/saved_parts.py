@@ -192,6 +192,7 @@ PARTS = {
         id_name: label; id_place: natural
         exog?: None | SeriesContainer; categories?: tuple[None | tuple[label, ...], ...]
     """,
+    "Failures": "panel: Panel; messages: dict[label, str]",
     "Calendar": """
         kind: 'rows' | 'number' | 'datetime' | 'datetime with a zone' | periods
         n_rows: natural; first, last: number; plain: bool; name: label

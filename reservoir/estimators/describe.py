@@ -68,6 +68,7 @@ def _models(forecaster: Any) -> list[str]:
         f"rows per season: {seasons}",
         *_unused_seasons(forecaster),
         *_odd_values(forecaster),
+        *_failures(forecaster),
         f"mean absolute error of the average: {-forecaster.best_score_:.3f} times the error of the "
         "best naive forecast",
     ]
@@ -93,6 +94,12 @@ def _odd_values(forecaster: Any) -> list[str]:
                 where += f", column {column}" if len(odd.shift) > 1 else ""
                 lines.append(f"counts as missing: {value:.6g} in {where}")
     return lines[:_SERIES]
+
+
+def _failures(forecaster: Any) -> list[str]:
+    """Return a line for each of the first series that could not be fitted."""
+    found = list(forecaster.failures_.items())[:_SERIES]
+    return [f"not fitted: series {each!r}. {message}" for each, message in found]
 
 
 def _seasons(forecaster: Any) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,12 @@ class SeriesContainer:
             dtype_of(table),
             spelled or kind == "polars",
         )
+
+    def of_columns(self, ids: tuple[Any, ...], each: Sequence[SeriesContainer]) -> SeriesContainer:
+        """Return the container of some of the columns, which are series with ids, or of more."""
+        dtype = "float32" if all(one.dtype == "float32" for one in each) else "float64"
+        names = ids if self.names else ()
+        return replace(self, n_outputs=len(ids), names=names, dtype=dtype)
 
     def check_same(self, name: str, table: Any) -> None:
         """Check that a later table has the same number of columns, and the same column names.

@@ -45,6 +45,7 @@ from reservoir.estimators.series.checks import (
     warn_of_bounds,
     warn_of_odd,
 )
+from reservoir.estimators.series.failures import Failures, completed, fit_panel
 from reservoir.estimators.series.fits import Fit, Settings
 from reservoir.estimators.series.model_search import (
     Found,
@@ -82,6 +83,10 @@ def _check_panel(name: str, value: Any) -> None:
 
 def _check_outliers(name: str, value: Any) -> None:
     check_choice(name, value, ("warn", "missing", "keep"))
+
+
+def _check_errors(name: str, value: Any) -> None:
+    check_choice(name, value, ("raise", "warn"))
 
 
 def _check_missing(name: str, value: Any) -> None:
@@ -174,6 +179,9 @@ class ESNForecaster(Described, BaseEstimator):
     best_score_ : float
         For "dynamics" the score of the best network; for "series" minus the ratio of the error of
         the average to the error of the best naive forecast, averaged over series.
+    failures_ : dict
+        The message of each series that could not be fitted, by its id; empty unless `errors` is
+        "warn". Other attributes leave these series out.
     n_features_in_ : int
         Number of variables that are forecast, or of series if these are the columns of y.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -325,6 +333,17 @@ class ESNForecaster(Described, BaseEstimator):
         _check_outliers,
         fixed="",
     )
+    errors: str = parameter(
+        "raise",
+        '{"raise", "warn"}',
+        """What happens if a series of a panel cannot be fitted, because it is too short or its
+        dates have gaps. "raise" raises the error. With "warn" the others are fitted as without it,
+        a warning has the number of such series, `failures_` the message of each, and their
+        forecasts are NaN. `update` and `exog` may contain their rows, which are not used. Errors of
+        the whole call, such as a missing column, are raised.""",
+        _check_errors,
+        fixed="",
+    )
     n_jobs: int | None = parameter(
         None,
         "int",
@@ -384,12 +403,19 @@ class ESNForecaster(Described, BaseEstimator):
         check_together(self.search, self.panel, self.sequence_column)
         # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
-            rows = Panel.read(y, exog, panel=self.panel, **self._reading())
-            report = ProgressReport(self.verbose)
-            search = self._new_search(report)
-            self._publish(rows.panel, search, search.run(rows))
+            report, failures = ProgressReport(self.verbose), None
+            if self.panel is not None and self.errors == "warn":
+                search = self._new_search(report)
+                panel, found, failures = fit_panel(y, exog, search, **self._reading())
+            else:
+                rows = Panel.read(y, exog, panel=self.panel, **self._reading())
+                search = self._new_search(report)
+                panel, found = rows.panel, search.run(rows)
+            self._publish(panel, search, found, failures)
             report.finish()
             self._warn_of_odd([0] * len(self._fits))
+            if failures is not None:
+                failures.warn()
         return self
 
     def _new_search(self, report: ProgressReport) -> ModelSearch:
@@ -397,18 +423,21 @@ class ESNForecaster(Described, BaseEstimator):
         way = self.search if isinstance(self.search, str) else "dynamics"
         way = way if self.panel is None else "series"
         seed = int(as_generator(self.random_state).integers(2**31))
-        return ModelSearch(
-            way, self.season, self.panel == "shared", self._settings(seed, report.follow)
-        )
+        settings = self._settings(seed, report.follow)
+        skips = self.errors == "warn"
+        return ModelSearch(way, self.season, self.panel == "shared", settings, skips)
 
-    def _publish(self, panel: Panel, search: ModelSearch, found: Found) -> None:
+    def _publish(
+        self, panel: Panel, search: ModelSearch, found: Found, failures: Failures | None
+    ) -> None:
         """Set the fitted attributes."""
+        self._failures = failures
         self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
         self._fixed = fixed_parameters(self)
         self.kind_, self.seasons_ = found.kind, found.seasons_of(panel, self.panel == "each")
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_, self._scores = found.best_score, found.scores
-        panel.describe_columns(self)
+        completed(failures, panel)[0].describe_columns(self)
 
     def _settings(self, seed: int, report: Report) -> Settings:
         return Settings(
@@ -497,12 +526,14 @@ class ESNForecaster(Described, BaseEstimator):
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
+                panel, points = completed(self._failed, panel, points)
                 return panel.wrap(points)
             bands = [
                 fit.intervals(settings).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
             report.finish()
+        panel, points, bands = completed(self._failed, panel, points, bands)
         return panel.wrap_bands(points, bands, coverages)
 
     @with_other_names
@@ -553,6 +584,7 @@ class ESNForecaster(Described, BaseEstimator):
                 for i, (fit, point) in enumerate(zip(fits, points, strict=True))
             ]
             report.finish()
+        panel, paths = completed(self._failed, panel, paths)
         return panel.wrap_paths(paths)
 
     @with_other_names
@@ -586,7 +618,14 @@ class ESNForecaster(Described, BaseEstimator):
         """
         check_is_fitted(self)
         check_fixed(self, getattr(self, "_fixed", {}))  # missing in files of earlier versions
+        failures = self._failed
         with restored_on_error(self):
+            every = y
+            if failures is not None:
+                y, exog = failures.without(y, exog, self.sequence_column)
+                if y is None:
+                    self._failures = failures.after(self._panel, every, self.sequence_column)
+                    return self
             rows = self._panel.follow(y, exog, **self._reading())
             keep, n_later = self.outliers == "keep", [len(values) for values in rows.values]
             later = [
@@ -598,6 +637,8 @@ class ESNForecaster(Described, BaseEstimator):
             self._fits = [each.appended(widths) for each in later]
             ends = [fit.ending.end for fit in self._fits]
             self._panel = rows.panel
+            if failures is not None:
+                self._failures = failures.after(rows.panel, every, self.sequence_column)
             self._warn_of_odd([end - n for end, n in zip(ends, n_later, strict=True)])
             warn_beyond_bounds(later, n_later, rows.panel)
         return self
@@ -635,7 +676,8 @@ class ESNForecaster(Described, BaseEstimator):
             raise ValueError("panel=None: there is one system, whose series belong together.")
         if isinstance(ids, str) or not hasattr(ids, "__iter__"):
             raise TypeError(f"ids={ids!r} must be a list of ids, even for one series.")
-        places = {each: i for i, each in enumerate(self._panel.ids)}
+        every = completed(self._failed, self._panel)[0]
+        places = {each: i for i, each in enumerate(every.ids)}
         chosen = [plain_name(each) for each in ids]
         if not chosen:
             raise ValueError("ids is empty. Name at least one series.")
@@ -643,11 +685,18 @@ class ESNForecaster(Described, BaseEstimator):
             if each not in places or each in chosen[:i]:
                 fault = "named twice" if each in places else "not in the panel"
                 raise ValueError(
-                    f"The series {each!r} is {fault}; the panel has {some(self._panel.ids)}. Name "
+                    f"The series {each!r} is {fault}; the panel has {some(every.ids)}. Name "
                     "each series once."
                 )
-        which, parts = [places[each] for each in chosen], _parts_of(self)
-        return self._with(self._panel.some(which), [parts[i] for i in which])
+        if all(each in self.failures_ for each in chosen):
+            raise ValueError(
+                f"None of these series could be fitted. {chosen[0]!r}: {self.failures_[chosen[0]]}"
+            )
+        parts = dict(zip(self._panel.ids, _parts_of(self), strict=True))
+        chosen_parts = [parts.get(each) for each in chosen]
+        return self._with(
+            every.some([places[each] for each in chosen]), chosen_parts, self.failures_
+        )
 
     @classmethod
     def concat(cls, models: Any) -> ESNForecaster:
@@ -701,14 +750,26 @@ class ESNForecaster(Described, BaseEstimator):
                         f"The models have {name}={value!r} and {name}={getattr(model, name)!r}. "
                         "Fit all with the same parameters."
                     )
-        panel = models[0]._panel
-        for model in models[1:]:
-            panel = panel.joined(model._panel)
-        return models[0]._with(panel, [part for model in models for part in _parts_of(model)])
+        panels = [completed(model._failed, model._panel)[0] for model in models]
+        panel, parts, messages = panels[0], [], []
+        for other in panels[1:]:
+            panel = panel.joined(other)
+        for model, every in zip(models, panels, strict=True):
+            mine = dict(zip(model._panel.ids, _parts_of(model), strict=True))
+            parts += [mine.get(each) for each in every.ids]
+            messages += [model.failures_.get(each) for each in every.ids]
+        return models[0]._with(panel, parts, dict(zip(panel.ids, messages, strict=True)))
 
-    def _with(self, panel: Panel, parts: Sequence[_Part]) -> ESNForecaster:
-        """Return a copy with the series of a panel and their models."""
-        made = copy(self)
+    def _with(
+        self, every: Panel, given: Sequence[_Part | None], messages: dict[Any, Any]
+    ) -> ESNForecaster:
+        """Return a copy with the series of a panel and their models, None for those that failed."""
+        made, failed = copy(self), [i for i, part in enumerate(given) if part is None]
+        made._failures, panel = None, every
+        if failed:
+            made._failures = Failures(every, {every.ids[i]: messages[every.ids[i]] for i in failed})
+            panel = every.some(made._failures.fitted)
+        parts = [part for part in given if part is not None]
         made._panel, made._fits = panel, [part.fit for part in parts]
         made._scores = tuple(part.score for part in parts)
         made.best_score_ = float(np.mean(made._scores))
@@ -723,8 +784,19 @@ class ESNForecaster(Described, BaseEstimator):
             made.search_results_ = results
             best = {key: [part.best[key] for part in parts] for key in parts[0].best}
             made.best_params_ = best if len(parts) > 1 else parts[0].best
-        panel.describe_columns(made)
+        every.describe_columns(made)
         return made
+
+    @property
+    def failures_(self) -> dict[Any, str]:
+        """The message of each series that could not be fitted, by its id."""
+        check_is_fitted(self)
+        return {} if self._failed is None else dict(self._failed.messages)
+
+    @property
+    def _failed(self) -> Failures | None:
+        # missing in files of earlier versions
+        return getattr(self, "_failures", None)
 
     @property
     def last_rows_(self) -> Any:
@@ -759,6 +831,8 @@ class ESNForecaster(Described, BaseEstimator):
         """Return the panel and the fits at the forecast origin, and the known inputs after it."""
         missing = self.missing_values
         if context is None:
+            if self._failed is not None:
+                _, exog = self._failed.without(None, exog, self.sequence_column)
             known = self._panel.read_known(
                 exog,
                 [n_steps] * len(self._fits),

@@ -10,6 +10,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.estimators.series.tables import (
+    Division,
     columns_of,
     is_polars,
     n_dimensions,
@@ -168,6 +169,15 @@ def check_lengths(tables: list[Array], lengths: Sequence[int], partner: str) -> 
                 f"{which} has {len(table)} rows, but {length} are needed: one for each row of "
                 f"{partner}."
             )
+
+
+def check_n_tables(division: Division, n_series: int) -> None:
+    """Check that there is a table of known inputs for each series."""
+    if len(division.ids) != n_series:
+        raise ValueError(
+            f"exog contains {len(division.ids)} tables, but there are {n_series} series. Give one "
+            "table for each series, or one for all of them."
+        )
 
 
 def _categories(column: Any) -> list[Any] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,8 @@ class Found:
         The score of each series, of which `best_score` is the mean; empty for networks.
     no_better : str, default=""
         Warning that the forecast is no better than the mean, or is the mean; "" if it is better.
+    errors : dict
+        Errors in the fit of series, by their numbers. Other attributes leave these series out.
     """
 
     kind: str
@@ -87,6 +89,7 @@ class Found:
     best_score: float
     scores: tuple[float, ...] = ()
     no_better: str = ""
+    errors: Mapping[int, Exception] = field(default_factory=dict)
 
     def seasons_of(self, panel: Panel, separate: bool) -> Any:
         """Return the seasons, for separate series those of each by its id."""
@@ -108,12 +111,15 @@ class ModelSearch:
         Whether models learn from all series together.
     settings : Settings
         Parameters of the search.
+    skips : bool, default=False
+        Whether separate series whose fit fails are left out, instead of raising the error.
     """
 
     way: str
     season: Any
     shared: bool
     settings: Settings
+    skips: bool = False
 
     def run(self, rows: PanelRows) -> Found:
         """Find and fit models for the series of a panel, or for trajectories of one system."""
@@ -134,19 +140,22 @@ class ModelSearch:
             seasons_for(self.season, longest if self.shared else each) for each in panel.calendars
         ]
         # prepared before the kind is chosen, since `chosen_way` needs data without gaps
-        jobs = [
-            (*series_data(*of_series, self.settings), self.settings)
-            for of_series in zip(rows.values, rows.known, rows.are_bool, seasons, strict=True)
-        ]
+        jobs = [self.job_of(rows, i, each) for i, each in enumerate(seasons)]
         way = self.way
         if way == "auto" and panel.kind == "one":
-            way = chosen_way(*jobs[0][0::2], self.settings)
+            data, _, ending, _ = jobs[0]
+            way = chosen_way(data, ending, self.settings)
         if way != "dynamics":
             return self._series(panel, jobs, seasons)
         found = self._dynamics(rows)
         if found.no_better and self.way == "auto":
             found = self._series(panel, jobs, seasons, or_mean=True)
         return _told(found)
+
+    def job_of(self, rows: PanelRows, i: int, seasons: tuple[float, ...]) -> Any:
+        """Return the arguments of `fit_statistics` for a series."""
+        data = series_data(rows.values[i], rows.known[i], rows.are_bool[i], seasons, self.settings)
+        return *data, self.settings
 
     def _dynamics(self, rows: PanelRows) -> Found:
         """Find and fit networks for trajectories of one system."""
@@ -182,7 +191,18 @@ class ModelSearch:
 
         With `or_mean`, the forecast of a single series is the mean if models are no better.
         """
-        found = fit_shared(jobs, panel.calendars) if self.shared else fit_each(jobs)
+        errors: dict[int, Exception] = {}
+        if self.shared:
+            found = fit_shared(jobs, panel.calendars)
+        else:
+            found, errors = fit_each(jobs, skips=self.skips)
+        if errors:
+            kept = [i for i in range(len(jobs)) if i not in errors]
+            panel, jobs, seasons = (
+                panel.some(kept),
+                [jobs[i] for i in kept],
+                [seasons[i] for i in kept],
+            )
         no_better = ""
         if or_mean and (one := mean_if_no_worse(found[0][1], jobs[0][0])):
             found, no_better = [(_fit_of(one, *jobs[0][:3]), one)], f"{_NONE_BETTER} {_IS_MEAN}"
@@ -198,7 +218,7 @@ class ModelSearch:
         warn_of_constants(fits, panel)
         score = float(np.mean(scores))
         best = best_of(learned)
-        return Found("series", seasons, list(fits), results, best, score, scores, no_better)
+        return Found("series", seasons, list(fits), results, best, score, scores, no_better, errors)
 
 
 def series_data(
@@ -235,16 +255,33 @@ def _without_gaps(
     return replace(data, positive=positive, possible=possible_values(is_bool))
 
 
-def fit_each(jobs: Sequence[Any]) -> list[tuple[StatisticalFit, Learned]]:
-    """Find models for each series separately; each job is the arguments of `fit_statistics`."""
+def fit_each(
+    jobs: Sequence[Any], *, skips: bool
+) -> tuple[list[tuple[StatisticalFit, Learned]], dict[int, Exception]]:
+    """Find models for each series separately; each job is the arguments of `fit_statistics`.
+
+    With `skips`, series whose fit fails are left out, and the errors are returned by their numbers.
+    """
     settings = jobs[0][-1]
     if len(jobs) == 1:
-        return [fit_statistics(*jobs[0])]
+        return [fit_statistics(*jobs[0])], {}
     # series are counted here, not the models of each, which may be fitted by workers
     costs = [_cost(data, settings) for data, *_ in jobs]
     jobs = [(*job[:-1], settings._replace(report=not_reported)) for job in jobs]
-    results = run_jobs(fit_statistics, jobs, settings.n_jobs)
-    return list(settings.report(results, costs, "models", unit="series"))
+    results = run_jobs(_tried if skips else fit_statistics, jobs, settings.n_jobs)
+    made = list(settings.report(results, costs, "models", unit="series"))
+    errors = {i: each for i, each in enumerate(made) if isinstance(each, Exception)}
+    if len(errors) == len(made):
+        raise errors[0]
+    return [each for i, each in enumerate(made) if i not in errors], errors
+
+
+def _tried(*job: Any) -> Any:
+    """Return the result of `fit_statistics`, or the error if these values cannot be fitted."""
+    try:
+        return fit_statistics(*job)
+    except (ValueError, TypeError) as error:
+        return error
 
 
 def _cost(data: SeriesData, settings: Settings) -> float:

@@ -27,6 +27,7 @@ from reservoir.estimators.series.known_inputs import (
     as_numbers,
     categories_of,
     check_lengths,
+    check_n_tables,
     fill_known,
 )
 from reservoir.estimators.series.tables import (
@@ -198,6 +199,18 @@ class Panel:
             return PanelRows(made, values, known, True, [are_bool])
         one = panel is None
         division = Division("one", (0,), [y]) if one else divide("y", y, sequence_column)
+        return cls.read_series(division, y, exog, sequence_column, missing_values)
+
+    @classmethod
+    def read_series(
+        cls,
+        division: Division,
+        y: Any,
+        exog: Any = None,
+        sequence_column: Any = None,
+        missing_values: str = "raise",
+    ) -> PanelRows:
+        """Read the series of a container that was divided, or some of them; others as in `read`."""
         made, values = cls._of(division, y)
         # `read_known` compares exog with the container in the panel: set this first
         made = made._with_known(exog, sequence_column)
@@ -219,7 +232,7 @@ class Panel:
     def _of(cls, division: Division, y: Any) -> tuple[Panel, list[Array]]:
         """Return the panel of the series in a container, and the values of each series."""
         kind, ids = division.kind, division.ids
-        names = _names("y", division)
+        names = division.names("y")
         values = division.values(names)
         if division.by_id:
             whole = SeriesContainer.of(division.whole, spelled=kind == "long")
@@ -227,7 +240,9 @@ class Panel:
         else:
             containers = [SeriesContainer.of(table) for table in division.tables]
             check_same_columns(names, values, containers)
-            whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
+            whole = containers[0]
+            if kind == "columns":
+                whole = SeriesContainer.of(y).of_columns(ids, containers)
         # the longest series determines the frequency: one or two rows do not have one themselves
         longest = int(np.argmax([len(rows) for rows in values]))
         which = "y" if kind == "columns" else names[longest]
@@ -278,7 +293,7 @@ class Panel:
         # `divide` does not know about `panel`: the columns are variables of one series
         if division.kind == "columns" and self.kind == "one":
             division = Division("one", self.ids, [y])
-        self._check_same_series(division)
+        self.check_same_series(division)
         found = {each: i for i, each in enumerate(division.ids if division.by_id else self.ids)}
         names = [name_of_series("y", division.kind, each, alone=len(self) == 1) for each in found]
         # a table with ids has the same columns for all series: check it once, before its values
@@ -299,7 +314,7 @@ class Panel:
         known = self.read_known(exog, lengths, sequence_column, missing_values, following=True)
         return PanelRows(replace(self, calendars=tuple(calendars)), values, known)
 
-    def _check_same_series(self, division: Division) -> None:
+    def check_same_series(self, division: Division) -> None:
         """Check that later rows are those of the same series, in a container of the same kind."""
         ids, mine = division.ids, self.kind in ("levels", "long")
         if division.by_id != mine or (not mine and len(ids) != len(self)):
@@ -353,12 +368,11 @@ class Panel:
 
     def some(self, which: Sequence[int]) -> Panel:
         """Return the panel of some of the series, by their numbers."""
-        whole, fields = self.whole, ("ids", "containers", "calendars")
+        fields = ("ids", "containers", "calendars")
         parts: Any = {name: tuple(getattr(self, name)[i] for i in which) for name in fields}
         if self.kind == "columns":
-            names = tuple(whole.names[i] for i in which if whole.names)
-            whole = replace(whole, n_outputs=len(which), names=names)
-        return replace(self, **parts, whole=whole)
+            parts["whole"] = self.whole.of_columns(parts["ids"], parts["containers"])
+        return replace(self, **parts)
 
     def joined(self, other: Panel) -> Panel:
         """Return the panel with the series of another, which must have the same columns."""
@@ -374,12 +388,13 @@ class Panel:
         if twice and named:
             which = repr(min(twice, key=str))
             raise ValueError(f"The series {which} is in two models. Leave it out of one (select).")
+        containers = (*self.containers, *other.containers)
         if self.kind == "columns":
-            whole = replace(whole, n_outputs=len(ids), names=whole.names + other.whole.names)
+            whole = whole.of_columns(ids, containers)
         return replace(
             self,
             ids=ids if named else tuple(range(len(ids))),
-            containers=(*self.containers, *other.containers),
+            containers=containers,
             calendars=(*self.calendars, *other.calendars),
             whole=whole,
         )
@@ -472,11 +487,7 @@ class Panel:
         division = divide("exog", exog, sequence_column if self.kind == "long" else None)
         names = [name_of_series("exog", division.kind, each) for each in division.ids]
         if not division.by_id:
-            if len(division.ids) != len(self):
-                raise ValueError(
-                    f"exog contains {len(division.ids)} tables, but there are {len(self)} series. "
-                    "Give one table for each series, or one for all of them."
-                )
+            check_n_tables(division, len(self))
             return names, division.tables, division.values(names)
         found = {each: i for i, each in enumerate(division.ids)}
         for each in self.ids:
@@ -642,12 +653,6 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
         if index is not None:
             check_ordered(name, index)
     return values
-
-
-def _names(variable: str, division: Division) -> list[str]:
-    """Return the name of each series of a container for messages."""
-    alone = len(division.ids) == 1
-    return [name_of_series(variable, division.kind, each, alone=alone) for each in division.ids]
 
 
 def _container_of_known(exog: Any) -> SeriesContainer | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,35 @@ class Division:
     def by_id(self) -> bool:
         """Whether the series are in one table, in which each row has the id of its series."""
         return self.kind in ("levels", "long")
+
+    def names(self, variable: str) -> list[str]:
+        """Return the name of each series in messages."""
+        alone = len(self.ids) == 1
+        return [name_of_series(variable, self.kind, each, alone=alone) for each in self.ids]
+
+    def some(self, which: Sequence[int]) -> Division:
+        """Return the division of some of the series, by their numbers; they keep their ids."""
+        ids = tuple(self.ids[i] for i in which)
+        if not self.by_id:
+            return replace(self, ids=ids, whole=[self.whole[i] for i in which])
+        ends = np.cumsum([len(self.rows[i]) for i in which])
+        rows = tuple(np.split(np.arange(ends[-1]), ends[:-1]))
+        return replace(self, ids=ids, whole=self.part_of(self.whole, which), rows=rows)
+
+    def part_of(self, given: Any, which: Sequence[int]) -> Any:
+        """Return some of the series in the container that was divided, one after the other."""
+        if self.by_id:
+            rows = np.concatenate([self.rows[i] for i in which])
+            if not is_pandas(given):
+                return given[rows]
+            part = given.iloc[rows]
+            return part.reset_index(drop=True) if self.numbered else part
+        if self.kind == "columns":
+            columns = [self.ids[i] for i in which]
+            if is_polars(given):
+                return given.select(columns)
+            return given.iloc[:, list(which)] if is_pandas(given) else np.asarray(given)[:, which]
+        return given[list(which)] if isinstance(given, np.ndarray) else [given[i] for i in which]
 
     @property
     def tables(self) -> list[Any]:

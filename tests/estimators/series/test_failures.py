@@ -1,0 +1,265 @@
+"""Series of a panel that cannot be fitted, with errors="warn": the others are as without them."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from reservoir import ESNForecaster, load, save  # noqa: E402
+from reservoir.estimators.series import model_search  # noqa: E402
+
+pytestmark = pytest.mark.both_engines
+
+MONTHS = pd.date_range("2020-01-31", periods=14, freq=pd.offsets.MonthEnd(), name="month")
+N = 10
+
+
+def quick(**params):
+    given = {"panel": "each", "n_networks": 1, "random_state": 0, "errors": "warn"}
+    return ESNForecaster(**given | params)
+
+
+def good(seed, n=N):
+    values = 9 + np.random.default_rng(seed).normal(size=n).cumsum()
+    return pd.Series(values, MONTHS[:n], name="y")
+
+
+def bad_parts():
+    """Series with a gap, without values, with a stamp twice, and two that can be fitted."""
+    gap, empty, twice = good(1).drop(MONTHS[5]), good(2) * np.nan, good(3)[:9]
+    twice = pd.concat([twice, twice[-1:]])
+    return {"gap": gap, "a": good(4), "empty": empty, "twice": twice, "b": good(5)}
+
+
+def fitted(model, y, *args):
+    """Return the fitted model, and the text of its only warning."""
+    with pytest.warns(UserWarning, match="could not be fitted") as caught:
+        model.fit(y, *args)
+    assert len(caught) == 1
+    return model, str(caught[0].message)
+
+
+def in_container(parts, container):
+    """Return series by id in a container, and the column of ids."""
+    table = pd.concat(parts, names=["shop"])
+    if container == "levels":
+        return table, None
+    if container == "list":
+        return list(parts.values()), None
+    long = table.to_frame().reset_index(level=0)
+    return long, "shop"
+
+
+@pytest.mark.parametrize("container", ["levels", "list", "ids"])
+def test_the_others_are_forecast_as_without_the_bad_ones(container, tmp_path):
+    parts = bad_parts()
+    y, column = in_container(parts, container)
+    ids = list(parts) if container != "list" else list(range(len(parts)))
+    with pytest.raises(ValueError, match="has a gap: between") as first:
+        quick(sequence_column=column, errors="raise").fit(y)
+    model, told = fitted(quick(sequence_column=column), y)
+    assert told.startswith("3 of 5 series could not be fitted")
+    assert f"The first is {ids[0]!r}: {first.value}" in told
+    assert list(model.failures_) == [ids[0], ids[2], ids[3]]
+    assert model.failures_[ids[0]] == str(first.value)
+    assert "0 rows without missing values" in model.failures_[ids[2]]
+    assert "twice" in model.failures_[ids[3]]
+    only, _ = in_container({"a": parts["a"], "b": parts["b"]}, container)
+    alone = quick(sequence_column=column, errors="raise").fit(only)
+    assert alone.failures_ == {}
+    save(model, tmp_path / "model.npz")
+    for each in (model, load(tmp_path / "model.npz")):
+        found = each.forecast(2, coverage=0.8)
+        if container == "list":
+            rows = [np.asarray(table) for table in found]
+            dates = [table.index for table in found]
+            wanted = [np.asarray(table) for table in alone.forecast(2, coverage=0.8)]
+        else:
+            numbers = np.asarray(found.drop(columns="shop", errors="ignore"), dtype=float)
+            dates = np.split(found.index.get_level_values(-1), 5)
+            rows = np.split(numbers, 5)
+            wanted = alone.forecast(2, coverage=0.8).drop(columns="shop", errors="ignore")
+            wanted = np.split(np.asarray(wanted, dtype=float), 2)
+        for i, other in zip((1, 4), wanted, strict=True):
+            np.testing.assert_array_equal(rows[i], other)
+        for i, last in zip((0, 2, 3), (N - 1, N - 1, 8), strict=True):
+            assert np.isnan(rows[i]).all()
+            assert rows[i].shape == rows[1].shape
+            month = pd.offsets.MonthEnd()
+            assert list(dates[i]) == [MONTHS[last] + month, MONTHS[last] + 2 * month]
+    assert f"not fitted: series {ids[0]!r}" in model.summary()
+    assert len(model.last_rows_) == 2
+    paths = model.simulate(1, 2)
+    assert len(paths) == 5
+
+
+@pytest.mark.parametrize("polars", [False, True])
+def test_columns_and_tables_of_polars(polars):
+    frame = pd.DataFrame({"x": "no", "a": good(4).to_numpy(), "b": np.nan, "c": good(5).to_numpy()})
+    y = (
+        pytest.importorskip("polars").DataFrame(frame.to_dict("list"))
+        if polars
+        else frame.set_axis(MONTHS[:N])
+    )
+    model, told = fitted(quick(), y)
+    assert "column 'x' of y" in told
+    assert list(model.failures_) == ["x", "b"]
+    found = model.forecast(2)
+    assert type(found) is type(y)
+    assert list(found.columns) == ["x", "a", "b", "c"]
+    assert model.n_features_in_ == 4
+    alone = quick().fit(y[["a", "c"]]).forecast(2)
+    np.testing.assert_array_equal(found[["a", "c"]], alone)
+    assert np.isnan(np.asarray(found[["x", "b"]])).all()
+    later = y[:2] if polars else frame[:2].set_axis(MONTHS[N:])
+    after = model.update(later).forecast(1)
+    if not polars:
+        assert after.index[0] == MONTHS[-1] + pd.offsets.MonthEnd()
+    # ids in a column of a table of polars, and of an array
+    if polars:
+        import polars as pl
+
+        long = pl.concat(
+            [pl.DataFrame({"id": [each] * N, "v": frame[each].to_list()}) for each in "acb"]
+        )
+        found = fitted(quick(sequence_column="id"), long)[0].forecast(2)
+        assert found["id"].to_list() == ["a", "a", "c", "c", "b", "b"]
+        np.testing.assert_array_equal(found["v"][:4].to_numpy(), alone.to_numpy().T.ravel())
+        assert np.isnan(found["v"][4:].to_numpy()).all()
+
+
+def test_known_inputs_and_later_rows_of_bad_series_are_ignored():
+    parts = {"gap": good(1).drop(MONTHS[5]), "a": good(4), "b": good(5)}
+    weather = pd.Series(["sun", "rain"] * (N // 2 + 1), MONTHS, name="w")
+    inputs = {key: weather[: len(part)].set_axis(part.index) for key, part in parts.items()}
+    inputs["gap"] = inputs["gap"].replace("sun", "snow")  # a category that others do not have
+    y, exog = (pd.concat(each, names=["shop"]).to_frame() for each in (parts, inputs))
+    exog["w"] = exog["w"].astype("category")
+    model, _ = fitted(quick(), y, exog)
+    few = y.index.isin(["a", "b"], level=0)
+    alone = quick().fit(y[few], exog[few])
+    following = {key: weather[N : N + 1] for key in parts} | {"gap": pd.Series(["?"], MONTHS[:1])}
+    later = pd.concat(following, names=["shop"]).to_frame("w")
+    later["w"] = later["w"].astype("category")
+    one = later[later.index.isin(["a", "b"], level=0)]
+    wanted = alone.forecast(1, one)
+    for known in (later, one):
+        np.testing.assert_array_equal(model.forecast(1, known)[1:], wanted)
+    new = {"gap": good(1)[:1], "a": good(6, N + 1)[N:], "b": good(7, N + 1)[N:]}
+    new = pd.concat(new, names=["shop"]).to_frame()
+    alone.update(new[1:], one)
+    model.update(new, later)
+    one = one.set_axis(pd.MultiIndex.from_product([["a", "b"], MONTHS[N + 1 :]]))
+    np.testing.assert_array_equal(model.forecast(1, one)[1:], alone.forecast(1, one))
+    model.update(pd.concat({"gap": good(1)[-1:]}, names=["shop"]).to_frame())  # of no other series
+    with pytest.raises(ValueError, match="exog contains 1 tables, but there are 2 series"):
+        fitted(quick(), [good(1), good(2) * np.nan])[0].forecast(1, [weather[:1]])
+
+
+def test_errors_of_all_series_and_of_the_whole_call_are_raised():
+    parts = bad_parts()
+    y = pd.concat({key: parts[key] for key in ("gap", "empty")}, names=["shop"])
+    with pytest.raises(ValueError, match="series 'gap' of y has a gap"):
+        quick().fit(y)
+    table, _ = in_container(parts, "ids")
+    with pytest.raises(ValueError, match="sequence_column='id' is not in y"):
+        quick(sequence_column="id").fit(table)
+    with pytest.raises(ValueError, match="y has 0 rows without missing values"):
+        quick().fit([good(0) * np.nan])
+    with pytest.raises(ValueError, match="errors='drop'"):
+        quick(errors="drop").fit(table)
+
+
+def test_a_table_with_other_columns_fails_wherever_it_is():
+    tables = [np.ones((N, 2)), *(good(i).to_numpy() for i in (1, 2))]
+    model, _ = fitted(quick(), tables)
+    assert model.failures_ == {0: "series 0 of y has 2 columns, but series 1 of y has 1. Give all "
+                               "series the same columns."}  # fmt: skip
+    found = model.forecast(3)
+    assert [each.shape for each in found] == [(3, 2), (3,), (3,)]
+    np.testing.assert_array_equal(found[1:], quick().fit(tables[1:]).forecast(3))
+
+
+@pytest.mark.one_engine
+def test_errors_within_a_fit(monkeypatch):
+    original = model_search._learn
+
+    def learn(data, settings):
+        if data.values.max() == 100:
+            raise ValueError("overflow")
+        if data.values.max() == 200:
+            raise KeyError("fault of a program")
+        return original(data, settings)
+
+    monkeypatch.setattr(model_search, "_learn", learn)
+    one, other = good(1), good(2)
+    wrong = one.where(np.arange(N) != 5, 100.0)
+    model, _ = fitted(quick(), [one, wrong, other])
+    assert model.failures_ == {1: "overflow"}
+    first, _, last = model.forecast(2)
+    for found, wanted in zip((first, last), quick().fit([one, other]).forecast(2), strict=True):
+        pd.testing.assert_series_equal(found, wanted)
+    assert set(model.search_results_["series"]) == {0, 2}
+    with pytest.raises(ValueError, match="overflow"):
+        quick().fit([wrong, wrong])
+    with pytest.raises(KeyError, match="fault of a program"):
+        quick().fit([one, one.where(np.arange(N) != 5, 200.0)])
+
+
+def test_shared_models_do_not_learn_from_bad_series():
+    y, _ = in_container(bad_parts(), "levels")
+    found = fitted(quick(panel="shared"), y)[0].forecast(2)
+    alone = quick(panel="shared").fit(y.loc[["a", "b"]]).forecast(2)
+    np.testing.assert_array_equal(found.loc[["a", "b"]], alone)
+    assert found.loc[["gap", "empty", "twice"]].isna().all()
+
+
+@pytest.mark.parametrize("container", ["levels", "list"])
+def test_failures_go_along_with_parts(container):
+    parts = bad_parts()
+    names = [["a", "gap"], ["empty", "b"]]
+    tables = [in_container({key: parts[key] for key in each}, container)[0] for each in names]
+    models = [fitted(quick(), table)[0] for table in tables]
+    every = fitted(quick(), sum(tables, []) if container == "list" else pd.concat(tables))[0]
+    joined = ESNForecaster.concat(models)
+    ids = [0, 1, 2, 3] if container == "list" else ["a", "gap", "empty", "b"]
+    assert list(joined.failures_) == list(every.failures_) == ids[1:3]
+    for mine, other in zip(joined.forecast(2), every.forecast(2), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    part = joined.select([ids[2], ids[0]])
+    assert list(part.failures_) == [ids[2]]
+    assert len(part.forecast(1)) == 2
+    assert joined.select([ids[0]]).failures_ == {}
+    with pytest.raises(
+        ValueError, match=re.escape(f"None of these series could be fitted. {ids[1]!r}")
+    ):
+        joined.select([ids[1]])
+
+
+def test_stamps_of_bad_series_are_never_missing():
+    days = MONTHS[:N].to_list()
+    cases = {
+        "no_stamp": good(1).set_axis([pd.NaT] * N),
+        "a_gap_then_none": good(1).set_axis([*days[:4], *days[5:9], *[pd.NaT] * 2]),
+        "off_the_month": good(1)[:3].set_axis(pd.to_datetime(["2020-01-03", "2020-01-09", "2020-04-05"])),
+        "weekly": pd.Series(np.nan, pd.date_range("2021-03-07", periods=5, freq="W")),
+        "a": good(4),
+    }  # fmt: skip
+    y = pd.concat(cases, names=["shop", "month"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = quick().fit(y).forecast(1)
+    stamps = dict(found.index)
+    month = pd.offsets.MonthEnd()
+    wanted = {
+        "no_stamp": MONTHS[N - 1] + month,
+        "a_gap_then_none": MONTHS[8] + month,
+        "off_the_month": pd.Timestamp("2020-04-30"),
+        "weekly": pd.Timestamp("2021-04-11"),
+        "a": MONTHS[N - 1] + month,
+    }
+    assert stamps == wanted
+    assert found.isna().tolist() == [True] * 4 + [False]
