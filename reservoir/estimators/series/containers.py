@@ -12,7 +12,9 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.estimators.series.calendar import Calendar, Calendars
 from reservoir.estimators.series.tables import (
+    check_shape,
     dtype_of,
+    is_collection,
     is_pandas,
     is_polars,
     n_dimensions,
@@ -72,6 +74,16 @@ class SeriesContainer:
             dtype_of(table),
             spelled or kind == "polars",
         )
+
+    @classmethod
+    def of_known(cls, exog: Any) -> SeriesContainer | None:
+        """Return the container of known inputs, or of their first table; None without any."""
+        if exog is None:
+            return None
+        tables = list(exog) if is_collection(exog) else [exog]
+        for table in tables:
+            check_shape("exog", table)
+        return cls.of(tables[0])
 
     def of_columns(self, ids: tuple[Any, ...], each: Sequence[SeriesContainer]) -> SeriesContainer:
         """Return the container of some of the columns, which are series with ids, or of more."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,7 +21,6 @@ from reservoir._validation import (
     check_n_jobs,
     check_number,
     fixed_parameters,
-    is_same,
 )
 from reservoir._workers import one_blas_thread
 from reservoir.estimators.describe import Described, described_html, html_of, summary_of
@@ -54,8 +51,7 @@ from reservoir.estimators.series.model_search import (
     plans_of_users,
 )
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import plain_name, some
-from reservoir.series_models.ensemble import labels_of
+from reservoir.estimators.series.parts import joined, some_of
 
 __all__ = ["ESNForecaster"]
 
@@ -91,32 +87,6 @@ def _check_errors(name: str, value: Any) -> None:
 
 def _check_missing(name: str, value: Any) -> None:
     check_choice(name, value, ("raise", "hold", "interpolate"))
-
-
-class _Part(NamedTuple):
-    """The models of one series, and how they were chosen."""
-
-    fit: Fit
-    seasons: tuple[float, ...]
-    results: dict[str, Any]
-    best: dict[str, Any]
-    score: float
-
-
-def _parts_of(forecaster: ESNForecaster) -> list[_Part]:
-    """Return the models of each series of a panel."""
-    n, seasons, table = len(forecaster._fits), forecaster.seasons_, forecaster.search_results_
-    # files of earlier versions have one score for all series, and one tuple of seasons
-    scores = getattr(forecaster, "_scores", ()) or (forecaster.best_score_,) * n
-    each = list(seasons.values()) if isinstance(seasons, dict) else [seasons] * n
-    tables, best = [table] * n, [forecaster.best_params_] * n
-    if forecaster.panel == "each":
-        begins = np.flatnonzero(np.append(True, table["series"][1:] != table["series"][:-1]))
-        spans = [slice(*pair) for pair in pairwise([*begins.tolist(), len(table["series"])])]
-        tables = [{key: column[span] for key, column in table.items()} for span in spans]
-        names = {key: np.atleast_1d(value) for key, value in best[0].items()}
-        best = [{key: str(column[i]) for key, column in names.items()} for i in range(n)]
-    return list(map(_Part, forecaster._fits, each, tables, best, scores))
 
 
 @saved
@@ -437,7 +407,7 @@ class ESNForecaster(Described, BaseEstimator):
         self.kind_, self.seasons_ = found.kind, found.seasons_of(panel, self.panel == "each")
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_, self._scores = found.best_score, found.scores
-        completed(failures, panel)[0].describe_columns(self)
+        (panel if failures is None else failures.panel).describe_columns(self)
 
     def _settings(self, seed: int, report: Report) -> Settings:
         return Settings(
@@ -672,31 +642,7 @@ class ESNForecaster(Described, BaseEstimator):
         (5, 2)
         """
         check_is_fitted(self)
-        if self.panel is None:
-            raise ValueError("panel=None: there is one system, whose series belong together.")
-        if isinstance(ids, str) or not hasattr(ids, "__iter__"):
-            raise TypeError(f"ids={ids!r} must be a list of ids, even for one series.")
-        every = completed(self._failed, self._panel)[0]
-        places = {each: i for i, each in enumerate(every.ids)}
-        chosen = [plain_name(each) for each in ids]
-        if not chosen:
-            raise ValueError("ids is empty. Name at least one series.")
-        for i, each in enumerate(chosen):
-            if each not in places or each in chosen[:i]:
-                fault = "named twice" if each in places else "not in the panel"
-                raise ValueError(
-                    f"The series {each!r} is {fault}; the panel has {some(every.ids)}. Name "
-                    "each series once."
-                )
-        if all(each in self.failures_ for each in chosen):
-            raise ValueError(
-                f"None of these series could be fitted. {chosen[0]!r}: {self.failures_[chosen[0]]}"
-            )
-        parts = dict(zip(self._panel.ids, _parts_of(self), strict=True))
-        chosen_parts = [parts.get(each) for each in chosen]
-        return self._with(
-            every.some([places[each] for each in chosen]), chosen_parts, self.failures_
-        )
+        return some_of(self, ids)
 
     @classmethod
     def concat(cls, models: Any) -> ESNForecaster:
@@ -732,60 +678,7 @@ class ESNForecaster(Described, BaseEstimator):
         >>> bool((both[1] == models[1].forecast(3)[0]).all())
         True
         """
-        models = list(models)
-        if not models:
-            raise ValueError("models is empty. Give at least one fitted ESNForecaster.")
-        for model in models:
-            if not isinstance(model, ESNForecaster):
-                raise TypeError(f"models contains a {type(model).__name__}, not an ESNForecaster.")
-            check_is_fitted(model)
-            if model.panel != "each":
-                raise ValueError(
-                    f"A model was fitted with panel={model.panel!r}, but only models of separate "
-                    'series can be joined. Fit all with panel="each".'
-                )
-            for name, value in models[0].get_params().items():
-                if name not in ("n_jobs", "verbose") and not is_same(getattr(model, name), value):
-                    raise ValueError(
-                        f"The models have {name}={value!r} and {name}={getattr(model, name)!r}. "
-                        "Fit all with the same parameters."
-                    )
-        panels = [completed(model._failed, model._panel)[0] for model in models]
-        panel, parts, messages = panels[0], [], []
-        for other in panels[1:]:
-            panel = panel.joined(other)
-        for model, every in zip(models, panels, strict=True):
-            mine = dict(zip(model._panel.ids, _parts_of(model), strict=True))
-            parts += [mine.get(each) for each in every.ids]
-            messages += [model.failures_.get(each) for each in every.ids]
-        return models[0]._with(panel, parts, dict(zip(panel.ids, messages, strict=True)))
-
-    def _with(
-        self, every: Panel, given: Sequence[_Part | None], messages: dict[Any, Any]
-    ) -> ESNForecaster:
-        """Return a copy with the series of a panel and their models, None for those that failed."""
-        made, failed = copy(self), [i for i, part in enumerate(given) if part is None]
-        made._failures, panel = None, every
-        if failed:
-            made._failures = Failures(every, {every.ids[i]: messages[every.ids[i]] for i in failed})
-            panel = every.some(made._failures.fitted)
-        parts = [part for part in given if part is not None]
-        made._panel, made._fits = panel, [part.fit for part in parts]
-        made._scores = tuple(part.score for part in parts)
-        made.best_score_ = float(np.mean(made._scores))
-        if self.panel == "each":
-            made.seasons_ = dict(zip(panel.ids, (part.seasons for part in parts), strict=True))
-            results = {
-                key: np.concatenate([part.results[key] for part in parts])
-                for key in self.search_results_
-            }
-            lengths = [len(part.results["model"]) for part in parts]
-            results["series"] = np.repeat(np.array(labels_of(panel.ids)), lengths)
-            made.search_results_ = results
-            best = {key: [part.best[key] for part in parts] for key in parts[0].best}
-            made.best_params_ = best if len(parts) > 1 else parts[0].best
-        every.describe_columns(made)
-        return made
+        return joined(list(models), cls)
 
     @property
     def failures_(self) -> dict[Any, str]:

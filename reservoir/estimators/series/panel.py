@@ -221,7 +221,7 @@ class Panel:
 
     def _with_known(self, exog: Any, sequence_column: Any = None) -> Panel:
         """Return the panel with the container and the categories of known inputs."""
-        container = _container_of_known(exog)
+        container = SeriesContainer.of_known(exog)
         if container is None:
             return self
         tables = list(exog) if is_collection(exog) else [exog]
@@ -653,13 +653,3 @@ def _read_trajectories(tables: list[Any]) -> list[Array]:
         if index is not None:
             check_ordered(name, index)
     return values
-
-
-def _container_of_known(exog: Any) -> SeriesContainer | None:
-    """Return the container of known inputs, or of their first table; None if there are none."""
-    if exog is None:
-        return None
-    tables = list(exog) if is_collection(exog) else [exog]
-    for table in tables:
-        check_shape("exog", table)
-    return SeriesContainer.of(tables[0])

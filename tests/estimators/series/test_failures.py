@@ -13,8 +13,8 @@ from reservoir.estimators.series import model_search  # noqa: E402
 
 pytestmark = pytest.mark.both_engines
 
-MONTHS = pd.date_range("2020-01-31", periods=14, freq=pd.offsets.MonthEnd(), name="month")
 N = 10
+MONTHS = pd.date_range("2020-01-31", periods=N + 2, freq=pd.offsets.MonthEnd(), name="month")
 
 
 def quick(**params):
@@ -141,14 +141,14 @@ def test_known_inputs_and_later_rows_of_bad_series_are_ignored():
     model, _ = fitted(quick(), y, exog)
     few = y.index.isin(["a", "b"], level=0)
     alone = quick().fit(y[few], exog[few])
-    following = {key: weather[N : N + 1] for key in parts} | {"gap": pd.Series(["?"], MONTHS[:1])}
+    following = dict.fromkeys(parts, weather[N : N + 1]) | {"gap": pd.Series(["?"], MONTHS[:1])}
     later = pd.concat(following, names=["shop"]).to_frame("w")
     later["w"] = later["w"].astype("category")
     one = later[later.index.isin(["a", "b"], level=0)]
     wanted = alone.forecast(1, one)
     for known in (later, one):
         np.testing.assert_array_equal(model.forecast(1, known)[1:], wanted)
-    new = {"gap": good(1)[:1], "a": good(6, N + 1)[N:], "b": good(7, N + 1)[N:]}
+    new = {"gap": good(1)[:1], "a": good(4, N + 1)[N:], "b": good(5, N + 1)[N:]}
     new = pd.concat(new, names=["shop"]).to_frame()
     alone.update(new[1:], one)
     model.update(new, later)
@@ -223,7 +223,9 @@ def test_failures_go_along_with_parts(container):
     names = [["a", "gap"], ["empty", "b"]]
     tables = [in_container({key: parts[key] for key in each}, container)[0] for each in names]
     models = [fitted(quick(), table)[0] for table in tables]
-    every = fitted(quick(), sum(tables, []) if container == "list" else pd.concat(tables))[0]
+    every = fitted(quick(), [*tables[0], *tables[1]] if container == "list" else pd.concat(tables))[
+        0
+    ]
     joined = ESNForecaster.concat(models)
     ids = [0, 1, 2, 3] if container == "list" else ["a", "gap", "empty", "b"]
     assert list(joined.failures_) == list(every.failures_) == ids[1:3]
@@ -234,7 +236,7 @@ def test_failures_go_along_with_parts(container):
     assert len(part.forecast(1)) == 2
     assert joined.select([ids[0]]).failures_ == {}
     with pytest.raises(
-        ValueError, match=re.escape(f"None of these series could be fitted. {ids[1]!r}")
+        ValueError, match=re.escape(f"None of these series could be fitted, for {ids[1]!r}")
     ):
         joined.select([ids[1]])
 
@@ -244,7 +246,9 @@ def test_stamps_of_bad_series_are_never_missing():
     cases = {
         "no_stamp": good(1).set_axis([pd.NaT] * N),
         "a_gap_then_none": good(1).set_axis([*days[:4], *days[5:9], *[pd.NaT] * 2]),
-        "off_the_month": good(1)[:3].set_axis(pd.to_datetime(["2020-01-03", "2020-01-09", "2020-04-05"])),
+        "off_the_month": good(1)[:3].set_axis(
+            pd.to_datetime(["2020-01-03", "2020-01-09", "2020-04-05"])
+        ),
         "weekly": pd.Series(np.nan, pd.date_range("2021-03-07", periods=5, freq="W")),
         "a": good(4),
     }  # fmt: skip
