@@ -17,22 +17,14 @@ import nox
 
 nox.options.default_venv_backend = "venv"  # an environment as the README's readers make theirs
 nox.options.sessions = ["lint", "tests"]
+# without bytecode, each process of pytest would compile the package and all tests again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.update(
     MPLBACKEND="Agg", PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_PROGRESS_BAR="off"
 )
 
 # Figures on the pages that are quick to measure.
 QUICK_FIGURES = ("co2", "protocols_memory", "protocols_narma10", "sunspots")
-# Slow tests that take some minutes, with more draws of what others try: of spectral radii, of
-# networks for proofs, of damage to saved files.
-SWEEPS = (
-    "tests/scaling/test_scaling.py::test_sweep_of_large_random_topologies",
-    "tests/scaling/test_scaling.py::test_20000_units_against_a_basis_ten_times_as_rich",
-    "tests/stability/test_certificates.py::test_the_fuzz_finds_no_second_response",
-    "tests/stability/test_resolution.py::test_a_long_fuzz_finds_no_difference_above_the_resolution",
-    "tests/stability/test_forgetting_time.py::test_no_start_takes_longer_whatever_the_inputs[500-",
-    "tests/saving/test_damaged_files.py::test_many_mutants_raise_or_are_harmless",
-)
 # The oldest releases that pyproject.toml allows have wheels for Python 3.10 and 3.11 only: nox
 # takes its own where it is 3.11, else the 3.10 of this machine; without one it skips the session.
 OLD_PYTHON = "3.11" if sys.version_info[:2] == (3, 11) else "3.10"
@@ -41,6 +33,26 @@ nox.options.error_on_missing_interpreters = False  # which it would be where the
 WITH_OLDEST = (
     *("contracts", "dynamics", "kernels", "modules", "plotting"),
     *("readouts", "saving", "scaling", "topologies", "validation"),
+)
+# Where numbers are computed, which processors round differently.
+WITH_NUMBERS = (
+    *(
+        "activations",
+        "datasets",
+        "dynamics",
+        "estimators",
+        "kernels",
+        "loops",
+        "metrics",
+        "modules",
+    ),
+    *("readouts", "scaling", "series_models", "stability", "topologies", "training"),
+)
+# What meets pandas, matplotlib or numba, or reads what a user gives: elsewhere the fast tests,
+# small as they are, never ask for one, with or without it.
+WITHOUT_EXTRAS = (
+    *("contracts", "datasets", "dynamics", "estimators", "interop", "kernels", "loops"),
+    *("model_selection", "modules", "plotting", "saving", "tables", "validation"),
 )
 # Libraries that work with ours, though no extra installs them, by the environments they agree in.
 PARTNERS = {
@@ -104,10 +116,11 @@ def tests(session):
 
 @nox.session(venv_backend="none")
 def rounding(session):
-    """Run the tests as a processor without AVX rounds, in BLAS and in compiled kernels."""
+    """Run the tests of numbers as a processor without AVX rounds, in BLAS and in kernels."""
     run = shared(session, "test")
     old = {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"}
-    run("python", "-m", "pytest", "-n", "auto", *session.posargs, **old)
+    what = session.posargs or [f"tests/{folder}" for folder in WITH_NUMBERS]
+    run("python", "-m", "pytest", "-n", "auto", *what, **old)
 
 
 @nox.session(python=OLD_PYTHON, reuse_venv=True)
@@ -126,8 +139,7 @@ def oldest(session):
 def slow(session):
     """Run the slow tests, but for the sweeps (half an hour)."""
     run = shared(session, "test")
-    left_out = [word for name in SWEEPS for word in ("--deselect", name)]
-    run("python", "-m", "pytest", "-n", "auto", "-m", "slow", *(session.posargs or left_out))
+    run("python", "-m", "pytest", "-n", "auto", "-m", "slow and not sweep", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -153,7 +165,8 @@ def partners(session, group):
     pytest = ("python", "-m", "pytest", "-q")
     no_skips = {"RESERVOIR_TEST_ALL": "1"}  # nothing else may be lacking
     what = session.posargs or ["tests"]
-    session.run(*pytest, "-n", "auto", "-m", " or ".join(there), *what, env=no_skips)
+    evenly = ("-n", "auto", "--dist", "worksteal")  # few files have most of them
+    session.run(*pytest, *evenly, "-m", " or ".join(there), *what, env=no_skips)
     if group == "common" and not session.posargs:
         # scikit-learn skips its checks of array API input unless SciPy is told before its import.
         arrays = ("tests/contracts/test_common.py", "-m", "", "-k", "array_api")
@@ -263,12 +276,12 @@ def wheel(session):
 
 @nox.session(requires=["wheel"])
 def core(session):
-    """Run the fast tests on the wheel with no extra."""
+    """Run the fast tests of what has to do with extras, and all doctests, without any."""
     (built,) = Path("dist").glob("*.whl")
     session.install(str(built), "pytest", "pytest-xdist", "hypothesis")
     for extra in ("matplotlib", "numba", "pandas"):
         if imports(session, extra):
             session.error(f"{extra} is here: this environment must have no extra")
     # `pytest`, unlike `python -m pytest`, leaves the checkout off the path: the wheel is tested
-    what = session.posargs or ["tests", "--pyargs", "reservoir"]
-    session.run("pytest", "-n", "auto", *what)
+    folders = [f"tests/{folder}" for folder in WITHOUT_EXTRAS]
+    session.run("pytest", "-n", "auto", *(session.posargs or [*folders, "--pyargs", "reservoir"]))

@@ -65,7 +65,7 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.hookimpl(tryfirst=True)  # before -m and -k look at the marks
 def pytest_collection_modifyitems(items):
     """Skip doctests whose libraries are missing; mark tests for partners, and slow cases."""
-    from helpers.fast_cases import choose  # after `helpers` was registered above
+    from helpers.fast_cases import add_nothing, choose  # after `helpers` was registered above
 
     without_plots = importlib.util.find_spec("matplotlib") is None
     without_frames = importlib.util.find_spec("pandas") is None
@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker(name)
     cases = {}
     for item in items:
+        if item.get_closest_marker("sweep"):
+            item.add_marker("slow")
         if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             seed = item.callspec.params.get("global_random_seed")  # each seed is tried alike
             cases.setdefault((item.nodeid.partition("[")[0], seed), []).append(item)
@@ -88,6 +90,8 @@ def pytest_collection_modifyitems(items):
         for item in of_one_test:
             if item not in fast:
                 item.add_marker("slow")
+        for item in add_nothing(of_one_test, fast):
+            item.add_marker("sweep")
 
 
 gc.disable()  # until all tests are collected, of which each full collection would look at all

@@ -91,7 +91,7 @@ SLOW_AS_THEY_COME = [  # smaller ones are among the other tests
 ]
 
 
-@pytest.mark.fast_cases(130)
+@pytest.mark.fast_cases(110)
 @pytest.mark.filterwarnings(
     "ignore:The units .* the bounds of:UserWarning",  # two checks have inputs around 100
     "ignore:The readout has .* columns:UserWarning",  # as many rows as columns, in some
@@ -103,8 +103,6 @@ SLOW_AS_THEY_COME = [  # smaller ones are among the other tests
         RNNRegressor(n_units=8, max_iter=5),
         RNNClassifier(n_units=8, max_iter=5),
         ESNRegressor(10, forgetting=0.99),
-        ESNClassifier(10, forgetting=0.99),
-        ESNRegressor(10, bidirectional=True),
         ESNClassifier(10, bidirectional=True),
     ],
     expected_failed_checks=expected_failures,

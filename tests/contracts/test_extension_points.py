@@ -195,7 +195,7 @@ def test_a_name_is_saved_once():
         saved(type("Decay", (), {"__module__": "elsewhere"}))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", cells())
 def test_errors_of_custom_cells(cell):
     made = cells()[cell]

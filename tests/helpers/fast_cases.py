@@ -1,4 +1,4 @@
-"""The cases of a test with many that stand for all of them in the fast set."""
+"""The cases of a test with many that stand for all of them in the fast set, and in CI."""
 
 from itertools import combinations
 
@@ -10,15 +10,40 @@ def choose(items):
     ``parametrize``. Marked ``fast_cases("values")`` it gets each value once, marked
     ``fast_cases(3)`` three cases of many values that lie evenly in the list.
     """
-    mark = items[0].get_closest_marker("fast_cases")
-    wanted = mark.args[0] if mark else "pairs"
-    # pytest's list of what each `parametrize` calls its values; their order in a case never varies
-    cases = [tuple(enumerate(item.callspec._idlist)) for item in items]
+    wanted, cases = _wanted(items), _cases(items)
     if isinstance(wanted, int):
         return [items[i] for i in spread([set(case) for case in cases], wanted)]
-    size = min({"pairs": 2, "values": 1}[wanted], len(cases[0]))
-    held = [set(combinations(case, size)) for case in cases]
-    return [items[i] for i in cover(held)]
+    return [items[i] for i in cover(_held(cases, 1 if wanted == "values" else 2))]
+
+
+def add_nothing(items, fast):
+    """Return those of one test's cases that are left out of CI, too: no two values meet anew.
+
+    Where the fast set holds each value once, because they do not interact, these are all others.
+    """
+    cases = list(zip(items, _held(_cases(items), 2), strict=True))
+    known = set().union(*(pairs for item, pairs in cases if item in fast))
+    others = [(item, pairs - known) for item, pairs in cases if item not in fast]
+    new = cover([pairs for _, pairs in others]) if _wanted(items) != "values" else ()
+    return [item for i, (item, _) in enumerate(others) if i not in new]
+
+
+def _wanted(items):
+    """Return what a test's mark asks for."""
+    mark = items[0].get_closest_marker("fast_cases")
+    return mark.args[0] if mark else "pairs"
+
+
+def _cases(items):
+    """Return the values of each case, numbered by their `parametrize`."""
+    # pytest's list of what each `parametrize` calls its values; their order in a case never varies
+    return [tuple(enumerate(item.callspec._idlist)) for item in items]
+
+
+def _held(cases, size):
+    """Return what each case holds: its values, or its pairs of values."""
+    size = min(size, len(cases[0]))
+    return [set(combinations(case, size)) for case in cases]
 
 
 def cover(sets):

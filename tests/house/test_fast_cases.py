@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.fast_cases import choose, cover, spread
+from helpers.fast_cases import add_nothing, choose, cover, spread
 
 TESTS = Path(__file__).parents[1]
 MANY = """
@@ -20,6 +20,9 @@ many = pytest.mark.parametrize
 @many("a, b", [(0, 1), (2, 3), (4, 5)])
 @many("d", "xy")
 def test_pairs(a, b, c, d): pass
+
+@pytest.mark.sweep
+def test_rare(): pass
 
 @pytest.mark.fast_cases("values")
 @many("a", range(4))
@@ -66,6 +69,12 @@ def test_the_fast_set_holds_each_pair_and_the_slow_one_the_rest(tmp_path):
     assert {test for test in fast if "three" in test} == {f"test_three[{a}]" for a in (0, 3, 6)}
     assert {test for test in fast if "all" in test} == {f"test_all[{a}]" for a in range(4)}
     assert "test_alone" in fast
+    # what adds no pair is in neither, nor what is marked so
+    sweeps = collected(tmp_path, "-m", "sweep")
+    n_sweeps = {name: sum(name in test for test in sweeps) for name in n_fast}
+    assert n_sweeps == {"pairs": 24 - n_fast["pairs"], "three": 0, "all": 0}
+    assert len([test for test in sweeps if "values" in test]) == 18
+    assert "test_rare" in sweeps <= collected(tmp_path, "-m", "slow")
 
 
 @pytest.mark.parametrize("sets", [[{1}, {1, 2}, {3}], [set()], []])
@@ -90,8 +99,11 @@ def test_cases_are_chosen_as_marked(wanted, n_cases):
         SimpleNamespace(get_closest_marker=lambda _: mark, callspec=SimpleNamespace(_idlist=names))
         for names in product("01", "xyz", "abcd")
     ]
-    cases = [item.callspec._idlist for item in choose(items)]
-    assert len(cases) == n_cases
-    if wanted is None:
+    chosen = choose(items)
+    assert len(chosen) == n_cases
+    left_out = add_nothing(items, chosen)
+    others = [item.callspec._idlist for item in items if item not in left_out]
+    assert len(others) == (4 if wanted == "values" else 12)
+    if wanted != "values":
         for i, j in combinations(range(3), 2):
-            assert len({(case[i], case[j]) for case in cases}) == {1: 6, 2: 8, 3: 12}[i + j]
+            assert len({(case[i], case[j]) for case in others}) == {1: 6, 2: 8, 3: 12}[i + j]

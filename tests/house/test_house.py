@@ -95,6 +95,7 @@ def private_uses(path):
                 yield node.lineno, ".".join(parts)
 
 
+@pytest.mark.slow
 def test_no_private_name_is_used_across_packages():
     found = [
         f"{name_of(path)}, line {n}: {name}" for path in SOURCES for n, name in private_uses(path)
@@ -237,10 +238,10 @@ def unguarded(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.name)
-def test_modules_of_tests_can_be_imported_without_any_extra(path):
+def test_modules_of_tests_can_be_imported_without_any_extra():
     """The core tests run on the wheel alone: what needs an extra skips, module or test."""
-    assert list(unguarded(path)) == []
+    found = [f"{path.name}, {where}" for path in TESTS.rglob("*.py") for where in unguarded(path)]
+    assert not found, "imported without a guard: " + "; ".join(found)
 
 
 @pytest.mark.parametrize(
@@ -260,15 +261,16 @@ def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
-def test_partners_come_as_fixtures(path):
+def test_partners_come_as_fixtures():
     """So each test that needs one is marked, and run by `nox -s partners`."""
-    skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]
     asked = {
-        node.args[0].value.partition(".")[0]
-        for node in skips
-        if isinstance(node.func, ast.Attribute)
+        node.args[0].value.partition(".")[0]: path.name
+        for path in TESTS.rglob("test_*.py")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and node.args
+        and isinstance(node.func, ast.Attribute)
         and node.func.attr == "importorskip"
         and isinstance(node.args[0], ast.Constant)
     }
-    assert asked.isdisjoint(conftest.PARTNERS)
+    assert not {name: file for name, file in asked.items() if name in conftest.PARTNERS}

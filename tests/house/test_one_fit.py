@@ -77,6 +77,7 @@ def traced():
     return {name.strip(): (files.split(), methods.split()) for name, files, methods in parts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", MOST_FILES)
 def test_a_fit_enters_few_files_and_no_other_hooks(cls, traced):
     own = [base for base in cls.__mro__ if base.__module__.startswith("reservoir")]

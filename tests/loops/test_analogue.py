@@ -42,7 +42,8 @@ def continuation(rows, n_steps, source, states=None):
     return loops[:, 0, 0]
 
 
-@pytest.mark.parametrize("n_lags", [1, 4])
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("n_lags", [4, 1])
 def test_the_rows_after_the_most_similar_ones_are_repeated(n_lags):
     rows = lorenz(400, dt=0.05, random_state=0)[:, :2]
     distances = {

@@ -26,6 +26,7 @@ CASES = {
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("coverage", [None, 0.8])
 def test_one_series_is_drawn_by_its_id(case, coverage):

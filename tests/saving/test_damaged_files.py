@@ -179,7 +179,7 @@ def test_mutants_raise_or_are_harmless(files, tmp_path):
     check_refusals(files, tmp_path, seed=0, n_each=60)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_many_mutants_raise_or_are_harmless(seed, files, tmp_path):
     check_refusals(files, tmp_path, seed=seed, n_each=60)

@@ -106,7 +106,7 @@ def test_arnoldi_equals_all_eigenvalues(name, seed):
     assert spectral_radius(W) == pytest.approx(np.max(np.abs(la.eigvals(W.toarray()))), rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", WEIGHTED)
@@ -132,7 +132,7 @@ def test_where_restarted_arnoldi_returns_another_eigenvalue():
     assert wrong
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(4))
 def test_20000_units_against_a_basis_ten_times_as_rich(seed):
     W = random_sparse(20_000, random_state=seed)

@@ -835,7 +835,7 @@ def test_a_short_fuzz_finds_no_second_response(n_networks):
     assert counts["max_norm"] > n_networks / 80
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_fuzz_finds_no_second_response():
     """10,000 networks; RESERVOIR_FUZZ=1000000 for more."""
     n_networks = int(os.environ.get("RESERVOIR_FUZZ", "10000"))

@@ -40,7 +40,7 @@ def weights(seed, n=40, radius=1.3):
 @pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
 @pytest.mark.parametrize("seed", range(2))
 def test_designed_biases_are_certified_by_the_method_asked_for(objective, method, seed):
-    res, low, high = weights(seed)
+    res, low, high = weights(seed, n=20)
     bias = stable_bias(
         res.W, low, high, objective=objective, method=method, random_state=seed, leak_rate=0.5
     )
@@ -247,11 +247,11 @@ costly = pytest.mark.filterwarnings('ignore:bias="stable" found a bias that cost
 
 def test_build_reservoir_makes_stable_biases():
     options = {"spectral_radius": 1.4, "bias": "stable", "random_state": 3}
-    res = build_reservoir(40, 2, drive_bounds=(-0.3, 0.3), **options)
+    res = build_reservoir(20, 2, drive_bounds=(-0.3, 0.3), **options)
     assert certify(res, -0.3, 0.3).holds
     with pytest.warns(UserWarning, match="a bias that costs memory"):
         by_inputs = build_reservoir(
-            40, 2, drive_bounds=lambda made: drive_range(made, -1.0, 1.0), **options
+            20, 2, drive_bounds=lambda made: drive_range(made, -1.0, 1.0), **options
         )
     assert certify(by_inputs, *drive_range(by_inputs, -1.0, 1.0)).holds
     assert (res.W != by_inputs.W).nnz == 0
@@ -290,14 +290,14 @@ def test_stable_estimators_forget_their_start(dtype, activation):
     assert np.array_equal(esn.predict(X), clone(esn).fit(X, y).predict(X))
 
 
+@costly
 def test_every_estimator_takes_the_stable_bias(tmp_path):
-    X, y = narma(400, random_state=0)
+    X, y = narma(200, random_state=0)
+    options = {"n_units": 15, "bias": "stable", "spectral_radius": 1.3, "random_state": 0}
     models = [
-        ESNRegressor(30, leak_rate=1.0, bias="stable", spectral_radius=1.3, random_state=0).fit(
-            X, y
-        ),
-        ESNClassifier(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X, y > 0.5),
-        ReservoirTransformer(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X),
+        ESNRegressor(leak_rate=1.0, **options).fit(X, y),
+        ESNClassifier(**options).fit(X, y > 0.5),
+        ReservoirTransformer(**options).fit(X),
     ]
     for model in models:
         assert model.certificate_.holds

@@ -52,7 +52,10 @@ def check_fuzz(n_networks, seed, longest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_networks, seed, longest", [(100, 0, 300), (500, 1, 1000)])
+@pytest.mark.parametrize(
+    "n_networks, seed, longest",
+    [(100, 0, 300), pytest.param(500, 1, 1000, marks=pytest.mark.sweep)],
+)
 def test_no_start_takes_longer_whatever_the_inputs(n_networks, seed, longest):
     found = check_fuzz(n_networks, seed, longest)
     assert len(found) >= 6  # methods, with and without negative weights
@@ -100,7 +103,7 @@ def test_without_a_box_the_norm_counts_from_the_start(topology):
     assert by_rate(found, 1e-6) - 1 < found.steps_to(1e-6) < most + 2
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_few_norms_equal_one_norm_per_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)  # nonnegative weights: differences shrink as norms say

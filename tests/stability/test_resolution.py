@@ -84,7 +84,7 @@ def test_the_fuzz_on_compiled_kernels():
     assert closest > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_a_long_fuzz_finds_no_difference_above_the_resolution():
     for seed in range(2):
         assert not certificate_fuzz.fuzz_rounding(1000, 100 + seed, engines=("numpy",))[0]

@@ -357,7 +357,7 @@ def test_errors():
 def test_cells_made_of_cells_read_codes(cell):
     codes = symbols()
     settings = {"n_units": cell.n_units, "cell": cell, "max_iter": 3, "random_state": 0}
-    settings["initial_state"] = "zeros"
+    settings |= {"initial_state": "zeros", "init": "esn"}
     ones = RNNRegressor(**settings).fit(columns(codes), numbers(codes))
     ours = RNNRegressor(n_symbols=N_SYMBOLS, **settings).fit(codes[:, None], numbers(codes))
     np.testing.assert_allclose(

@@ -181,7 +181,7 @@ def test_missing_targets_are_skipped_side_by_side(data):
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_backends_do_not_change_a_bit(data, backend):
     Xs, ys = data
     alone = ESNRegressor(30, random_state=0).fit(Xs, ys)

@@ -57,6 +57,7 @@ def test_batches_hold_each_sequence_once():
         assert all(n < 2**16 + 33 * 9000 for n in rows)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "model",
     [

@@ -351,7 +351,7 @@ def test_washout_rows_are_not_learned():
 
 def test_cross_validation_by_time_continues_from_the_end_of_training():
     X, y = series()
-    split = TimeSeriesSplit(3)
+    split = TimeSeriesSplit(2)
     scores = cross_val_score(make(init="auto"), X, y, cv=split)
     for score, (train, test) in zip(scores, split.split(X), strict=True):
         rnn = make(init="auto").fit(X[train], y[train])

@@ -316,7 +316,7 @@ def any_forecaster(seed):
 @pytest.mark.filterwarnings("ignore:The forecast.* was clipped at its bounds")
 @pytest.mark.filterwarnings("ignore:.* was expected.* counts as missing")
 @pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
+    "seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.sweep) for seed in range(8, 80))]
 )
 def test_more_steps_change_none_of_the_first(seed):
     model, known = any_forecaster(seed)
