@@ -80,17 +80,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(name)
     cases = {}
     for item in items:
-        if item.get_closest_marker("sweep"):
+        if item.get_closest_marker("sweep") or item.get_closest_marker("slow_cases"):
             item.add_marker("slow")
-        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+        if hasattr(item, "callspec") and (
+            item.get_closest_marker("slow_cases") or not item.get_closest_marker("slow")
+        ):
             seed = item.callspec.params.get("global_random_seed")  # each seed is tried alike
             cases.setdefault((item.nodeid.partition("[")[0], seed), []).append(item)
     for of_one_test in cases.values():
-        fast = set(choose(of_one_test))
+        chosen = set(choose(of_one_test))
         for item in of_one_test:
-            if item not in fast:
+            if item not in chosen:
                 item.add_marker("slow")
-        for item in add_nothing(of_one_test, fast):
+        slow = of_one_test[0].get_closest_marker("slow_cases")
+        for item in set(of_one_test) - chosen if slow else add_nothing(of_one_test, chosen):
             item.add_marker("sweep")
 
 

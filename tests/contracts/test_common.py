@@ -111,7 +111,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(120)
 @pytest.mark.filterwarnings(
     "ignore:The units .* the bounds of:UserWarning",
     "ignore:The readout has .* columns:UserWarning",

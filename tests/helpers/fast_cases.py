@@ -6,6 +6,8 @@ from itertools import combinations
 def choose(items):
     """Return those of one test's cases that the fast set holds: the same wherever it is asked.
 
+    Of a slow test that is marked ``slow_cases``, which says the same, those that CI runs.
+
     A test that says nothing gets cases that together hold each pair of values of any two of its
     ``parametrize``. Marked ``fast_cases("values")`` it gets each value once, marked
     ``fast_cases(3)`` three cases of many values that lie evenly in the list.
@@ -30,7 +32,7 @@ def add_nothing(items, fast):
 
 def _wanted(items):
     """Return what a test's mark asks for."""
-    mark = items[0].get_closest_marker("fast_cases")
+    mark = items[0].get_closest_marker("slow_cases") or items[0].get_closest_marker("fast_cases")
     return mark.args[0] if mark else "pairs"
 
 

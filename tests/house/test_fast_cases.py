@@ -24,6 +24,10 @@ def test_pairs(a, b, c, d): pass
 @pytest.mark.sweep
 def test_rare(): pass
 
+@pytest.mark.slow_cases(2)
+@many("a", range(6))
+def test_long(a): pass
+
 @pytest.mark.fast_cases("values")
 @many("a", range(4))
 @many("b", range(6))
@@ -74,7 +78,10 @@ def test_the_fast_set_holds_each_pair_and_the_slow_one_the_rest(tmp_path):
     n_sweeps = {name: sum(name in test for test in sweeps) for name in n_fast}
     assert n_sweeps == {"pairs": 24 - n_fast["pairs"], "three": 0, "all": 0}
     assert len([test for test in sweeps if "values" in test]) == 18
-    assert "test_rare" in sweeps <= collected(tmp_path, "-m", "slow")
+    assert len([test for test in sweeps if "long" in test]) == 4
+    slow = collected(tmp_path, "-m", "slow")
+    assert "test_rare" in sweeps < slow
+    assert len([test for test in slow if "long" in test]) == 6
 
 
 @pytest.mark.parametrize("sets", [[{1}, {1, 2}, {3}], [set()], []])

@@ -153,7 +153,7 @@ def test_no_backend_changes_a_bit(place, backend, alone):
     check_place(place, alone, backend)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases("values")
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.filterwarnings(FORKING)
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing"])

@@ -61,7 +61,7 @@ def mean_slope(res):
     return np.mean(1 - x**2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_each_objective_is_best_in_its_own_criterion(seed):
     res, low, high = weights(seed)
@@ -162,7 +162,7 @@ def test_drives_and_weights_of_any_size_find_a_bias(scale):
         assert certify(replace(res, W=W, bias=bias), drive * low, drive * high).holds
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_certified_reservoir_of_radius_15_remembers_more_than_one_without_bias(seed):
     res = build_reservoir(100, 1, spectral_radius=1.5, input_scaling=0.2, random_state=seed)

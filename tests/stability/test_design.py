@@ -106,7 +106,7 @@ def test_rigid_weights_stay_as_they_are(topology, n_units, drive):
         assert not bias.any()
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("topology", RIGID)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_thousand_rigid_units_stay_as_they_are(topology, seed):

@@ -138,7 +138,7 @@ def check_van_der_pol(mu, period, multiplier, n_lags, seed, n_units=200):
     return model, cycle
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases("values")
 @pytest.mark.parametrize(
     "mu, period, multiplier", [(0.3, 63.184432, 0.148650), (0.4, 63.457433, 0.077033)]
 )

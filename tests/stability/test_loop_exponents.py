@@ -275,7 +275,7 @@ def test_factorisations_may_be_apart(monkeypatch):
     np.testing.assert_allclose(loop_exponents(model, 4, **options), apart, atol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_network_has_the_exponents_of_lorenz(seed):
     orbit = lorenz(6000, dt=0.02)

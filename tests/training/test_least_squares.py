@@ -116,7 +116,7 @@ GRID = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases("values")
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("name", GRID)
 def test_never_worse_than_a_random_reservoir(name, noise):

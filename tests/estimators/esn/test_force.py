@@ -259,7 +259,7 @@ PATTERNS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases("values")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", PATTERNS)
 def test_slow_patterns_run_alone(name, seed):

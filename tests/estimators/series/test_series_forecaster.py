@@ -849,7 +849,7 @@ def test_the_summary_names_seasons_for_which_the_series_is_too_short():
     assert "used in calendar terms only: season of 12 rows, which needs at least 18 rows" in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow_cases(2)
 @pytest.mark.parametrize("n_days", (13, 14, 15, 16))
 def test_two_weeks_of_hours_are_continued_by_a_third(n_days):
     """Days of work and free days differ, at whichever weekday the series begins."""
