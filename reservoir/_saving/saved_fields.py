@@ -215,6 +215,7 @@ FIELDS = {
     "ESNForecaster": """
         search: 'auto' | 'dynamics' | 'series' | list[any] | tuple[any, ...]; season: None | numbers
         panel: None | 'each' | 'shared'; sequence_column: column; n_networks: int
+        time_column?: column; target_column?: column | list[column] | tuple[column, ...]
         clip: 'auto' | number; horizon: 'auto' | int; missing_values: missing
         outliers?: 'warn' | 'missing' | 'keep'; n_jobs: None | int; verbose: switch
         random_state: seed
@@ -223,12 +224,13 @@ FIELDS = {
         _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
         _scores?: tuple[number, ...]; _fixed?: dict[str, any]; errors?: 'raise' | 'warn'
-        _failures?: None | Failures
+        _failures?: None | Failures; _long?: LongTable
     """,
     "SeasonalNaive": """
         season: None | numbers; panel: None | 'each'; sequence_column: column
+        time_column?: column; target_column?: column | list[column] | tuple[column, ...]
         _panel: Panel; seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
-        _fits: list[StatisticalFit]
+        _fits: list[StatisticalFit]; _long?: LongTable
     """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool

@@ -209,6 +209,14 @@ PARTS = {
             else several(label, 0)
         names: several(label, 0) if kind == 'array' else several(label, n_outputs)
     """,
+    "LongTable": """
+        kind: 'array' | 'pandas' | 'polars'; labels, targets, known: tuple[label, ...]
+        ids, time: None | label; chosen: bool; id_type, time_type: None | ColumnType
+    """,
+    "ColumnType": """
+        kind: 'pandas' | 'polars'; label: label; name: str
+        categories: None | tuple[label, ...]; ordered: bool
+    """,
     "KnownInputs": "container: None | SeriesContainer",
     "Scale": "mean, spread: float64(n)",
     "StatisticalFit": """

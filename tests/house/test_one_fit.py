@@ -35,7 +35,7 @@ MOST_FILES = {
     ESNSequenceRegressor: 8,
     ReservoirFeatures: 5,
     LiquidStateMachine: 3,
-    ESNForecaster: 11,
+    ESNForecaster: 12,
 }
 
 TRACED = """

@@ -33,19 +33,20 @@ def check_season(name: str, value: Any) -> None:
         check_number(name, each, low=1.0)
 
 
+def panel_of(panel: Any, sequence_column: Any) -> Any:
+    """Return the kind of a panel: a column of ids alone means "each"."""
+    return "each" if panel is None and sequence_column is not None else panel
+
+
 def check_together(search: Any, panel: Any, sequence_column: Any) -> None:
     """Check that parameters are compatible with each other."""
     networks = not isinstance(search, str) or search == "dynamics"
-    if panel is not None and networks:
+    if networks and panel_of(panel, sequence_column) is not None:
+        given = f"panel={panel!r}" if panel else f"sequence_column={sequence_column!r}"
         raise ValueError(
-            f"search={search!r} fits networks to one system, but panel={panel!r} means that y "
-            "contains several series. Set panel=None if y contains trajectories or variables of "
-            'one system, otherwise search="series".'
-        )
-    if panel is None and sequence_column is not None:
-        raise ValueError(
-            f"sequence_column={sequence_column!r} distinguishes the series of a panel, but "
-            'panel=None. Set panel="each" or panel="shared".'
+            f"search={search!r} fits networks to one system, but {given} means that y "
+            "contains several series. Set panel=None and sequence_column=None if y contains "
+            'trajectories or variables of one system, otherwise search="series".'
         )
 
 
@@ -228,6 +229,30 @@ def warn_of_numbers(panel: Panel) -> None:
         if calendar.kind == "number" and not calendar.plain:
             warn_of_written_dates(panel.name_of_series(i), calendar.index)
             return
+
+
+def warn_of_times(values: Sequence[Array], panel: Panel) -> None:
+    """Warn if one of several columns rises by equal steps in every series, as times do."""
+    if values[0].shape[1] < 2:
+        return
+    for column in range(values[0].shape[1]):
+        if all(_rises_evenly(rows[:, column]) for rows in values):
+            names = panel.containers[0].names
+            which = repr(names[column]) if names else str(column)
+            warnings.warn(
+                f"Column {which} of y rises by equal steps in every series, as times do, and is "
+                "forecast like a variable. If it contains times, name it `time_column`, or drop "
+                "it.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+            return
+
+
+def _rises_evenly(values: Array) -> bool:
+    steps = np.diff(values)
+    even = len(steps) > 1 and bool(steps[0] > 0)  # NaN is neither
+    return even and bool(np.allclose(steps, steps[0], rtol=1e-6, atol=0.0))
 
 
 def warn_of_odd(fits: Sequence[Fit], panel: Panel, first_rows: Sequence[int]) -> None:

@@ -91,16 +91,18 @@ class SeriesContainer:
         names = ids if self.names else ()
         return replace(self, n_outputs=len(ids), names=names, dtype=dtype)
 
-    def check_same(self, name: str, table: Any) -> None:
+    def check_same(self, name: str, table: Any, n_ids: int = 0) -> None:
         """Check that a later table has the same number of columns, and the same column names.
 
-        Names are compared only if both tables have column names.
+        Names are compared only if both tables have column names. `n_ids` is the number of columns
+        of ids, which the message does not count.
         """
         other = SeriesContainer.of(table)
         if other.n_outputs != self.n_outputs:
+            n, n_before = other.n_outputs - n_ids, self.n_outputs - n_ids
             raise ValueError(
-                f"{name} has {other.n_outputs} column{'s' * (other.n_outputs != 1)}, but in fit it "
-                f"had {self.n_outputs}. Give the same columns, in the same order."
+                f"{name} has {n} column{'s' * (n != 1)}{' besides the ids' * n_ids}, but in fit "
+                f"it had {n_before}. Give the same columns, in the same order."
             )
         named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
         if named and other.names != self.names:

@@ -37,13 +37,16 @@ from reservoir.estimators.series.checks import (
     check_season,
     check_together,
     check_update,
+    panel_of,
     read_coverages,
     warn_beyond_bounds,
     warn_of_bounds,
     warn_of_odd,
+    warn_of_times,
 )
 from reservoir.estimators.series.failures import Failures, completed, fit_panel
 from reservoir.estimators.series.fits import Fit, Settings
+from reservoir.estimators.series.long_table import Columns, LongTable
 from reservoir.estimators.series.model_search import (
     Found,
     ModelSearch,
@@ -252,9 +255,26 @@ class ESNForecaster(Described, BaseEstimator):
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """The column of y and of exog that contains the ids of series, by number or name. It can
-        only be used with `panel`.""",
+        """The column of y and of exog that contains the ids of series, by number or name. With
+        ``panel=None`` it means "each". Forecasts have the ids in a column of the same type.""",
         fixed="",
+    )
+    time_column: Any = parameter(
+        None,
+        "int or str",
+        """The column of y and of exog that contains the time of each row, by number or name: dates,
+        periods or numbers at equal steps. It takes the place of the index, so that rows may be in
+        any order: they are grouped by id, in order of first appearance, and sorted by time.
+        Forecasts have the columns of ids and times first, then the targets, in rows that are
+        numbered from 0. In networks, such as ESNRegressor, a `time_column` has another meaning:
+        times at unequal steps, by which their leak rates change. pandas is needed.""",
+    )
+    target_column: Any = parameter(
+        None,
+        "int, str or list of these",
+        """The column of y that is forecast, by number or name, or several. All columns but these,
+        the ids and the times then are known inputs, and `exog` is for `forecast` only. With None
+        all columns are forecast.""",
     )
     n_networks: int = parameter(
         3,
@@ -373,17 +393,22 @@ class ESNForecaster(Described, BaseEstimator):
         check_together(self.search, self.panel, self.sequence_column)
         # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
+            table = self._long = LongTable.of(y, exog, Columns.of(self))
+            y, exog = table.split(y, exog)
             report, failures = ProgressReport(self.verbose), None
-            if self.panel is not None and self.errors == "warn":
-                search = self._new_search(report)
-                panel, found, failures = fit_panel(y, exog, search, **self._reading())
-            else:
-                rows = Panel.read(y, exog, panel=self.panel, **self._reading())
-                search = self._new_search(report)
-                panel, found = rows.panel, search.run(rows)
+            with table.in_messages():
+                if self._panel_kind is not None and self.errors == "warn":
+                    search = self._new_search(report)
+                    panel, found, failures = fit_panel(y, exog, search, **self._reading())
+                else:
+                    rows = Panel.read(y, exog, panel=self._panel_kind, **self._reading())
+                    search = self._new_search(report)
+                    panel, found = rows.panel, search.run(rows)
             self._publish(panel, search, found, failures)
             report.finish()
             self._warn_of_odd([0] * len(self._fits))
+            if self.time_column is None:
+                warn_of_times([fit.rows for fit in self._fits], self._panel)
             if failures is not None:
                 failures.warn()
         return self
@@ -391,7 +416,7 @@ class ESNForecaster(Described, BaseEstimator):
     def _new_search(self, report: ProgressReport) -> ModelSearch:
         """Return the search for models that is defined by the parameters."""
         way = self.search if isinstance(self.search, str) else "dynamics"
-        way = way if self.panel is None else "series"
+        way = way if self._panel_kind is None else "series"
         seed = int(as_generator(self.random_state).integers(2**31))
         settings = self._settings(seed, report.follow)
         skips = self.errors == "warn"
@@ -404,7 +429,7 @@ class ESNForecaster(Described, BaseEstimator):
         self._failures = failures
         self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
         self._fixed = fixed_parameters(self)
-        self.kind_, self.seasons_ = found.kind, found.seasons_of(panel, self.panel == "each")
+        self.kind_, self.seasons_ = found.kind, found.seasons_of(panel, self._panel_kind == "each")
         self.search_results_, self.best_params_ = found.results, found.best_params
         self.best_score_, self._scores = found.best_score, found.scores
         (panel if failures is None else failures.panel).describe_columns(self)
@@ -424,12 +449,21 @@ class ESNForecaster(Described, BaseEstimator):
     def _widths(self) -> float:
         return 1.0 if isinstance(self.clip, str) else float(self.clip)
 
+    @property
+    def _panel_kind(self) -> Any:
+        """The parameter `panel`, "each" if only a column of ids was named."""
+        return panel_of(self.panel, self.sequence_column)
+
+    @property
+    def _table(self) -> LongTable:
+        """The roles of columns; files of earlier versions have none."""
+        return getattr(self, "_long", LongTable())
+
     def _reading(self) -> dict[str, Any]:
-        """Return the parameters that define how containers are read, by name."""
-        return {
-            "sequence_column": self.sequence_column,
-            "missing_values": self.missing_values,
-        }
+        """Return the parameters that define how `Panel` reads containers, by name."""
+        table = self._table
+        ids = table.id_place if table.labels else self.sequence_column
+        return {"sequence_column": ids, "missing_values": self.missing_values}
 
     def _warn_of_odd(self, first_rows: Sequence[int]) -> None:
         """Warn of odd values from the given row of each series on, if `outliers` is "warn"."""
@@ -497,14 +531,14 @@ class ESNForecaster(Described, BaseEstimator):
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
                 panel, points = completed(self._failed, panel, points)
-                return panel.wrap(points)
+                return self._table.back(panel.wrap(points), panel)
             bands = [
                 fit.intervals(settings).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
             report.finish()
         panel, points, bands = completed(self._failed, panel, points, bands)
-        return panel.wrap_bands(points, bands, coverages)
+        return self._table.back(panel.wrap_bands(points, bands, coverages), panel)
 
     @with_other_names
     def simulate(
@@ -555,7 +589,7 @@ class ESNForecaster(Described, BaseEstimator):
             ]
             report.finish()
         panel, paths = completed(self._failed, panel, paths)
-        return panel.wrap_paths(paths)
+        return self._table.back(panel.wrap_paths(paths), panel)
 
     @with_other_names
     def update(self, y: Any, exog: Any = None) -> ESNForecaster:
@@ -590,13 +624,16 @@ class ESNForecaster(Described, BaseEstimator):
         check_fixed(self, getattr(self, "_fixed", {}))  # missing in files of earlier versions
         failures = self._failed
         with restored_on_error(self):
-            every = y
+            y, exog = self._table.split_later(y, exog, self._panel)
+            every, reading = y, self._reading()
+            ids = reading["sequence_column"]
             if failures is not None:
-                y, exog = failures.without(y, exog, self.sequence_column)
+                y, exog = failures.without(y, exog, ids)
                 if y is None:
-                    self._failures = failures.after(self._panel, every, self.sequence_column)
+                    self._failures = failures.after(self._panel, every, ids)
                     return self
-            rows = self._panel.follow(y, exog, **self._reading())
+            with self._table.in_messages():
+                rows = self._panel.follow(y, exog, **reading)
             keep, n_later = self.outliers == "keep", [len(values) for values in rows.values]
             later = [
                 fit.without_odd(*pair, keep=keep)
@@ -608,7 +645,7 @@ class ESNForecaster(Described, BaseEstimator):
             ends = [fit.ending.end for fit in self._fits]
             self._panel = rows.panel
             if failures is not None:
-                self._failures = failures.after(rows.panel, every, self.sequence_column)
+                self._failures = failures.after(rows.panel, every, ids)
             self._warn_of_odd([end - n for end, n in zip(ends, n_later, strict=True)])
             warn_beyond_bounds(later, n_later, rows.panel)
         return self
@@ -700,7 +737,7 @@ class ESNForecaster(Described, BaseEstimator):
         models continue them.
         """
         check_is_fitted(self)
-        return self._panel.wrap_past([fit.rows for fit in self._fits])
+        return self._table.back_past(self._panel.wrap_past([fit.rows for fit in self._fits]))
 
     def summary(self) -> str:
         """Return a summary of the kind of data and of the chosen models with their scores.
@@ -722,18 +759,20 @@ class ESNForecaster(Described, BaseEstimator):
 
     def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Fit], list[Array]]:
         """Return the panel and the fits at the forecast origin, and the known inputs after it."""
-        missing = self.missing_values
+        missing, reading = self.missing_values, self._reading()
         if context is None:
+            exog = self._table.future(exog, self._panel, n_steps)
             if self._failed is not None:
-                _, exog = self._failed.without(None, exog, self.sequence_column)
+                _, exog = self._failed.without(None, exog, reading["sequence_column"])
             known = self._panel.read_known(
                 exog,
                 [n_steps] * len(self._fits),
-                **self._reading(),
+                **reading,
                 following=True,
                 partner="the forecast",
             )
             return self._panel, self._fits, known
+        context, exog = self._table.context(context, exog)
         rows = self._panel.read_context(context, exog, n_steps, missing_values=missing)
         (values,), (known_rows,) = rows.values, rows.known
         check_possible("context", self._fits[0], values)

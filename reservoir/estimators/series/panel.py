@@ -31,6 +31,7 @@ from reservoir.estimators.series.known_inputs import (
     fill_known,
 )
 from reservoir.estimators.series.tables import (
+    KINDS,
     Division,
     bool_columns,
     check_shape,
@@ -44,16 +45,6 @@ from reservoir.estimators.series.tables import (
     read_values,
     some,
 )
-
-_KINDS = {
-    "one": "one series",
-    "columns": "columns of a table",
-    "list": "a list",
-    "objects": "an object array",
-    "stack": "a 3-D array",
-    "levels": "a MultiIndex",
-    "long": "a column of ids",
-}
 
 
 class PanelRows(NamedTuple):
@@ -319,8 +310,8 @@ class Panel:
         ids, mine = division.ids, self.kind in ("levels", "long")
         if division.by_id != mine or (not mine and len(ids) != len(self)):
             raise ValueError(
-                f"y contains {len(ids)} series ({_KINDS[division.kind]}), but fit had {len(self)} "
-                f"({_KINDS[self.kind]}). Give the same series in a container of the same kind."
+                f"y contains {len(ids)} series ({KINDS[division.kind]}), but fit had {len(self)} "
+                f"({KINDS[self.kind]}). Give the same series in a container of the same kind."
             )
         known = set(self.ids)
         new = [each for each in ids if each not in known] if mine else []
@@ -403,7 +394,7 @@ class Panel:
         """Return what panels have in common whose series can be in one table."""
         one, exog = self.containers[0], self.exog
         inputs = () if exog is None else (exog.n_outputs, exog.names)
-        form = _KINDS[self.kind], self.levels, self.id_name, self.id_place, inputs, self.categories
+        form = KINDS[self.kind], self.levels, self.id_name, self.id_place, inputs, self.categories
         if self.kind == "columns":  # which share one index
             return *form, one.kind, one.dtype, self.calendars[0]
         return *form, one.kind, one.dtype, one.n_outputs, () if one.flat else one.names
@@ -521,9 +512,10 @@ class Panel:
     def _has_no_known(self, exog: Any, lengths: Sequence[int]) -> bool:
         """Whether there are no known inputs; raise if there were some in fit, or the reverse."""
         if exog is None and self.exog is not None:
+            n = self.exog.n_outputs - self._n_ids_of_exog
             raise ValueError(
-                f"exog is missing, but fit had {self.exog.n_outputs} column"
-                f"{'s' * (self.exog.n_outputs != 1)} of exog. Give exog with {lengths[0]} rows."
+                f"exog is missing, but fit had {n} column{'s' * (n != 1)} of exog. Give exog with "
+                f"{lengths[0]} rows."
             )
         if exog is not None and self.exog is None:
             raise ValueError("exog was given, but the models were fitted without exog. Omit it.")
@@ -532,7 +524,13 @@ class Panel:
     def _check_columns_of_known(self, tables: Any) -> None:
         for table in tables:
             check_shape("exog", table)
-            self.exog.check_same("exog", table)  # type: ignore[union-attr]
+            self.exog.check_same("exog", table, self._n_ids_of_exog)  # type: ignore[union-attr]
+
+    @property
+    def _n_ids_of_exog(self) -> int:
+        """Number of columns of ids among those of the container of known inputs, 0 or 1."""
+        names = () if self.exog is None else self.exog.names
+        return int(self.kind == "long" and (not names or self.id_name in names))
 
     # ------------------------------------------------------------------ forecasts in containers
 

@@ -30,7 +30,7 @@ class _Part(NamedTuple):
 
 def some_of(forecaster: Any, ids: Any) -> Any:
     """Return an ESNForecaster of some of the series, as its method `select` does."""
-    if forecaster.panel is None:
+    if forecaster._panel_kind is None:
         raise ValueError("panel=None: there is one system, whose series belong together.")
     if isinstance(ids, str) or not hasattr(ids, "__iter__"):
         raise TypeError(f"ids={ids!r} must be a list of ids, even for one series.")
@@ -80,7 +80,7 @@ def _check_joins(first: Any, model: Any, cls: Any) -> None:
     if not isinstance(model, cls):
         raise TypeError(f"models contains a {type(model).__name__}, not an ESNForecaster.")
     check_is_fitted(model)
-    if model.panel != "each":
+    if model._panel_kind != "each":
         raise ValueError(
             f"A model was fitted with panel={model.panel!r}, but only models of separate series "
             'can be joined. Fit all with panel="each".'
@@ -91,6 +91,7 @@ def _check_joins(first: Any, model: Any, cls: Any) -> None:
                 f"The models have {name}={value!r} and {name}={getattr(model, name)!r}. Fit all "
                 "with the same parameters."
             )
+    first._table.check_joins(model._table)
 
 
 def _parts_of(forecaster: Any) -> list[_Part]:
@@ -100,7 +101,7 @@ def _parts_of(forecaster: Any) -> list[_Part]:
     scores = getattr(forecaster, "_scores", ()) or (forecaster.best_score_,) * n
     each = list(seasons.values()) if isinstance(seasons, dict) else [seasons] * n
     tables, best = [table] * n, [forecaster.best_params_] * n
-    if forecaster.panel == "each":
+    if forecaster._panel_kind == "each":
         begins = np.flatnonzero(np.append(True, table["series"][1:] != table["series"][:-1]))
         spans = [slice(*pair) for pair in pairwise([*begins.tolist(), len(table["series"])])]
         tables = [{key: column[span] for key, column in table.items()} for span in spans]
@@ -122,7 +123,7 @@ def _with(
     made._panel, made._fits, made._failures = panel, [part.fit for part in parts], made_failures
     made._scores = tuple(part.score for part in parts)
     made.best_score_ = float(np.mean(made._scores))
-    if forecaster.panel == "each":
+    if forecaster._panel_kind == "each":
         made.seasons_ = dict(zip(panel.ids, (part.seasons for part in parts), strict=True))
         results = {
             key: np.concatenate([part.results[key] for part in parts])

@@ -20,8 +20,15 @@ from reservoir.estimators.parameters import (
     with_other_names,
 )
 from reservoir.estimators.reporting import not_reported, restored_on_error
-from reservoir.estimators.series.checks import check_season, check_together, read_coverages
+from reservoir.estimators.series.checks import (
+    check_season,
+    check_together,
+    panel_of,
+    read_coverages,
+    warn_of_times,
+)
 from reservoir.estimators.series.fits import Settings
+from reservoir.estimators.series.long_table import Columns, LongTable
 from reservoir.estimators.series.model_search import ModelSearch
 from reservoir.estimators.series.panel import Panel
 from reservoir.series_models.candidates import Candidate, seen_periods
@@ -117,9 +124,21 @@ class SeasonalNaive(Described, BaseEstimator):
     sequence_column: Any = parameter(
         None,
         "int or str",
-        """The column of y that contains the ids of series, by number or name; with ``panel="each"``
-        only.""",
+        """The column of y that contains the ids of series, by number or name. With ``panel=None``
+        it means "each".""",
         fixed="",
+    )
+    time_column: Any = parameter(
+        None,
+        "int or str",
+        """The column of y that contains the time of each row, in place of the index, as in
+        ESNForecaster.""",
+    )
+    target_column: Any = parameter(
+        None,
+        "int, str or list of these",
+        """The column of y that is forecast, or several; others than the ids and times are not used.
+        With None all columns are forecast.""",
     )
 
     def fit(self, y: Any) -> SeasonalNaive:
@@ -141,13 +160,28 @@ class SeasonalNaive(Described, BaseEstimator):
         """
         check_parameters(self)
         check_together("series", self.panel, self.sequence_column)
+        kind = panel_of(self.panel, self.sequence_column)
         with restored_on_error(self):
-            rows = Panel.read(y, panel=self.panel, sequence_column=self.sequence_column)
+            self._long = LongTable.of(y, None, Columns.of(self))
+            y, _ = self._long.split(y)
+            with self._long.in_messages():
+                rows = Panel.read(y, panel=kind, sequence_column=self._id_column())
             found = ModelSearch("series", self.season, False, _SETTINGS).run(rows)
             self._panel, self._fits = rows.panel, found.fits
             rows.panel.describe_columns(self)
-            self.seasons_ = found.seasons_of(rows.panel, self.panel == "each")
+            self.seasons_ = found.seasons_of(rows.panel, kind == "each")
+            if self.time_column is None:
+                warn_of_times(rows.values, rows.panel)
         return self
+
+    @property
+    def _table(self) -> LongTable:
+        """The roles of columns; files of earlier versions have none."""
+        return getattr(self, "_long", LongTable())
+
+    def _id_column(self) -> Any:
+        """Return the column of ids in the table that `Panel` reads."""
+        return self._table.id_place if self._table.labels else self.sequence_column
 
     @with_other_names
     def forecast(self, n_steps: int, coverage: Any = None) -> Any:
@@ -175,10 +209,10 @@ class SeasonalNaive(Described, BaseEstimator):
         coverages = read_coverages(coverage)
         points = [fit.forecast(n_steps, np.zeros((n_steps, 0)))[0] for fit in self._fits]
         if not coverages:
-            return self._panel.wrap(points)
+            return self._table.back(self._panel.wrap(points), self._panel)
         each = zip(self._fits, points, strict=True)
         bands = [fit.intervals(_SETTINGS).ends(point, coverages) for fit, point in each]
-        return self._panel.wrap_bands(points, bands, coverages)
+        return self._table.back(self._panel.wrap_bands(points, bands, coverages), self._panel)
 
     @with_other_names
     def update(self, y: Any) -> SeasonalNaive:
@@ -199,7 +233,9 @@ class SeasonalNaive(Described, BaseEstimator):
             If the rows do not begin right after the last known row, or their columns differ.
         """
         check_is_fitted(self)
-        rows = self._panel.follow(y, sequence_column=self.sequence_column)
+        y, _ = self._table.split_later(y, None, self._panel)
+        with self._table.in_messages():
+            rows = self._panel.follow(y, sequence_column=self._id_column())
 
         def appended(fit: Any, values: Array, known: Array) -> Any:
             return fit.without_odd(values, known, keep=True).appended(_WIDTHS)

@@ -24,6 +24,15 @@ from reservoir._validation.kinds import (
 from reservoir._validation.levels import check_levels
 from reservoir._validation.sequences import as_finite
 
+KINDS = {
+    "one": "one series",
+    "columns": "columns of a table",
+    "list": "a list",
+    "objects": "an object array",
+    "stack": "a 3-D array",
+    "levels": "a MultiIndex",
+    "long": "a column of ids",
+}
 MIN_VALUES = 5  # least number of observed rows of a series
 
 
@@ -198,7 +207,7 @@ def _by_columns(name: str, y: Any) -> Division:
     if not is_pandas(y):
         return Division("columns", tuple(range(n_columns)), np.asarray(y).T)
     ids = [plain_name(each) for each in y.columns]
-    twice = [each for each, n in Counter(ids).items() if n > 1]
+    twice = repeated(ids)
     if twice:
         raise ValueError(
             f"{name} has the column {twice[0]!r} twice, but column names must be unique, since "
@@ -254,20 +263,20 @@ def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
     return Division("long", ids, whole, rows, id_name=id_name, id_place=place)
 
 
-def place_of(name: str, y: Any, column: Any) -> int:
-    """Return the number of the column of ids."""
+def place_of(name: str, y: Any, column: Any, parameter: str = "sequence_column") -> int:
+    """Return the number of the column that a parameter names, by default that of ids."""
     n_columns = np.shape(y)[1]
     if isinstance(column, str):
         names = list(getattr(y, "columns", ()))
         if column not in names:
             having = f"its columns are {some(names)}" if names else "it has no column names"
-            raise ValueError(f"sequence_column={column!r} is not in {name}; {having}.")
+            raise ValueError(f"{parameter}={column!r} is not in {name}; {having}.")
         return names.index(column)
     if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"sequence_column must be an int or a column name; got {column!r}.")
+        raise TypeError(f"{parameter} must be an int or a column name; got {column!r}.")
     if not -n_columns <= column < n_columns:
         raise ValueError(
-            f"sequence_column={column} is out of range for {name}, which has {n_columns} columns."
+            f"{parameter}={column} is out of range for {name}, which has {n_columns} columns."
         )
     return int(column) % n_columns
 
@@ -309,6 +318,11 @@ def plain_name(name: Any) -> Any:
     if isinstance(name, np.generic):
         name = name.item()
     return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
+
+
+def repeated(names: Sequence[Any]) -> list[Any]:
+    """Return the names that occur more than once."""
+    return [each for each, n in Counter(names).items() if n > 1]
 
 
 def some(names: Sequence[Any]) -> str:

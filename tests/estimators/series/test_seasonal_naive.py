@@ -59,8 +59,8 @@ def test_series_of_a_panel_are_those_alone():
         np.testing.assert_array_equal(found[found["shop"] == each].iloc[:, 1:], alone)
     with pytest.raises(ValueError, match="panel='shared'"):
         SeasonalNaive(panel="shared").fit(table)
-    with pytest.raises(ValueError, match="sequence_column"):
-        SeasonalNaive(sequence_column="shop").fit(table)
+    by_ids = SeasonalNaive(sequence_column="shop").fit(table).forecast(4, coverage=0.9)
+    pd.testing.assert_frame_equal(by_ids, found)
 
 
 def test_gaps_are_filled_and_names_of_others_are_known():
