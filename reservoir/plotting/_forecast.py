@@ -25,6 +25,7 @@ _FEW_ROWS = 24  # but at least this many
 
 _BOUND = re.compile(r"(lower|upper) (.+)%")
 _SPELLED = re.compile(r"(?:.* )?(forecast|(?:lower|upper) \S+%)")
+_LOWER = re.compile(r"(.*) lower \S+%")
 _SIDES = ("lower", "upper")
 
 
@@ -125,7 +126,7 @@ def forecast(
     if hasattr(y_true, "forecast"):
         n_steps = check_count("y_pred", y_pred)
         y_true, y_pred, first = _rows_of(y_true, n_steps, exog, coverage, series)
-        coverage = None if hasattr(y_pred, "columns") else coverage
+        coverage = coverage if _parts_of(y_pred) is None else None
         if start is None and index is None and stamps_of(y_true) is None:
             start = len(y_true)
             numbers = np.arange(first, first + len(y_true) + n_steps)
@@ -182,7 +183,7 @@ def _rows_of(
         rows = one.last_rows_
         rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
         every = one.forecast(n_steps, exog, coverage=coverage)
-        guess = _without_ids(every if len(every) == n_steps else every[0], model.sequence_column)
+        guess = every if len(every) == n_steps else every[0]
     elif isinstance(rows, dict):
         raise ValueError(
             f"y_true was fitted to {len(rows)} series, such as {next(iter(rows))!r}, but one "
@@ -190,8 +191,26 @@ def _rows_of(
         )
     else:
         guess = model.forecast(n_steps, exog, coverage=coverage)
+    ids = model.sequence_column
+    if model.time_column is not None:
+        rows, guess = _with_index(rows, 0), _with_index(guess, int(ids is not None))
+    elif series is not None:
+        # the ids come first if columns were selected
+        guess = _without_ids(guess, ids if ids is None or model.target_column is None else 0)
     shown = rows[-max(_HISTORY * n_steps, _FEW_ROWS) :]
     return shown, guess, len(rows) - len(shown)
+
+
+def _with_index(table: Any, place: int) -> Any:
+    """Return a table of pandas whose index is the column of times; the columns before are ids."""
+    import pandas as pd
+
+    if not hasattr(table, "iloc"):
+        names = getattr(table, "columns", range(np.shape(table)[1]))
+        rows = np.asarray(table) if isinstance(names, range) else table
+        columns = [rows[:, j] for j in range(len(names))]  # in polars each keeps its dtype
+        table = pd.DataFrame({name: np.asarray(columns[j]) for j, name in enumerate(names)})
+    return table.iloc[:, place + 1 :].set_axis(pd.Index(table.iloc[:, place]), axis=0)
 
 
 def _without_ids(table: Any, column: Any) -> Any:
@@ -322,8 +341,12 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
         return None
     several = getattr(y_pred.columns, "nlevels", 1) == 2
     names = [str(name[-1] if several else name) for name in y_pred.columns]
+    # of a table with a column of times: "a", "a lower 90%", ...
+    points = {found[1] for name in names if (found := _LOWER.fullmatch(name))}
+    names = [f"{name} forecast" if name in points else name for name in names]
     spelled = [_SPELLED.fullmatch(name) for name in names]  # "a forecast", in frames of polars
-    names = [each[1] for each in spelled if each] if all(spelled) else names
+    if points or all(spelled):
+        names = [each[1] if each else name for name, each in zip(names, spelled, strict=True)]
     if "forecast" not in names:
         return None
     n_outputs = names.count("forecast")
@@ -334,7 +357,7 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
         raise ValueError(
             f"y_pred has the columns {names}; for each output they must be 'forecast', and then "
             "'lower 90%' and 'upper 90%' for each coverage. Give the forecast of one series, "
-            "without ids."
+            "without ids and times."
         )
     values = as_numbers("y_pred", y_pred).reshape(len(y_pred), n_outputs, len(part))
     return values, [float(b[2]) / 100 for b in bounds[::2] if b]

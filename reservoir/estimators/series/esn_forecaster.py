@@ -404,13 +404,13 @@ class ESNForecaster(Described, BaseEstimator):
                     rows = Panel.read(y, exog, panel=self._panel_kind, **self._reading())
                     search = self._new_search(report)
                     panel, found = rows.panel, search.run(rows)
-            self._publish(panel, search, found, failures)
+            self._publish(panel, search, found, failures and failures.worded(table.worded))
             report.finish()
             self._warn_of_odd([0] * len(self._fits))
             if self.time_column is None:
                 warn_of_times([fit.rows for fit in self._fits], self._panel)
-            if failures is not None:
-                failures.warn()
+            if self._failed is not None:
+                self._failed.warn()
         return self
 
     def _new_search(self, report: ProgressReport) -> ModelSearch:

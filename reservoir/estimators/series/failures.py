@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -62,6 +62,10 @@ class Failures:
             UserWarning,
             stacklevel=caller_level(),
         )
+
+    def worded(self, change: Callable[[str], str]) -> Failures:
+        """Return the failures with other messages."""
+        return replace(self, messages={each: change(one) for each, one in self.messages.items()})
 
     def without(self, y: Any, exog: Any, sequence_column: Any) -> tuple[Any, Any]:
         """Return later rows, or None, and known inputs without those of the series that failed.

@@ -331,10 +331,16 @@ class LongTable:
         try:
             yield
         except ValueError as error:
-            text = str(error)
-            if self.time is None or "The index of" not in text:
+            text = self.worded(str(error))
+            if text == str(error):
                 raise
-            raise ValueError(text.replace("The index of", f"Column {self.time!r} of")) from error
+            raise ValueError(text) from error
+
+    def worded(self, message: str) -> str:
+        """Return a message that names the column of times in place of the index."""
+        if self.time is None:
+            return message
+        return message.replace("The index of", f"Column {self.time!r} of")
 
     # ------------------------------------------------------------------ forecasts
 
