@@ -88,7 +88,7 @@ class ColumnType:
 
 
 def as_pandas(table: Any) -> Any:
-    """Return a table as one of pandas, without pyarrow; categories of polars are sorted."""
+    """Return a table as one of pandas, without an Arrow library; sort categories of polars."""
     import pandas as pd
 
     if is_pandas(table):

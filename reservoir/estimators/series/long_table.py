@@ -146,9 +146,10 @@ class LongTable:
 
     def check_joins(self, other: LongTable) -> None:
         """Check that the series of another table can be in this one."""
+        selected = bool(self.labels or other.labels)  # other tables are compared as panels
         for name in ("kind", "ids", "time", "targets", "known"):
             mine, others = getattr(self, name), getattr(other, name)
-            if mine != others:
+            if selected and mine != others:
                 raise ValueError(
                     f"The models were fitted to different tables: one has {mine!r} ({name}), "
                     f"another {others!r}. Fit all to tables with the same columns."
