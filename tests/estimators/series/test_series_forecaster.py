@@ -585,7 +585,7 @@ def test_panels_have_known_inputs():
         ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' means that y"),
         ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
         ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if y contains several'),
-        ({"sequence_column": "shop"}, LONG, 'distinguishes the series of a panel.*panel="each"'),
+        ({"sequence_column": 0, "search": "dynamics"}, LONG, "sequence_column=0 means that y"),
         ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
         ({"panel": "each"}, {"a": PAST}, r"y is a dict of series.*`list\(y.values\(\)\)`"),
         ({"panel": "all"}, FRAME, "panel='all'"),
