@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,14 @@ class DrivenReservoir(FeatureSource):
     n_augmented: int | None = None
 
     hides_input_by = "include_input=False"
+
+    def drawn_by(self, function: Callable[..., Any], *arguments: Any) -> DrivenReservoir:
+        """Return this source, which pickles as the call that draws it again instead of weights."""
+        vars(self)["_drawn_by"] = function, arguments
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return vars(self).get("_drawn_by") or super().__reduce_ex__(protocol)
 
     @classmethod
     def seen_through(

@@ -15,6 +15,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread
 from reservoir.building import build_reservoir
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
@@ -253,6 +254,7 @@ def _bounds(rows: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=32)
+@one_blas_thread()  # also if a pickle is read, so that the bits are the same
 def _network(n_outputs: int, n_terms: int, seed: int, places: tuple[int, ...]) -> DrivenReservoir:
     of_terms = _SCALING * np.sqrt(_FEW_TERMS / max(n_terms, _FEW_TERMS))
     reservoir = build_reservoir(
@@ -266,7 +268,8 @@ def _network(n_outputs: int, n_terms: int, seed: int, places: tuple[int, ...]) -
     )
     columns = [*places, *range(n_outputs, n_outputs + n_terms)]
     reservoir = replace(reservoir, W_in=reservoir.W_in[:, columns])
-    return DrivenReservoir(reservoir, include_input=True)
+    source = DrivenReservoir(reservoir, include_input=True)
+    return source.drawn_by(_network, n_outputs, n_terms, seed, places)
 
 
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:

@@ -28,7 +28,8 @@ def parts_of(path):
     """Return the header and the arrays of a file."""
     with np.load(path, allow_pickle=False) as arrays:
         content = {key: arrays[key] for key in arrays.files}
-    return json.loads(str(content.pop("header"))), content
+    text = content.pop("header")[()]
+    return json.loads(text.decode() if isinstance(text, bytes) else str(text)), content
 
 
 def write(path, header, arrays):

@@ -105,6 +105,9 @@ MODELS = {
     "sizes": lambda: ESNSequenceRegressor(6, random_state=0).fit(WAVES, WAVES[:, 0]),
     "spikes": lambda: LiquidStateMachine(45, random_state=0).fit(WAVES),
     "series": lambda: ESNForecaster(season=6, n_networks=1, random_state=0).fit(SERIES),
+    "several series": lambda: ESNForecaster(panel="each", n_networks=1, random_state=0).fit(
+        SERIES.reshape(12, 3)[:, :2]
+    ),
 }
 
 
@@ -212,6 +215,28 @@ def test_nothing_of_a_file_was_left_in_memory_by_others(name, files, tmp_path):
     assert header == other
     for key, array in arrays.items():
         np.testing.assert_array_equal(array, others[key], key)
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        (lambda place: [place[0], place[1] + 1, *place[2:]], "where 0 is due|two arrays are at"),
+        (lambda place: [*place[:-1], place[-1] + 1], "is due|items are used"),
+        (lambda place: [*place, 1], "items are used|must be|two arrays are at"),
+        (lambda place: [9, *place[1:]], "is no place in a stack"),
+        (lambda place: [place[0], -1, *place[2:]], "is no place in a stack"),
+        (lambda place: [True, *place[1:]], "is no place in a stack"),
+        (lambda place: [*place, 10**9], "in a stack has shape"),
+        (lambda place: "0", "is no place in a stack"),
+    ],
+)
+def test_arrays_of_several_series_share_no_items(changed, message, files, tmp_path):
+    header, arrays = parts_of(files / "several series.npz")
+    place = next(iter(re.findall(r'\{"rows": (\[\d+, 0, \d+.*?\])\}', json.dumps(header))))
+    text = json.dumps(header).replace(place, json.dumps(changed(json.loads(place))), 1)
+    write(tmp_path / "model.npz", json.loads(text), arrays)
+    with pytest.raises(ValueError, match=rf"model\.npz.*damaged.*({message})"):
+        load(tmp_path / "model.npz")
 
 
 # ---------------------------------------------------------------------- what arrays may hold

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import (
     ESNClassifier,
+    ESNForecaster,
     ESNRegressor,
     ReservoirTransformer,
     RNNClassifier,
@@ -30,6 +32,7 @@ from reservoir.dynamics import engines
 from reservoir.interop import skops_types
 from reservoir.model_selection import stack_sequences
 from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
+from reservoir.series_models import recursive_ridge
 from reservoir.training.cells import LSTMCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.omega import Omega
@@ -227,7 +230,7 @@ def test_other_files_raise(tmp_path):
         content = dict(arrays)
     content["header"] = np.array(str(content["header"]).replace('"version": 2', '"version": 99'))
     np.savez(tmp_path / "later.npz", **content)
-    with pytest.raises(ValueError, match=r"format version 99.*reads up to 2"):
+    with pytest.raises(ValueError, match=r"format version 99.*reads up to 3"):
         load(tmp_path / "later.npz")
 
 
@@ -347,3 +350,43 @@ def test_regressors_of_rows_mapped_from_a_file_learn(model, tmp_path):
     expected = clone(model).fit(X, Y).partial_fit(X[:9], Y[:9])
     again = by_mapping(model.fit(X, Y), tmp_path).partial_fit(X[:9], Y[:9])
     np.testing.assert_array_equal(again.coef_, expected.coef_)
+
+
+def test_a_file_has_as_many_entries_for_many_series_as_for_few(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = pd.DataFrame(rng.normal(size=(12, 4)).cumsum(axis=0))
+    sizes = []
+    for n in (2, 4):
+        model = ESNForecaster(panel="each", n_networks=1, random_state=0).fit(y.iloc[:, :n])
+        # the products of a matrix may depend on its order in memory
+        scales = model._fits[0].bands.along
+        object.__setattr__(model._fits[0].bands, "along", np.asfortranarray(scales))
+        save(model, tmp_path / "model.npz")
+        again = load(tmp_path / "model.npz")
+        assert again._fits[0].bands.along.flags.f_contiguous
+        pd.testing.assert_frame_equal(again.forecast(3), model.forecast(3))
+        with np.load(tmp_path / "model.npz") as file:
+            names = sorted(file.files)
+        sizes.append((tmp_path / "model.npz").stat().st_size)
+    assert len([name for name in names if name.endswith(":_fits")]) < 8
+    assert len(names) < 20
+    assert sizes[1] - sizes[0] < 2 * 20_000
+
+
+def test_a_network_of_a_series_pickles_as_its_seed():
+    source = recursive_ridge._network(1, 3, 7, (0,))
+    assert len(pickle.dumps(source)) < 300 < len(pickle.dumps(source.reservoir)) / 30
+    recursive_ridge._network.cache_clear()
+    again = pickle.loads(pickle.dumps(source))
+    assert again is not source
+    # a source that was not drawn by this version, such as that of a file, has its weights
+    other = pickle.loads(pickle.dumps(replace(source)))
+    for each in (again, other):
+        assert each.include_input
+        for field in ("W_in", "bias"):
+            np.testing.assert_array_equal(
+                getattr(each.reservoir, field), getattr(source.reservoir, field)
+            )
+        np.testing.assert_array_equal(each.reservoir.W.toarray(), source.reservoir.W.toarray())
+    assert len(pickle.dumps(other)) > 10_000

@@ -20,11 +20,14 @@ from reservoir.estimators.persistence.parts import (
     encode_estimator,
     is_saved,
 )
+from reservoir.estimators.persistence.stacks import Stacks, stacked
 from reservoir.estimators.session import Session
 
 __all__ = ["load", "save"]
 
-_VERSION = 2  # in version 1 estimators had the attributes of the reader and the model themselves
+# in version 1 estimators had the attributes of the reader and the model themselves; in version 3,
+# of several series, arrays are stacked and the header is bytes
+_VERSION, _STACKED = 2, 3
 _WHOLE = (BaseEstimator, Session)  # the objects that a file may contain
 
 
@@ -89,7 +92,14 @@ def save(model: Any, file: str | PathLike[str]) -> None:
         "params": params,
         "fitted": fitted,
     }
-    write_archive(file, json.dumps(header), written.arrays)
+    arrays = written.arrays
+    if len(getattr(model, "_fits", ())) > 1:
+        fitted, stacks, arrays = stacked(fitted, arrays)
+        header |= {"version": _STACKED, "fitted": fitted, "stacks": stacks}
+    if "stacks" not in header:
+        write_archive(file, json.dumps(header), arrays)
+    else:
+        write_archive(file, json.dumps(header, separators=(",", ":")).encode(), arrays)
 
 
 def load(file: str | PathLike[str]) -> Any:
@@ -148,14 +158,15 @@ def _read(archive: Archive) -> Any:
     version = header["version"]
     if type(version) is not int or version < 1:
         raise ValueError(f"its format version is {version!r}")
-    if version > _VERSION:
+    if version > _STACKED:
         raise ValueError(
-            f"it has format version {version}; this version of reservoir reads up to {_VERSION}. "
+            f"it has format version {version}; this version of reservoir reads up to {_STACKED}. "
             "Upgrade reservoir-esn"
         )
-    halves = [header["params"], header["fitted"]]
-    check_names(halves, archive)
-    return decode_estimator(header["class"], halves, Read(archive, [], []))
+    halves, named = [header["params"], header["fitted"]], header.get("stacks", [])
+    check_names([*halves, named], archive)
+    stacks = Stacks(archive, named, halves)
+    return decode_estimator(header["class"], halves, Read(archive, [], [], stacks))
 
 
 def _reason(error: Exception) -> str:

@@ -26,6 +26,7 @@ from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 from reservoir.estimators.persistence.archive import Archive
 from reservoir.estimators.persistence.fields import check_fields
+from reservoir.estimators.persistence.stacks import ORDERS, Stacks
 from reservoir.estimators.reading import DataReader
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
@@ -147,11 +148,12 @@ class Written(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A file to read, and the parts and weights decoded so far."""
+    """A file to read, the parts and weights decoded so far, and the stacks of arrays."""
 
     archive: Archive
     parts: list[Any]
     weights: list[Any]
+    stacks: Stacks | None = None
 
 
 # names in files of earlier versions
@@ -270,6 +272,9 @@ def decode(value: Any, read: Read) -> Any:
     ((kind, content),) = value.items()
     if kind == "array":
         array = read.archive.read(content)
+        return array[()] if array.ndim == 0 else array
+    if kind in ORDERS and read.stacks is not None:
+        array = read.stacks.take(kind, content)
         return array[()] if array.ndim == 0 else array
     if kind in ("same", "same_weights"):
         if type(content) is not int or content < 0:
