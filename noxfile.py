@@ -139,7 +139,8 @@ def oldest(session):
 def slow(session):
     """Run the slow tests, but for the sweeps (half an hour)."""
     run = shared(session, "test")
-    run("python", "-m", "pytest", "-n", "auto", "-m", "slow and not sweep", *session.posargs)
+    what = ("-m", "slow and not sweep", "--durations=60", *session.posargs)
+    run("python", "-m", "pytest", "-n", "auto", *what)
 
 
 @nox.session(venv_backend="none")
