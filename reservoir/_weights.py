@@ -111,6 +111,11 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
     return min(n_columns, max(1, round(density * n_columns)))
 
 
+def heads_of_lines(n_units: int, n_lines: int) -> Array:
+    """Return the unit at which each of several delay lines begins."""
+    return np.arange(n_lines) * n_units // n_lines
+
+
 def distinct_columns(
     n_rows: int, n_columns: int, degree: int, generator: np.random.Generator
 ) -> Array:

@@ -66,7 +66,8 @@ def build_reservoir(
         Distribution of the recurrent weights; ignored by topologies that have no such parameter.
     input_weights : str, frozen scipy.stats distribution, callable or array, default="uniform"
         Distribution of W_in; a function ``f(n_units, n_features, random_state=...)`` that returns
-        W_in before scaling; or W_in itself, which is used unchanged.
+        W_in before scaling; or W_in itself, which is used unchanged. "heads" lets each input enter
+        one unit alone, as delay lines need it.
     spectral_radius : float or None, default=0.9
         The spectral radius to which W is scaled, even if W is given as an array; if None, W is not
         scaled. It is the radius of W itself, not of the matrix with leak.
@@ -229,6 +230,14 @@ class Recipe(Drawing):
             Group(end - size, end, kinds[k // n_rates], rates[end - size : end])
             for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes).tolist(), strict=True))
         ]
+        law = self.input_weights
+        own = any(len(group.columns) < n_features for group in groups)
+        if own and isinstance(law, str) and law == "heads":
+            raise ValueError(
+                'input_weights="heads" gives every input a unit in each group, but groups that '
+                "receive differences have inputs of their own. Set differences=False, or use other "
+                "input weights."
+            )
         if len(groups) > 1 and (isinstance(self.topology, str) or callable(self.topology)):
             return self._build_blocks(groups, n_features, generator, repeatable)
         whole = replace(self, leak_rate=rates if len(np.unique(rates)) > 1 else rates[0])

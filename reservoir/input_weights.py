@@ -6,7 +6,7 @@ callable ``f(n_units, n_features, random_state=...)``. If `law` is an array, it 
 Examples
 --------
 >>> sorted(INPUT_WEIGHTS)
-['bernoulli', 'irrational_signs', 'normal', 'uniform']
+['bernoulli', 'heads', 'irrational_signs', 'normal', 'uniform']
 >>> input_weights(3, 2, law="irrational_signs", scaling=0.5)
 array([[-0.5,  0.5],
        [-0.5,  0.5],
@@ -32,12 +32,13 @@ from reservoir._validation import (
     check_scaling,
     room_for,
 )
-from reservoir._weights import distinct_columns, draw, resolve_degree
+from reservoir._weights import distinct_columns, draw, heads_of_lines, resolve_degree
 
 __all__ = [
     "INPUT_WEIGHTS",
     "bias",
     "feedback_weights",
+    "heads",
     "input_weights",
     "irrational_digits",
     "irrational_signs",
@@ -66,10 +67,10 @@ def input_weights(
         Number of units and number of features, the shape of the result.
     law : str, frozen scipy.stats distribution, callable or array_like, default="uniform"
         The distribution of the weights. "uniform" is U(-1, 1), "normal" is N(0, 1), "bernoulli" is
-        -1 or +1 with equal probability, and "irrational_signs" is described in `irrational_signs`.
-        A callable ``f(n_units, n_features, random_state=...)`` returns the unscaled weights. An
-        array of shape (n_units, n_features) is returned unchanged; `scaling` and `connections` are
-        then ignored.
+        -1 or +1 with equal probability; "irrational_signs" and "heads" are described in functions
+        of these names. A callable ``f(n_units, n_features, random_state=...)`` returns the unscaled
+        weights. An array of shape (n_units, n_features) is returned unchanged; `scaling` and
+        `connections` are then ignored.
     scaling : float or array_like of shape (n_features,), default=1.0
         Non-negative factor by which each feature's column is multiplied. A single float is used for
         all features, which is appropriate for standardised inputs.
@@ -92,7 +93,8 @@ def input_weights(
     ------
     TypeError, ValueError
         If the law is none of the above; if an array or the result of a callable has the wrong shape
-        or contains NaN or infinity; if the scaling is negative, not finite or of the wrong length.
+        or contains NaN or infinity; if the scaling is negative, not finite or of the wrong length;
+        if the law is "heads" and there are more features than units, or `connections`.
 
     Examples
     --------
@@ -110,6 +112,11 @@ def input_weights(
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
+        if isinstance(law, str) and law == "heads" and connections is not None:
+            raise ValueError(
+                f"connections={connections!r} chooses the features of a unit, but "
+                f'{name}="heads" gives each feature one unit. Omit connections.'
+            )
         # two streams of random numbers, so that `connections` does not change the weights
         places, values = as_generator(random_state).spawn(2)
         what = f"{name} of n_units x n_features = {n_units} x {n_features} numbers"
@@ -244,6 +251,46 @@ def irrational_signs(
     return np.where(digits > 4.5, 1.0, -1.0).reshape(n_features, n_units).T.copy()
 
 
+def heads(n_units: int, n_features: int, *, random_state: RandomState = None) -> Array:
+    """Return weights by which each feature enters one unit, the head of its delay line.
+
+    Feature k enters unit ``k * n_units // n_features`` with weight 1 and no other unit. With the
+    topology `delay_line` of as many lines, each unit holds one past value of one feature.
+
+    Parameters
+    ----------
+    n_units, n_features : int
+        Number of units and number of features, the shape of the result.
+    random_state : ignored
+        Accepted so that laws are interchangeable.
+
+    Returns
+    -------
+    ndarray of shape (n_units, n_features), float64
+
+    Raises
+    ------
+    ValueError
+        If there are more features than units.
+
+    Examples
+    --------
+    >>> heads(4, 2).T
+    array([[1., 0., 0., 0.],
+           [0., 0., 1., 0.]])
+    """
+    n_units = check_count("n_units", n_units, size=1.5)
+    n_features = check_count("n_features", n_features, size=1)
+    if n_features > n_units:
+        raise ValueError(
+            f'input_weights="heads" needs a unit for each feature, but n_features={n_features} '
+            f"exceeds n_units={n_units}. Use more units, or other input weights."
+        )
+    weights = np.zeros((n_units, n_features))
+    weights[heads_of_lines(n_units, n_features), np.arange(n_features)] = 1.0
+    return weights
+
+
 def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
     """Return the decimal digits of pi or e after the decimal point.
 
@@ -354,6 +401,7 @@ INPUT_WEIGHTS: dict[str, Callable[..., Array]] = {
     "normal": _law("normal"),
     "bernoulli": _law("bernoulli"),
     "irrational_signs": irrational_signs,
+    "heads": heads,
 }
 
 

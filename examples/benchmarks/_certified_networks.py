@@ -20,6 +20,7 @@ from reservoir.dynamics import Reservoir, run, run_closed_loop
 from reservoir.metrics import nrmse, valid_time
 from reservoir.readouts import GramAccumulator
 from reservoir.stability import certify, drive_range
+from reservoir.topologies import delay_line
 
 Array = np.ndarray
 
@@ -30,13 +31,15 @@ Array = np.ndarray
 class Kind:
     """A way to build networks: topology, range of the radius, bias.
 
-    `proved` leaves settings out of the search whose networks are not certified.
+    `proved` leaves settings out of the search whose networks are not certified. The readout sees
+    the latest `n_lags` inputs. Instead of a radius, which is 0, a delay line has a weight.
     """
 
     topology: str
     radius: tuple[float, float]
     bias: str = "uniform"
     proved: bool = False
+    n_lags: int = 1
 
 
 KINDS = {
@@ -45,6 +48,8 @@ KINDS = {
     "ring": Kind("ring", (0.3, 0.99)),
     "random, proved as drawn": Kind("random_sparse", (0.3, 0.8), proved=True),
     'random, bias="stable"': Kind("random_sparse", (0.9, 1.5), bias="stable"),
+    "orthogonal, 20 lags": Kind("orthogonal", (0.3, 0.99), n_lags=20),
+    "delay line": Kind("delay_line", (0.3, 0.99)),
 }
 
 
@@ -77,11 +82,16 @@ def parameters(kind: Kind, setting: Mapping[str, float]) -> dict[str, Any]:
         del found["bias_scaling"]
         found |= {"bias": "stable", "drive_bounds": lambda res: drive_range(res, -1, 1)}
     radius = low + setting["radius"] * (high - low)
+    if kind.topology == "delay_line":
+        return found | {"topology": "delay_line", "weight": radius, "leak_rate": 1.0}
     return {"topology": kind.topology, "spectral_radius": radius, **found}
 
 
 def build(params: Mapping[str, Any], n_units: int, n_features: int, seed: int) -> Reservoir:
     """Return a network for inputs within 1."""
+    if params.get("topology") == "delay_line":
+        params = {**params, "spectral_radius": None, "input_weights": "heads"}
+        params["topology"] = delay_line(n_units, weight=params.pop("weight"), n_lines=n_features)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a bias that costs more than it brings
         return build_reservoir(n_units, n_features, random_state=seed, **params)
@@ -176,13 +186,18 @@ def _within_one(rows: Array) -> Array:
 
 
 def task_errors(
-    network: Reservoir, seed: int, alphas: Sequence[float] = ALPHAS, inputs: Sequence[str] = ()
+    network: Reservoir,
+    seed: int,
+    alphas: Sequence[float] = ALPHAS,
+    inputs: Sequence[str] = (),
+    n_lags: int = 1,
 ) -> dict[str, list[float]]:
-    """Return task -> the NRMSE on the test rows under each penalty, from features [x, u]."""
+    """Return task -> the NRMSE on the test rows under each penalty, from states and inputs."""
     errors = {}
     for name in inputs or TASKS:
         u, Y = draw_tasks(seed)[name]
-        H = np.hstack([run(network, u), u])
+        # rows before the first are within the washout
+        H = np.hstack([run(network, u), *(np.roll(u, lag, axis=0) for lag in range(n_lags))])
         train, test = slice(WASHOUT, WASHOUT + N_TRAIN), slice(WASHOUT + N_TRAIN, None)
         gram = GramAccumulator(H.shape[1], Y.shape[1]).update(H[train], Y[train])
         solutions = [gram.solve(alpha) for alpha in alphas]

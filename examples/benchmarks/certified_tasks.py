@@ -10,10 +10,11 @@ but where one is designed; 200 rows of washout, 4000 to fit with penalty 1e-12, 
 Noise: normal, independent over units and steps, of standard deviation 1e-3, either on the states
 that the readout sees, or inside the activation of each unit, so that later states have it as well.
 
-tasks: 100 units, one input within 1, readout of [x, u, 1], no noise; NRMSE on 1200 rows after 200
-of washout and 3000 to fit. NARMA10 from 4u - 1, y(t + 1); sin(pi u(t-5)) and u(t-5) u(t-8) of u ~
-U(-1, 1); Mackey-Glass (tau 17, dt 1) 84 steps ahead; Lorenz (dt 0.02) from x alone: x 25 steps
-(0.45 Lyapunov times) ahead, and z at the same step.
+tasks: 100 units, one input within 1, readout of [x, u, 1], "20 lags" with the inputs of the last 20
+steps, no noise; NRMSE on 1200 rows after 200 of washout and 3000 to fit. NARMA10 from 4u - 1,
+y(t + 1); sin(pi u(t-5)) and u(t-5) u(t-8) of u ~ U(-1, 1); Mackey-Glass (tau 17, dt 1) 84 steps
+ahead; Lorenz (dt 0.02) from x alone: x 25 steps (0.45 Lyapunov times) ahead, and z at the same
+step. Each input of a delay line enters the first unit of a line alone.
 
 free: Lorenz from all three coordinates, one step ahead, on its own outputs; 300 units, readout of
 [x, u, 1], 200 rows of washout, 4000 to fit; valid time until the root mean square over the
@@ -26,11 +27,11 @@ least geometric mean of the NRMSE (the longest mean valid time) over the seeds 1
 has:
 
 - the spectral radius, uniform in the range of the kind: 0.3 to 1.3 for random networks as they are
-  drawn; 0.3 to 0.99 for orthogonal ones and rings; 0.3 to 0.8 for random ones of which a proof is
-  asked as they are drawn (settings without one at both seeds are left out); 0.9 to 1.5 for random
-  ones with a designed bias;
+  drawn; 0.3 to 0.99 for orthogonal ones and rings, and for the weight of delay lines; 0.3 to 0.8
+  for random ones of which a proof is asked as they are drawn (settings without one at both seeds
+  are left out); 0.9 to 1.5 for random ones with a designed bias;
 - input scaling, log-uniform in 0.03 to 2;
-- leak rate, 1 in half of the draws, else log-uniform in 0.1 to 1;
+- leak rate, 1 in half of the draws, else log-uniform in 0.1 to 1 (1 in a delay line);
 - bias, uniform within a scale that is log-uniform in 0.01 to 1 (not where it is designed);
 - connections per unit, log-uniform in 2 to 50 (random networks).
 """
@@ -40,7 +41,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ MEMORIES: dict[str, Params] = {
     "random, largest proved": {"spectral_radius": None},
     'random, .9, bias="stable"': {"spectral_radius": 0.9, **STABLE},
     'random, 1.2, bias="stable"': {"spectral_radius": 1.2, **STABLE},
+    "delay line, .99": {"topology": "delay_line", "weight": 0.99, "spectral_radius": 0.0},
 }
 NOISES = {
     "noise seen, 1e-3": {"seen": 1e-3, "inner": 0.0},
@@ -182,14 +184,14 @@ def best_settings(
 
 def compare(
     title: str,
-    rates: Mapping[str, Callable[[float], Score]],
+    rates: Mapping[str, Callable[[float, str], Score]],
     search: Callable[[str], dict[str, tuple[Params, float]]],
     size: tuple[int, int],
     options: argparse.Namespace,
 ) -> None:
     """Print what each kind's best settings reach on the test seeds, and the settings.
 
-    ``rates[task](alpha)`` is the score of a task that is printed.
+    ``rates[task](alpha, kind)`` is the score of a task that is printed.
     """
     print(f"\n{title}: median (least to largest), proved")
     chosen: dict[str, dict[str, tuple[Params, float]]] = {}
@@ -199,7 +201,7 @@ def compare(
         start, cells = time.process_time(), []
         chosen[kind] = search(kind)
         for task, (params, alpha) in chosen[kind].items():
-            rate = rates[task](alpha)
+            rate = rates[task](alpha, kind)
             jobs = (delayed(test_score)(params, *size, seed, rate) for seed in range(options.seeds))
             found, proofs = zip(*Parallel(options.jobs)(jobs), strict=True)
             values[kind, task] = np.array(found)
@@ -221,17 +223,18 @@ def _short(value: Any) -> Any:
     return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
-def six_tasks(network: Reservoir, seed: int) -> dict[str, list[float]]:
+def six_tasks(network: Reservoir, seed: int, *, n_lags: int = 1) -> dict[str, list[float]]:
     """Return task -> the logarithm of the NRMSE under each penalty."""
-    return {task: list(np.log(errors)) for task, errors in task_errors(network, seed).items()}
+    found = task_errors(network, seed, n_lags=n_lags)
+    return {task: list(np.log(errors)) for task, errors in found.items()}
 
 
-def one_task(task: str, alpha: float) -> Score:
+def one_task(task: str, alpha: float, n_lags: int = 1) -> Score:
     """Return what rates one task under one penalty."""
     [source] = [name for name, asked in TASKS.items() if task in asked]
 
     def score(network: Reservoir, seed: int) -> dict[str, list[float]]:
-        return {task: task_errors(network, seed, [alpha], [source])[task]}
+        return {task: task_errors(network, seed, [alpha], [source], n_lags)[task]}
 
     return score
 
@@ -239,11 +242,15 @@ def one_task(task: str, alpha: float) -> Score:
 def tasks(options: argparse.Namespace) -> None:
     """Print the table of the six tasks."""
     names = [task for asked in TASKS.values() for task in asked]
-    rates = {task: lambda alpha, task=task: one_task(task, alpha) for task in names}
+    rates = {
+        task: lambda alpha, kind, task=task: one_task(task, alpha, KINDS[kind].n_lags)
+        for task in names
+    }
     settings = draw_settings(options.settings)
 
     def search(kind: str) -> dict[str, tuple[Params, float]]:
-        return best_settings(kind, settings, ALPHAS, six_tasks, (100, 1), options.jobs)
+        score = partial(six_tasks, n_lags=KINDS[kind].n_lags)
+        return best_settings(kind, settings, ALPHAS, score, (100, 1), options.jobs)
 
     compare("NRMSE, 100 units", rates, search, (100, 1), options)
 
@@ -259,12 +266,16 @@ def shortness(network: Reservoir, seed: int) -> dict[str, list[float]]:
 def free(options: argparse.Namespace) -> None:
     """Print the table of the free run."""
 
-    def rate(alpha: float) -> Score:
+    def rate(alpha: float, kind: str) -> Score:
         return lambda network, seed: {FREE: valid_times(network, seed, [alpha])}
 
     def search(kind: str) -> dict[str, tuple[Params, float]]:
         return best_settings(kind, settings, FREE_ALPHAS, shortness, size, options.jobs)
 
+    def runs(kind: str) -> bool:
+        return KINDS[kind].topology != "delay_line" and KINDS[kind].n_lags == 1
+
+    options = argparse.Namespace(**{**vars(options), "kinds": [*filter(runs, options.kinds)]})
     size, settings = (FREE_UNITS, 3), draw_settings(max(1, options.settings // 3))
     title = f"valid time / Lyapunov time, {FREE_UNITS} units"
     compare(title, {FREE: rate}, search, size, options)

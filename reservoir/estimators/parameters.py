@@ -252,7 +252,8 @@ class ReservoirParameters:
         "uniform",
         "str, scipy.stats distribution, callable or array",
         """Distribution of W_in, a function ``f(n_units, n_features, random_state=...)`` that
-        returns W_in, or W_in itself, which is used unchanged.""",
+        returns W_in, or W_in itself, which is used unchanged. "heads" lets each input enter one
+        unit alone, as delay lines need it.""",
     )
     spectral_radius: float | None = parameter(
         0.9,

@@ -31,7 +31,7 @@ from reservoir.stability._drive_ranges import drive_range
 from reservoir.stability.certified_bias import RADIUS, smaller_radii, widened_range
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._certify import certify
-from reservoir.topologies import TOPOLOGIES
+from reservoir.topologies import TOPOLOGIES, delay_line
 
 # Topologies that are tried by default, each with the number of units up to which it is tried.
 _TRIED = {
@@ -160,8 +160,9 @@ def design(
     dtype: Any = "float64",
     random_state: RandomState = None,
 ) -> Design:
-    """Find the certified reservoir with the longest memory of its inputs.
+    """Find the certified reservoir with the longest memory, among those that mix their inputs.
 
+    A delay line remembers longer, but it mixes nothing: it is only tried if `topologies` names it.
     Suitable weights or a suitable bias make a proof possible. An orthogonal W, or a ring, with a
     radius just below 1 is certified for every input without a bias, and has a longer memory than a
     random W; a bias that saturates units shortens the memory. This function tries and compares
@@ -179,7 +180,8 @@ def design(
         Number of inputs; None infers it from the other arguments.
     topologies : sequence of str, default=None
         Names in `reservoir.topologies.TOPOLOGIES`. None tries "ring" and "cycle_with_jumps",
-        "orthogonal" up to 2000 units and "random_sparse" up to 500 units.
+        "orthogonal" up to 2000 units and "random_sparse" up to 500 units. "delay_line" is built
+        with one line per input, ``input_weights="heads"`` and the radius as its weight.
     spectral_radius : float, default=None
         Radius that is tried first; smaller ones are tried if it is not certified. None is 0.99
         over the largest slope of the activation: .99 for tanh, 3.96 for "logistic".
@@ -256,7 +258,10 @@ def design(
         dtype=dtype,
     )
     trials = _Trials(drawing, n_units, box, draw, random_state, _scalings(bias_scaling), bounded)
-    found = [one for name in _names(topologies, n_units) for one in trials.of_topology(name)]
+    names = _names(topologies, n_units)
+    if "delay_line" in names:
+        _check_line(drawing, n_units, n_features)
+    found = [one for name in names for one in trials.of_topology(name)]
     found.sort(key=lambda one: (not one.certified, -1.0 if one.memory is None else -one.memory))
     if not found or not found[0].certified:
         raise ValueError(
@@ -322,6 +327,26 @@ def _scalings(bias_scaling: Any) -> tuple[float, ...]:
     return tuple(check_number("bias_scaling", float(value), low=0.0) for value in given)
 
 
+def _check_line(drawing: Drawing, n_units: int, n_features: int) -> None:
+    """Raise if the other arguments do not allow delay lines."""
+    if np.any(check_numbers("leak_rate", drawing.leak_rate) != 1.0):
+        raise ValueError(
+            f'leak_rate={drawing.leak_rate!r}, but topologies has "delay_line", whose units hold '
+            "one input each only with leak_rate=1.0. Use that, or other topologies."
+        )
+    law = drawing.input_weights
+    if not isinstance(law, str) or law not in ("uniform", "heads"):
+        raise ValueError(
+            f'input_weights={law!r}, but topologies has "delay_line", which takes '
+            'input_weights="heads". Omit input_weights, or use other topologies.'
+        )
+    if n_features > n_units:
+        raise ValueError(
+            f'topologies has "delay_line", which needs a unit per input, but n_features='
+            f"{n_features} exceeds n_units={n_units}. Use more units, or other topologies."
+        )
+
+
 def _names(topologies: Sequence[str] | None, n_units: int) -> list[str]:
     """Return the topologies to try, checked."""
     if topologies is None:
@@ -367,6 +392,12 @@ class _Trials:
         """Return a reservoir with a uniform or zero bias; its memory is not yet estimated."""
         drawing = replace(self.drawing, topology=name, spectral_radius=radius, bias_scaling=scaling)
         n_features = self.box.shape[1]
+        if name == "delay_line":  # its radius is 0 and cannot be scaled
+            lines = delay_line(self.n_units, weight=radius, n_lines=n_features)
+            drawing = replace(
+                drawing, topology=lines, spectral_radius=None, input_weights="heads", leak_rate=1.0
+            )
+            radius = 0.0
         generator = np.random.default_rng(self.seed)
         made, _ = drawing.draw(self.n_units, n_features, 0, generator, repeatable=True)
         certificate = self._certificate(made)

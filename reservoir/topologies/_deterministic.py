@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import RandomState
 from reservoir._validation import check_count
+from reservoir._weights import heads_of_lines
 from reservoir.topologies._connections import add_diagonal, add_jumps, add_self_loops, cycle
 
 
@@ -52,9 +53,11 @@ def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None)
 
 
 def delay_line(
-    n_units: int, *, weight: float = 1.0, random_state: RandomState = None
+    n_units: int, *, weight: float = 1.0, n_lines: int = 1, random_state: RandomState = None
 ) -> sp.csr_array:
     """Generate a delay line: unit i receives from unit i - 1, and unit 0 from no unit.
+
+    Several lines begin at the units that inputs enter with ``input_weights="heads"``.
 
     The matrix is nilpotent: its spectral radius is 0 for every weight, so it cannot be scaled to
     another spectral radius.
@@ -65,6 +68,8 @@ def delay_line(
         Number of units.
     weight : float, default=1.0
         Weight of every connection.
+    n_lines : int, default=1
+        Number of lines, at most `n_units`: line k begins at unit ``k * n_units // n_lines``.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -85,7 +90,14 @@ def delay_line(
            [0., 1., 0., 0.],
            [0., 0., 1., 0.]])
     """
-    return toeplitz(n_units, diagonals={-1: weight})
+    W = toeplitz(n_units, diagonals={-1: weight})
+    n_lines = check_count("n_lines", n_lines)
+    if n_lines > n_units:
+        raise ValueError(f"n_lines={n_lines} exceeds n_units={n_units}. Use fewer lines.")
+    if n_lines > 1:
+        W, later = W.tolil(), heads_of_lines(n_units, n_lines)[1:]
+        W[later, later - 1] = 0.0
+    return sp.csr_array(W)
 
 
 def delay_line_feedback(

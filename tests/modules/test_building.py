@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from reservoir import (
     ESNClassifier,
     ESNRegressor,
+    ReservoirFeatures,
     ReservoirTransformer,
     building,
     drawing,
@@ -25,7 +26,7 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import narma
 from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
-from reservoir.topologies import TOPOLOGIES, diagonals
+from reservoir.topologies import TOPOLOGIES, delay_line, diagonals
 
 pytestmark = pytest.mark.one_engine
 
@@ -526,3 +527,43 @@ def test_estimators_take_a_tuple_of_leak_rates_as_an_array(tmp_path):
     assert proved.certificate_.holds
     search = GridSearchCV(esn, {"leak_rate": [1.0, few]}, cv=TimeSeriesSplit(2)).fit(X, y)
     assert search.best_params_["leak_rate"] in (1.0, few)
+
+
+# --- heads and delay lines ---
+
+
+def test_a_delay_line_of_small_drive_holds_its_inputs(global_random_seed):
+    u = np.random.default_rng(global_random_seed).uniform(-1, 1, (60, 2))
+    line = delay_line(40, n_lines=2)
+    options = {"input_weights": "heads", "input_scaling": 1e-3, "bias_scaling": 0.0}
+    res = build_reservoir(40, 2, topology=line, spectral_radius=None, **options)
+    state = run(res, u)[-1].reshape(2, 20).T
+    np.testing.assert_allclose(state, 1e-3 * u[::-1][:20], rtol=1e-3)
+
+
+def test_heads_grow_with_a_search_over_units_and_are_saved(tmp_path):
+    X, y = narma(200, random_state=0)
+    line = {"topology": "delay_line", "spectral_radius": None, "leak_rate": 1.0}
+    esn = ESNRegressor(5, input_weights="heads", **line, random_state=0)
+    search = GridSearchCV(esn, {"n_units": [2, 12]}, cv=TimeSeriesSplit(2)).fit(X, y)
+    best = search.best_estimator_
+    assert clone(best).input_weights == "heads"
+    assert best.n_units == 12
+    np.testing.assert_array_equal(np.flatnonzero(dense(best.reservoir_.W_in)), [0])
+    save(best, tmp_path / "esn.npz")
+    np.testing.assert_array_equal(load(tmp_path / "esn.npz").predict(X), best.predict(X))
+
+
+def test_each_group_has_heads_unless_it_has_columns_of_its_own():
+    X = np.random.default_rng(0).normal(size=(3, 20, 2))
+    features = ReservoirFeatures(
+        12, leak_rate=(1.0, 0.5), differences=False, input_weights="heads", random_state=0
+    )
+    found = dense(features.fit(X).reservoir_.W_in)
+    assert np.argwhere(found).tolist() == [[0, 0], [3, 1], [6, 0], [9, 1]]
+    for change, message in (
+        ({"n_units": 3}, "n_features=2 exceeds n_units=1"),
+        ({"differences": (1,)}, 'input_weights="heads" gives every input'),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(features).set_params(**change).fit(X)

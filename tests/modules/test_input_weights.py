@@ -120,6 +120,17 @@ def test_changing_the_scaling_keeps_the_draws():
     np.testing.assert_allclose(two, 2 * one, rtol=1e-15)
 
 
+def test_heads():
+    W_in = input_weights(7, 3, law="heads", scaling=[1.0, 2.0, 0.5])
+    assert np.flatnonzero(W_in).tolist() == [0, 7, 14]  # units 0, 2 and 4
+    assert W_in.max(axis=0).tolist() == [1.0, 2.0, 0.5]
+    np.testing.assert_array_equal(input_weights(3, 3, law="heads"), np.eye(3))
+    with pytest.raises(ValueError, match="n_features=3 exceeds n_units=2"):
+        input_weights(2, 3, law="heads")
+    with pytest.raises(ValueError, match=r'connections=1 .* input_weights="heads"'):
+        input_weights(3, 3, law="heads", connections=1)
+
+
 # --- bias and feedback ---
 
 

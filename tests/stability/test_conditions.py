@@ -202,6 +202,17 @@ def test_the_search_for_the_scaling_finds_what_another_optimiser_finds(seed):
     assert found >= np.abs(np.linalg.eigvals(W)).max() * (1 - 1e-9)  # what no scaling beats
 
 
+def test_c2_fails_where_a_unit_keeps_the_state_of_another():
+    """Residual units: the radius of the moduli is 0, and there are two responses."""
+    W, swap = np.array([[0.0, 0.0], [5.0, 0.0]]), np.eye(2)[::-1]
+    assert echo_state_conditions(W).abs_radius == 0.0
+    for sign in (-1.0, 1.0):
+        x = np.array([sign, sign])
+        for _ in range(100):
+            x = 0.5 * swap @ x + 0.5 * np.tanh(W @ x)
+        np.testing.assert_allclose(x, sign * np.array([0.302, 0.605]), atol=1e-3)
+
+
 def test_conditions_of_known_matrices():
     for W in (0.95 * ring(100).toarray(), 0.95 * ring(300), 0.95 * orthogonal(60, random_state=0)):
         found = echo_state_conditions(W)

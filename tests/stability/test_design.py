@@ -14,6 +14,7 @@ from reservoir.metrics import memory_capacity
 from reservoir.metrics.memory_estimate import estimated_memory
 from reservoir.stability import UnboundedActivationError, certify, design, drive_range, stable_bias
 from reservoir.stability._drive_ranges import inputs_of_drive
+from reservoir.topologies import delay_line
 
 pytestmark = pytest.mark.one_engine
 
@@ -134,6 +135,38 @@ def same(one, other):
     return all(
         (getattr(one, name) != getattr(other, name)).sum() == 0 for name in ("W", "W_in", "bias")
     )
+
+
+@pytest.mark.parametrize("n_features", [1, 2])
+def test_delay_lines_are_designed_if_they_are_asked_for(n_features):
+    box = (-1, 1)
+    found = design(24, box, n_features=n_features, topologies=["delay_line"], input_scaling=0.2)
+    assert found.certificate.holds
+    assert found.certificate.steps_to(1e-6) < 40
+    assert found.memory > 0.9 * (24 - n_features)
+    for one in found.alternatives:
+        assert (one.topology, one.spectral_radius) == ("delay_line", 0.0)
+        assert same(rebuilt(one, box, n_features), one.reservoir)
+    parameters = found.parameters
+    given = [parameters[name] for name in ("spectral_radius", "input_weights", "leak_rate")]
+    assert given == [None, "heads", 1.0]
+    W = delay_line(24, weight=0.99, n_lines=n_features)
+    np.testing.assert_array_equal(parameters["topology"].toarray(), W.toarray())
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"leak_rate": 0.5}, "leak_rate=0.5, but"),
+        ({"leak_rate": np.full(10, 0.9)}, "leak_rate="),
+        ({"input_weights": "normal"}, "input_weights='normal', but"),
+        ({"input_weights": np.ones((10, 1))}, "input_weights="),
+        ({"n_features": 11}, "n_features=11 exceeds n_units=10"),
+    ],
+)
+def test_delay_lines_allow_no_other_leak_or_input_weights(options, message):
+    with pytest.raises(ValueError, match=message):
+        design(10, topologies=["ring", "delay_line"], **options)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hypothesis import strategies as hs
 
 from reservoir import topologies
 from reservoir._weights import distinct_columns, draw, resolve_degree
+from reservoir.input_weights import input_weights
 from reservoir.topologies import (
     TOPOLOGIES,
     add_diagonal,
@@ -220,6 +221,23 @@ def test_ring_and_delay_line():
     np.testing.assert_array_equal(delay_line(5, weight=2.0).toarray(), 2 * np.eye(5, k=-1))
     assert ring(1).toarray().tolist() == [[1.0]]
     assert delay_line(1).nnz == 0
+
+
+@pytest.mark.parametrize("n_units, n_lines", [(8, 4), (7, 3), (5, 5)])
+def test_several_delay_lines_begin_where_inputs_enter(n_units, n_lines):
+    W = delay_line(n_units, weight=0.9, n_lines=n_lines)
+    assert_clean(W, n_units)
+    W = W.toarray()
+    np.testing.assert_array_equal(np.unique(W[W != 0]), [0.9] * (n_lines < n_units))
+    heads = input_weights(n_units, n_lines, law="heads").any(axis=1)
+    np.testing.assert_array_equal(W.any(axis=1), ~heads)
+    assert np.abs(W - 0.9 * np.eye(n_units, k=-1)).any(axis=1).sum() == n_lines - 1
+
+
+@pytest.mark.parametrize("n_lines", [0, 6])
+def test_the_number_of_delay_lines_is_bounded(n_lines):
+    with pytest.raises(ValueError, match=f"n_lines={n_lines}"):
+        delay_line(5, n_lines=n_lines)
 
 
 @pytest.mark.parametrize("n_units, jump_size", [(12, 3), (13, 3), (14, 5), (6, 3), (5, 4), (3, 7)])
