@@ -111,11 +111,6 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
     return min(n_columns, max(1, round(density * n_columns)))
 
 
-def heads_of_lines(n_units: int, n_lines: int) -> Array:
-    """Return the unit at which each of several delay lines begins."""
-    return np.arange(n_lines) * n_units // n_lines
-
-
 def distinct_columns(
     n_rows: int, n_columns: int, degree: int, generator: np.random.Generator
 ) -> Array:
@@ -134,6 +129,11 @@ def distinct_columns(
         return _by_keys(n_rows, n_columns, degree, generator)
     columns = generator.integers(0, n_columns, (n_rows, degree), dtype=np.int32)
     return fill_distinct(columns, np.zeros_like(columns, dtype=bool), n_columns, generator)
+
+
+def heads_of_lines(n_units: int, n_lines: int) -> Array:
+    """Return the unit at which each of several delay lines begins."""
+    return np.arange(n_lines) * n_units // n_lines
 
 
 def fill_distinct(

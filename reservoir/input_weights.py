@@ -112,11 +112,6 @@ def input_weights(
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
-        if isinstance(law, str) and law == "heads" and connections is not None:
-            raise ValueError(
-                f"connections={connections!r} chooses the features of a unit, but "
-                f'{name}="heads" gives each feature one unit. Omit connections.'
-            )
         # two streams of random numbers, so that `connections` does not change the weights
         places, values = as_generator(random_state).spawn(2)
         what = f"{name} of n_units x n_features = {n_units} x {n_features} numbers"
@@ -124,6 +119,11 @@ def input_weights(
         with room_for(what, 8.0 * n_units * n_features, remedy):
             W_in = _drawn(law, n_units, n_features, values, name) * factors
         if connections is not None:
+            if isinstance(law, str) and law == "heads":
+                raise ValueError(
+                    f"connections={connections!r} chooses the features of a unit, but "
+                    f'{name}="heads" gives each feature one unit. Omit connections.'
+                )
             degree = resolve_degree("connections", connections, n_features)
             mask = np.zeros(W_in.shape, dtype=bool)
             columns = distinct_columns(n_units, n_features, degree, places)

@@ -115,7 +115,7 @@ def memory(options: argparse.Namespace) -> None:
     """Print the table of capacities: one row per network and noise, one column per drive."""
     print("\nmemory capacity, 100 units, 200 lags: median (least to largest), proved")
     print(f"{'':46s}" + "".join(f"{f'drive {drive}':>26s}" for drive in DRIVES))
-    rows = [(name, noise, DRIVES) for noise in ("", *NOISES) for name in MEMORIES]
+    rows = [(name, noise, DRIVES) for noise in ("", *NOISES) for name in options.networks]
     rows = [(name, noise, drives if not noise else DRIVES[:1]) for name, noise, drives in rows]
     for name, noise, drives in rows:
         cells = []
@@ -299,6 +299,14 @@ def main() -> None:
         choices=KINDS,
         metavar="KIND",
         help=f"of {', '.join(KINDS)}",
+    )
+    parser.add_argument(
+        "--networks",
+        nargs="+",
+        default=list(MEMORIES),
+        choices=MEMORIES,
+        metavar="NETWORK",
+        help=f"for memory, of {', '.join(MEMORIES)}",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes")
     options = parser.parse_args()
