@@ -4,7 +4,8 @@ Many series, and long ones
 
 Forecast many series with one call, and fit data that are too long to be fitted at once.
 
-Three shops report their sales by month; models are found for each shop:
+A table has columns for the shop, the month, its sales, and campaigns, which are planned ahead. Its
+rows may be in any order. Models are found for each shop:
 """
 
 import numpy as np
@@ -12,13 +13,15 @@ import pandas as pd
 
 from reservoir import ESNForecaster, plotting
 
-months = pd.date_range("2021-01-01", periods=60, freq="MS", name="month")
-season = 1 + 0.5 * (months.month == 12)  # a high season before Christmas
-noise = np.random.default_rng(0).normal(1, 0.05, (60, 3))
-sales = pd.DataFrame(season[:, None] * noise * [20, 100, 500], months, ["a", "b", "c"])
-forecaster = ESNForecaster(panel="each", random_state=0).fit(sales)
-forecast = forecaster.forecast(12, coverage=0.9)
-plotting.forecast(sales, forecast)
+months = pd.date_range("2021-01-01", periods=72, freq="MS").tolist()
+table = pd.DataFrame({"shop": np.repeat(["a", "b", "c"], 72), "month": months * 3})
+table["campaign"] = table.index % 5 == 0
+table["sales"] = np.random.default_rng(0).normal(100, 5, 216)
+table["sales"] *= 1 + 0.5 * (table["month"].dt.month == 12) + 0.3 * table["campaign"]
+plan = table[table["month"] >= "2026"]  # its sales are not read
+columns = {"sequence_column": "shop", "time_column": "month", "target_column": "sales"}
+forecaster = ESNForecaster(**columns, random_state=0).fit(table.drop(plan.index))
+plotting.forecast(forecaster, 12, exog=plan, coverage=0.9, series="b")
 
 # %%
 # The rest of the page decides between a model for each shop and one for all shops, with shops that
@@ -76,11 +79,11 @@ alone = each.forecast(12)
 print(alone.tail(3).round(0).to_string())
 
 # %%
-# A column of ids
-# ---------------
-# Long tables have a row for each shop and month, and a column that names the shop. A month without
-# a report needs a row: if a date is missing, `fit` raises, and the message gives the remedy. The
-# forecast is a long table, too. An index of two levels and lists of Series work in the same way.
+# One long table
+# --------------
+# Three columns are named, others are known in advance, and the forecast is such a table, too. Each
+# month needs a row: if one is missing, `fit` raises, or with ``errors="warn"`` leaves the shop out.
+# An index of two levels and lists of Series work in the same way.
 #
 # ``panel="shared"`` fits networks and autoregressions to all shops together, each in units of its
 # own size. A shop with a short past then benefits from the others.
@@ -88,19 +91,16 @@ opened = past.notna().cummax()
 long = past.where(opened, np.inf).melt(
     var_name="shop", value_name="sales", ignore_index=False
 )
-long = long[long["sales"] != np.inf]
-print(long.groupby("shop", sort=False).size().to_dict())
-shared = ESNForecaster(panel="shared", sequence_column="shop", random_state=0)
+long = long[long["sales"] != np.inf].reset_index()
+shared = ESNForecaster(panel="shared", **columns, random_state=0)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)  # the constant fee, as above
     shared.fit(long)
 answer = shared.forecast(12, coverage=0.9)
-print(answer.tail(2).round(0))
 
 fig, axes = plt.subplots(5, 2, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, sales, strict=True):
-    one = answer[answer["shop"] == name].drop(columns="shop")
-    one.columns = one.columns.str.removeprefix("sales ")
+    one = answer[answer["shop"] == name].set_index("month").drop(columns="shop")
     plotting.forecast(sales[name][-60:], one, legend=False, ax=ax)
     ax.set(xlabel="", ylim=(0, None))
     ax.xaxis.set_major_locator(YearLocator())
@@ -117,9 +117,7 @@ fig.legend(handles, labels, loc="outside upper left", ncols=4, frameon=False)
 # ----------------------
 # The mean absolute error of each shop, in per cent of its mean sales. The simplest rival repeats
 # the year before. One year of nine shops is little evidence: try other seeds before you decide.
-wide = answer.reset_index().pivot(
-    index="month", columns="shop", values="sales forecast"
-)
+wide = answer.pivot(index="month", columns="shop", values="sales")
 forecasts = {"last year again": past[-12:], "each": alone, "shared": wide[list(sales)]}
 errors = pd.DataFrame(index=sales.columns)
 for name, forecast in forecasts.items():
@@ -131,8 +129,7 @@ groups = {"shops 1 to 6": errors[:6], "shops 7 and 8": errors[6:8]}
 print(pd.DataFrame({name: rows.mean() for name, rows in groups.items()}).T.round(1))
 
 # %%
-# `search_results_` lists what was chosen. With ``panel="each"`` it has a row for every model of
-# every shop. These are the models with the largest share in the average of each shop:
+# `search_results_` has a row for every model of every shop. Those with the largest share are:
 best = pd.DataFrame(each.search_results_).sort_values("share").groupby("series").tail(1)
 print(best.set_index("series").loc[names].round(2).to_string())
 

@@ -29,24 +29,24 @@ _INFERRED = {
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 
 
-def check_no_dates(name: str, table: Any) -> None:
+def check_no_dates(name: str, table: Any, advice: str = DATE_ADVICE) -> None:
     """Raise if a table or a series contains dates or durations; the message names the column.
 
-    `name` is the name of the table in the message. pandas and polars tables and NumPy arrays are
-    checked; the index of a table is not.
+    `name` is the name of the table in the message, and `advice` its advice for dates. pandas and
+    polars tables and NumPy arrays are checked; the index of a table is not.
     """
     one = getattr(table, "dtype", None) is not None
     what = _time_kind(table) if one else None
     if what is not None:
         raise TypeError(
             f"{name} contains {what}s ({table.dtype}), which are not numbers. "
-            f"{DATE_ADVICE if what == 'datetime' else _DURATION_ADVICE}"
+            f"{advice if what == 'datetime' else _DURATION_ADVICE}"
         )
     for column, values in () if one else _columns(table):
         what = _time_kind(values)
         if what is not None:
-            advice = DATE_ADVICE if what == "datetime" else _DURATION_ADVICE
-            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {advice}")
+            remedy = advice if what == "datetime" else _DURATION_ADVICE
+            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {remedy}")
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:

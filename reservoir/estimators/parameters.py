@@ -345,7 +345,8 @@ class CommonParameters:
         dt``, where dt is the time since the previous row in units of `time_step`: after a long gap
         more of the past is forgotten. Units with a leak rate of 1 are not affected. The column
         counts in `n_features_in_` and is used for nothing else. Runs with a time column use NumPy
-        instead of compiled code.""",
+        instead of compiled code. In ESNForecaster a `time_column` has another meaning: dates at
+        equal steps, in place of an index.""",
     )
     time_step: Any = parameter(
         "auto",

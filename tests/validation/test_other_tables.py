@@ -154,7 +154,9 @@ def test_na_among_targets_of_objects_is_a_missing_target(cls, columns):
 
 
 def test_na_in_objects_is_a_gap_of_series_and_known_inputs():
-    objects, known = with_na(np.column_stack([np.arange(24.0), np.sin(np.arange(24))]), (3, 1))
+    objects, known = with_na(
+        np.column_stack([np.cos(np.arange(24)), np.sin(np.arange(24))]), (3, 1)
+    )
     quick = ESNForecaster(search="series", n_networks=1, missing_values="hold", random_state=0)
     forecast = quick.fit(objects).forecast(3)
     np.testing.assert_array_equal(forecast, quick.fit(known).forecast(3))

@@ -125,7 +125,7 @@ class ESNForecaster(Described, BaseEstimator):
         ``panel="each"`` those of each series, by its id.
     last_rows_ : array, Series, DataFrame, or dict of these
         The known rows after which forecasts start, in the container of y; for several series the
-        rows of each id.
+        rows of each id. With `time_column` these are tables of times and targets.
     search_results_ : dict of arrays
         Results of the search, which can be passed to pandas.DataFrame.
         For "series" there is a row for each model and series, with the columns `series` (the id of
@@ -362,14 +362,16 @@ class ESNForecaster(Described, BaseEstimator):
             NaN; "dynamics" does not accept any. Without `panel`, columns are variables of one
             system that are forecast together, and a list contains trajectories of that system, the
             last of which is continued by `forecast`. With `panel`, columns and the items of a list
-            are separate series. Columns of dtype bool are 0 and 1; their forecasts, intervals and
-            sample paths are floats between 0 and 1.
+            are separate series. One table may name its ids, times and targets by `sequence_column`,
+            `time_column` and `target_column`. Columns of dtype bool are 0 and 1; their forecasts,
+            intervals and sample paths are floats between 0 and 1.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
             Inputs that are known for each row of y and for the rows to be forecast, such as a
             force, a price or a holiday. An unordered column of pandas dtype `category` (of
             Categorical or Enum in polars) becomes a column of 0 and 1 for each of its categories.
             Later calls accept these categories only, in any order of the dtype. Ordered categories
-            must be numbers, which are taken as such.
+            must be numbers, which are taken as such. With `target_column` such inputs are columns
+            of y, and `exog` must be None.
 
         Returns
         -------
@@ -379,15 +381,17 @@ class ESNForecaster(Described, BaseEstimator):
         ------
         ValueError, TypeError
             If the series is too short, the index has gaps or no frequency, a value is infinite, y
-            and exog differ in their number of rows, or a parameter is invalid.
+            and exog differ in their number of rows, if there is no such column, or a parameter is
+            invalid.
 
         Warns
         -----
         UserWarning
             If all values are equal, if neither networks in closed loop nor models of series
             forecast better than the mean of the data, if numbers in the index may be dates, if a
-            series without dates has a season that was not set, or if the last rows have odd values
-            (`outliers`).
+            series without dates has a season that was not set, if the last rows have odd values
+            (`outliers`), or if without `time_column` one of several columns rises by equal steps in
+            every series, as times do.
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column)
@@ -487,10 +491,13 @@ class ESNForecaster(Described, BaseEstimator):
         exog : array of shape (n_steps, n_exog), DataFrame, or one for each series, optional
             Known inputs of the forecast rows. With a context, they have shape
             (n_context + n_steps, n_exog) and begin with the inputs of the context. Columns that had
-            categories in `fit` must be of dtype `category`, with some of the same categories.
+            categories in `fit` must be of dtype `category`, with some of the same categories. With
+            `time_column` it has the columns of ids and times as well, in rows of any order: those
+            of the forecast. Columns of targets are not read.
         context : array of shape (n_context, n_outputs), Series or DataFrame, optional
             Other rows of the same system, which the forecast continues; for "dynamics" only. The
-            networks need its first rows to forget their initial states.
+            networks need its first rows to forget their initial states. With `target_column` it has
+            the known inputs of its rows, and `exog` those of the steps alone.
         coverage : float or list of floats, optional
             Probabilities, such as 0.9, with which intervals should contain the value at each step.
 
@@ -502,7 +509,9 @@ class ESNForecaster(Described, BaseEstimator):
             `n_steps`. With `coverage` a Series becomes a DataFrame with the columns "forecast",
             "lower 90%", "upper 90%" and so on; in a DataFrame these are the last level of the
             columns. For arrays these are along the last axis of an array of shape
-            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages). With
+            `time_column` it is a table of ids, times and targets, "y" and with `coverage` "y lower
+            90%" and so on, in rows by id, in order of first appearance in `fit`, then by time.
 
         Raises
         ------
@@ -565,8 +574,9 @@ class ESNForecaster(Described, BaseEstimator):
         -------
         array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs), DataFrame, or list
             For a Series the paths are the columns of a DataFrame; for a DataFrame the number of the
-            path is the first level of the columns. With the same seed, the first steps of the paths
-            do not depend on `n_steps`.
+            path is the first level of the columns. With `time_column` it is a table of ids, times
+            and a column for each path, "0 y", "1 y" and so on. With the same seed, the first steps
+            of the paths do not depend on `n_steps`.
 
         Raises
         ------

@@ -33,6 +33,10 @@ KINDS = {
     "levels": "a MultiIndex",
     "long": "a column of ids",
 }
+_ADVICE_ON_DATES = (
+    "Name a column of dates by time_column, make it the index (set_index), or drop it; replace it "
+    "by numbers if it is an input, such as the hour of the day."
+)
 MIN_VALUES = 5  # least number of observed rows of a series
 
 
@@ -491,7 +495,7 @@ def check_real_numbers(name: str, table: Any) -> None:
     if is_polars(table):
         _check_polars_kinds(name, table)
         return
-    check_no_dates(name, table)
+    check_no_dates(name, table, _ADVICE_ON_DATES)
     check_not_complex(name, table)
     columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
     if is_pandas(table) and table.ndim == 1:
@@ -504,7 +508,7 @@ def check_real_numbers(name: str, table: Any) -> None:
 
 
 def _check_polars_kinds(name: str, table: Any) -> None:
-    check_no_dates(name, table)
+    check_no_dates(name, table, _ADVICE_ON_DATES)
     for column in [table] if len(table.shape) == 1 else table.get_columns():
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
             raise ValueError(
@@ -542,5 +546,5 @@ def _advice_on_text(name: str) -> str:
         )
     return (
         'Read numbers by `pd.to_numeric(column, errors="coerce")`, which gives NaN for the rest; '
-        "make dates the index, and give ids of several series by panel and sequence_column."
+        "name a column of dates by time_column, and one of ids by sequence_column."
     )
