@@ -7,6 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,12 @@ from reservoir._validation import (
 )
 from reservoir._validation.index import is_time, kind_of, show
 from reservoir._workers import run_jobs
-from reservoir.model_selection._backtest_models import OwnForecasts, Runner, runner_for
+from reservoir.model_selection._backtest_models import OwnForecasts, Rows, Runner, runner_for
+from reservoir.model_selection._backtest_panel import (
+    divided,
+    forecasts_of_several,
+    mean_by_step,
+)
 from reservoir.model_selection._backtest_plan import (
     Plan,
     check_one_series,
@@ -40,6 +46,7 @@ from reservoir.model_selection._backtest_scores import (
     season_of,
 )
 
+_SCALE = "scale of "
 _LOGGER = logging.getLogger("reservoir")
 
 
@@ -53,17 +60,19 @@ class BacktestResult:
     Attributes
     ----------
     scores : DataFrame
-        One row per origin (and per column, if the series has several); one column per metric. With
-        intervals, "coverage 0.9" is the fraction of true values inside the interval, and "width
-        0.9" is the mean width of the interval.
+        One row per origin (and per series and column, if there are several); one column per
+        metric. With intervals, "coverage 0.9" is the fraction of true values inside the interval,
+        and "width 0.9" is the mean width of the interval.
     errors : DataFrame
-        One row per origin, step and column: "origin", "step" (1 for the first row after the
-        origin), "time", "column" and "error", the truth minus the forecast.
+        One row per origin, step and column: "series" if there are several, "origin", "step" (1 for
+        the first row after the origin), "time", "column" and "error", the truth minus the forecast.
     forecasts : DataFrame
         The same rows, with "truth", "forecast" and, if intervals were requested, "lower 90%" and
         "upper 90%" instead of "error".
     season : int
         Season length of the scaled errors, in rows.
+    scales : DataFrame
+        By how much an error counts in "mase" and "rmsse", in the rows of `scores`.
 
     Examples
     --------
@@ -83,22 +92,59 @@ class BacktestResult:
     scores: Any
     forecasts: Any
     season: int
+    scales: Any = None
 
     def summary(self) -> Any:
-        """Return the mean, median and range of each metric over the origins, as a DataFrame."""
+        """Return the mean, median and range of each metric over the origins, as a DataFrame.
+
+        Of several series, these are the figures over all series of their means over the origins.
+        """
         figures = ["mean", "median", "min", "max"]
-        if self.scores.index.nlevels == 1:
-            return self.scores.agg(figures).T
+        scores = self.by_series() if "series" in self.scores.index.names else self.scores
+        if scores.index.nlevels == 1:
+            return scores.agg(figures).T
         parts = {
             column: part.agg(figures).T
-            for column, part in self.scores.groupby(level="column", sort=False)
+            for column, part in scores.groupby(level="column", sort=False)
         }
         return _pandas().concat(parts, names=["column"])
 
+    def by_series(self) -> Any:
+        """Return the mean of each metric over the origins for each series, as a DataFrame."""
+        levels = [name for name in self.scores.index.names if name != "origin"]
+        if "series" not in levels:
+            raise ValueError("The backtest is of one series, whose figures `summary` returns.")
+        return self.scores.groupby(level=levels, sort=False).mean()
+
+    def by_horizon(self) -> Any:
+        """Return metrics at each step of the horizon, as a DataFrame with a row for each step.
+
+        They are means over the origins, of "rmse" and "rmsse" the root mean square, and then over
+        columns and series. Other metrics than these, "mase", "mae", coverages and widths are left
+        out.
+        """
+        found = {name: mean_by_step(self, name) for name in self.scores.columns}
+        return _pandas().DataFrame({name: each for name, each in found.items() if each is not None})
+
+    def select(self, series: Any) -> BacktestResult:
+        """Return the result of one of several series, by its id."""
+        if "series" not in self.scores.index.names or series not in set(self.errors["series"]):
+            raise ValueError(
+                f"The backtest has no series {series!r}. Name one of `by_series().index`."
+            )
+        tables = (each[each["series"] == series] for each in (self.errors, self.forecasts))
+        errors, forecasts = (each.drop(columns="series").reset_index(drop=True) for each in tables)
+        scores, scales = (each.xs(series, level="series") for each in (self.scores, self.scales))
+        return BacktestResult(errors, scores, forecasts, self.season, scales)
+
     def __repr__(self) -> str:
-        n_origins = self.scores.index.get_level_values("origin").nunique()
+        index = self.scores.index
+        n_origins, of = index.get_level_values("origin").nunique(), ""
+        if "series" in index.names:
+            counts = self.errors.groupby("series")["origin"].nunique()
+            n_origins, of = int(counts.max()), f" of {len(counts)} series"
         return (
-            f"BacktestResult of {n_origins} origins, horizon {self.errors['step'].max()}, "
+            f"BacktestResult of {n_origins} origins{of}, horizon {self.errors['step'].max()}, "
             f"season {self.season}\n{self.summary()}"
         )
 
@@ -137,7 +183,9 @@ def backtest(
         closed loop. Any other regressor, for instance one of scikit-learn, needs `n_lags`.
     y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
         The series, with rows at equal time steps. Rows whose true value is NaN are not scored.
-        Several series are columns; for other containers the error has the code that backtests each.
+        Several series are columns. With a `model` that forecasts panels, such as ESNForecaster with
+        `panel` or `sequence_column`, y may be any of its containers, such as a table with columns
+        of ids, times and known inputs; the origins of each series are counted from its end.
     horizon : int, rows
         Length of each forecast.
     n_origins : int, default=5
@@ -223,44 +271,118 @@ def backtest(
     71       1.5
     >>> result.errors.groupby("step")["error"].mean().loc[[12, 13]].tolist()
     [1.0, 2.0]
+
+    Several series, and two models in one table:
+
+    >>> import pandas as pd
+    >>> both = [y, y[12:] * 3]
+    >>> models = {"season": SeasonalNaive(12, panel="each"), "last": SeasonalNaive(1, panel="each")}
+    >>> pd.DataFrame({
+    ...     name: backtest(each, both, horizon=12, season=12).summary()["mean"]
+    ...     for name, each in models.items()
+    ... }).round(1)
+          season  last
+    mase     1.0   4.6
+    rmse     2.0  10.6
     """
-    pd = _pandas()
+    _pandas()
     check_instance("model", model)
     horizon, n_origins = check_count("horizon", horizon), check_count("n_origins", n_origins)
-    check_one_series(model, y)
-    rows = read_rows(y, exog)
+    model, y, exog, several = divided(model, y, exog)
+    if several is None:
+        check_one_series(model, y)
+    every = [read_rows(y, exog)] if several is None else several.rows
     levels = read_coverages(coverage)
     measures = read_metrics(metrics, levels)
-    season = season_of(rows.y) if season is None else check_count("season", season)
+    longest_first = sorted(every, key=lambda rows: -len(rows.y))
+    if season is None:  # dates with gaps have none
+        found_seasons = (season_of(rows.y) for rows in longest_first)
+        season = next((each for each in found_seasons if each > 1), 1)
+    season = check_count("season", season)
     check_switch("refit", refit)
     check_n_jobs(n_jobs)
     n_lags = None if n_lags is None else check_count("n_lags", n_lags)
-    runner = runner_for(model, rows, n_lags=n_lags, coverages=levels, given=coverage)
+    runner = runner_for(model, longest_first[0], n_lags=n_lags, coverages=levels, given=coverage)
     _check_update(runner, refit, n_origins)
     scaled = any(name in measures for name in SCALED)
-    plan = plan_of(rows, horizon, n_origins, step, window, levels, season * scaled, n_lags)
-    if scaled:
-        check_scales(plan, season)
-    # score each forecast as it arrives, so that `verbose` reports progress
-    parts: list[dict[str, Any]] = []
-    scores: list[dict[str, Any]] = []
-    columns = _columns(rows.y)
-    for i, (origin, table) in enumerate(_run(plan, runner, refit, n_jobs)):
-        _warn_if_not_finite(plan, origin, table)
-        parts += _columns_of_forecast(plan, origin, table, columns)
-        found = _score(plan, origin, table, measures, season, columns)
+    plans = [
+        _planned(each, rows, horizon, n_origins, step, window, levels, season * scaled, n_lags)
+        for each, rows in zip(several.ids if several else [None], every, strict=True)
+    ]
+    found: Iterator[list[Array | None]]
+    if several is None:
+        found = ([table] for _, table in _run(plans[0], runner, refit, n_jobs))
+    else:
+        options = {"coverage": coverage} if levels else {}
+        found = forecasts_of_several(
+            model, plans, _read_forecast, refit=refit, n_jobs=n_jobs, options=options
+        )
+    return _result(plans, several and several.ids, found, measures, season, verbose)
+
+
+def _planned(each: Any, rows: Rows, *arguments: Any) -> Plan:
+    """Return the plan of a series with this id, None if there is only one."""
+    season = arguments[-2]
+    try:
+        plan = plan_of(rows, *arguments)
+        if season:
+            check_scales(plan, season)
+    except ValueError as error:
+        if each is None:
+            raise
+        raise ValueError(f"Series {each!r}: {error}") from error
+    return plan
+
+
+def _result(
+    plans: Sequence[Plan],
+    ids: Sequence[Any] | None,
+    found: Iterator[list[Array | None]],
+    measures: dict[str, Metric],
+    season: int,
+    verbose: int,
+) -> BacktestResult:
+    """Score each forecast as it arrives, so that `verbose` reports progress."""
+    parts: list[list[dict[str, Any]]] = [[] for _ in plans]
+    scores: list[list[dict[str, Any]]] = [[] for _ in plans]
+    for k, tables in enumerate(found):
+        at_origin = []
+        for i, (plan, table) in enumerate(zip(plans, tables, strict=True)):
+            if table is None:  # a series that could not be fitted
+                continue
+            origin, columns = plan.origins[k], _columns(plan.rows.y)
+            label = {} if ids is None else {"series": ids[i]}
+            _warn_if_not_finite(plan, origin, table)
+            forecast = _columns_of_forecast(plan, origin, table, columns)
+            parts[i] += [label | part for part in forecast]
+            at_origin.append(_score(plan, origin, table, measures, season, columns))
+            scores[i] += [label | each for each in at_origin[-1]]
         if verbose:
-            means = ", ".join(f"{m} {np.mean([s[m] for s in found]):.3g}" for m in measures)
-            number = f"{i + 1} of {len(plan.origins)}"
-            _LOGGER.warning("backtest: origin %s (%s): %s", number, plan.name(origin), means)
-        scores += found
+            flat = list(chain(*at_origin))
+            means = ", ".join(f"{m} {np.mean([s[m] for s in flat]):.3g}" for m in measures)
+            name = plans[0].name(plans[0].origins[k])
+            number = f"{k + 1} of {len(plans[0].origins)}"
+            _LOGGER.warning("backtest: origin %s (%s): %s", number, name, means)
+    keys = ["origin"] if ids is None else ["series", "origin"]
+    several_columns = ids is None and np.ndim(plans[0].rows.y) == 2
+    if several_columns or any(plan.rows.values().shape[1] > 1 for plan in plans):
+        keys.append("column")
+    tables = _pandas().DataFrame(list(chain(*scores))).set_index(keys)
+    return _tabulated(list(chain(*parts)), tables, list(measures), season)
+
+
+def _tabulated(
+    parts: list[dict[str, Any]], scores: Any, names: list[str], season: int
+) -> BacktestResult:
+    """Return the result with the forecasts of each origin and column, and their scores."""
+    pd = _pandas()
     forecasts = pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
-    errors = forecasts[["origin", "step", "time", "column"]].copy()
+    labels = ["series"] * ("series" in forecasts) + ["origin", "step", "time", "column"]
+    errors = forecasts[labels].copy()
     errors["error"] = forecasts["truth"] - forecasts["forecast"]
-    keys = ["origin", "column"] if np.ndim(rows.y) == 2 else ["origin"]
-    return BacktestResult(
-        errors, pd.DataFrame(scores).set_index(keys)[list(measures)], forecasts, season
-    )
+    scales = scores[[_SCALE + name for name in SCALED if name in names]]
+    scales = scales.rename(columns=lambda name: name.removeprefix(_SCALE))
+    return BacktestResult(errors, scores[names], forecasts, season, scales)
 
 
 def _pandas() -> Any:
@@ -410,5 +532,8 @@ def _score(
         train = values[plan.start(origin) : origin, j]
         truth = values[origin : origin + plan.horizon, j]
         case = Case(truth, table[:, j, 0], bounds, train, season)
-        found.append({"origin": plan.label(origin - 1), "column": column, **score(metrics, case)})
+        unit = case._replace(truth=np.zeros(1), guess=np.ones(1), bounds={})
+        scales = {_SCALE + m: metrics[m](unit) for m in SCALED if m in metrics}
+        label = {"origin": plan.label(origin - 1), "column": column}
+        found.append({**label, **score(metrics, case), **scales})
     return found

@@ -81,18 +81,19 @@ class OwnForecasts(Runner):
     def fit(self, start: int, stop: int) -> None:
         part = self.rows.part(start, stop)
         self.fitted = clone(self.model, safe=False)
-        self.fitted.fit(part.y, **_given(part.exog))
+        self.fitted.fit(part.y, **given_exog(part.exog))
 
     def advance(self, start: int, stop: int) -> None:
         part = self.rows.part(start, stop)
-        self.fitted.update(part.y, **_given(part.exog))
+        self.fitted.update(part.y, **given_exog(part.exog))
 
     def forecast(self, origin: int, horizon: int) -> Any:
-        known = _given(self.rows.part(origin, origin + horizon).exog)
+        known = given_exog(self.rows.part(origin, origin + horizon).exog)
         return self.fitted.forecast(horizon, **known, **self.options)
 
 
-def _given(exog: Any) -> dict[str, Any]:
+def given_exog(exog: Any = None) -> dict[str, Any]:
+    """Return known inputs as a keyword, none if there are none."""
     return {} if exog is None else {"exog": exog}
 
 

@@ -150,14 +150,6 @@ def check_scales(plan: Plan, season: int) -> None:
 def check_one_series(model: Any, y: Any) -> None:
     """Raise if y contains several series, other than in columns."""
     params = model.get_params() if hasattr(model, "get_params") else {}
-    for name in ("time_column", "target_column"):
-        # in networks `time_column` has another meaning
-        if params.get(name) is not None and "target_column" in params:
-            raise ValueError(
-                f"The model has {name}={params[name]!r}, but backtest takes the series as y, with "
-                "times in its index, and known inputs as exog. Set time_column=None and "
-                "target_column=None, and divide the table by set_index and its columns."
-            )
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1:
         check_levels("y", y, fewest=MIN_VALUES)
         by = "ids in its index"
@@ -169,9 +161,9 @@ def check_one_series(model: Any, y: Any) -> None:
             return
         by = f"ids in column {ids!r}"
     raise ValueError(
-        f"y contains several series ({by}), but backtest takes one, or one in each column. "
-        "Backtest each of them, for instance the groups of y.groupby, without their ids and with "
-        "panel=None and sequence_column=None."
+        f"y contains several series ({by}), but the model forecasts one, or one in each column. "
+        'Set panel="each" of ESNForecaster or SeasonalNaive, or backtest each of them, for '
+        "instance the groups of y.groupby without their ids."
     )
 
 

@@ -51,7 +51,8 @@ def backtest(
     TypeError
         If `result` is not a result of `backtest`.
     ValueError
-        If `column` is not a column of the series, or is missing for a series of several columns.
+        If `column` is not a column of the series, or is missing for a series of several columns,
+        or if the result is of several series.
 
     Examples
     --------

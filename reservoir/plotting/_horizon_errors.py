@@ -52,8 +52,8 @@ def horizon_errors(
     TypeError
         If `result` is neither a result of `backtest` nor a dict of such results.
     ValueError
-        If the dict is empty, `column` is not a column of a result, or
-        no `column` is given for a series of several columns.
+        If the dict is empty, a result is of several series, `column` is not a column of a result,
+        or no `column` is given for a series of several columns.
 
     Examples
     --------
@@ -102,6 +102,11 @@ def rows_of_column(result: Any, table: str, column: Any) -> Any:
         raise TypeError(
             f"result is a {type(result).__name__}; pass a result of model_selection.backtest"
             f"{', or a dict of such results' if table == 'errors' else ''}."
+        )
+    if "series" in rows:
+        raise ValueError(
+            f"result has {rows['series'].nunique()} series, but one is drawn. Name it by "
+            "result.select(id)."
         )
     known = list(rows["column"].unique())
     chosen = known[0] if column is None and len(known) == 1 else column

@@ -510,11 +510,11 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
         ),
         (
             lambda: backtest(Drift(), np.zeros((3, 9, 2)), horizon=6),
-            r"several series \(a list\), but backtest takes one",
+            r"several series \(a list\), but the model forecasts one",
         ),
         (
             lambda: backtest(Drift(), [SALES, SALES], horizon=6),
-            r"several series \(a list\).*Backtest each",
+            r"several series \(a list\).*backtest each",
         ),
         (lambda: backtest(Drift(), list("abc"), horizon=6), r"y contains text \('a' in row 0\)"),
         (
