@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count, check_number, column_number, index_of
+from reservoir._validation import check_count, check_number, index_of
+from reservoir.estimators.series.parts import drawn_of
 from reservoir.plotting._picture import Picture
 from reservoir.plotting._plot_arguments import as_numbers, columns, names_of, stamps_of
 
@@ -175,52 +175,9 @@ def _rows_of(
             "ESNForecaster, or arrays: the observed rows and the forecast."
         )
     check_is_fitted(model)
-    rows = model.last_rows_
-    if series is not None:
-        one = model.select([series])
-        if isinstance(exog, (list, tuple)) and len(exog) == len(rows):  # one table for each series
-            exog = [exog[list(rows).index(series)]]
-        rows = one.last_rows_
-        rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
-        every = one.forecast(n_steps, exog, coverage=coverage)
-        guess = every if len(every) == n_steps else every[0]
-    elif isinstance(rows, dict):
-        raise ValueError(
-            f"y_true was fitted to {len(rows)} series, such as {next(iter(rows))!r}, but one "
-            "forecast is drawn. Name it by series."
-        )
-    else:
-        guess = model.forecast(n_steps, exog, coverage=coverage)
-    ids = model.sequence_column
-    if model.time_column is not None:
-        rows, guess = _with_index(rows, 0), _with_index(guess, int(ids is not None))
-    elif series is not None:
-        # the ids come first if columns were selected
-        guess = _without_ids(guess, ids if ids is None or model.target_column is None else 0)
+    rows, guess = drawn_of(model, series, n_steps, exog, coverage)
     shown = rows[-max(_HISTORY * n_steps, _FEW_ROWS) :]
     return shown, guess, len(rows) - len(shown)
-
-
-def _with_index(table: Any, place: int) -> Any:
-    """Return a table of pandas whose index is the column of times; the columns before are ids."""
-    import pandas as pd
-
-    if not hasattr(table, "iloc"):
-        names = getattr(table, "columns", range(np.shape(table)[1]))
-        rows = np.asarray(table) if isinstance(names, range) else table
-        columns = [rows[:, j] for j in range(len(names))]  # in polars each keeps its dtype
-        table = pd.DataFrame({name: np.asarray(columns[j]) for j, name in enumerate(names)})
-    return table.iloc[:, place + 1 :].set_axis(pd.Index(table.iloc[:, place]), axis=0)
-
-
-def _without_ids(table: Any, column: Any) -> Any:
-    """Return the forecast of one series without its id; `column` is the column of ids, or None."""
-    if column is None:
-        levels = getattr(getattr(table, "index", None), "nlevels", 1)
-        return table.droplevel(list(range(levels - 1))) if levels > 1 else table
-    names = list(table.columns) if hasattr(table, "columns") else None
-    place = column_number("sequence_column", column, names, table.shape[1])
-    return _safe_indexing(table, [j for j in range(table.shape[1]) if j != place], axis=1)
 
 
 def _check_columns(name: str, guess: Guess, truth: Array) -> None:

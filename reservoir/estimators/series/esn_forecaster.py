@@ -529,9 +529,17 @@ class ESNForecaster(Described, BaseEstimator):
         UserWarning
             If the context is too short for networks to forget their initial states (the washout).
         """
+        coverages = read_coverages(coverage)
+        panel, points, bands = self._computed(n_steps, exog, context, coverages)
+        panel, points, bands = completed(self._failed, panel, points, bands)
+        return self._table.back(panel.wrap_all(points, bands, coverages), panel)
+
+    def _computed(
+        self, n_steps: Any, exog: Any, context: Any, coverages: Sequence[float]
+    ) -> tuple[Panel, list[Array], list[Array]]:
+        """Return the panel at the forecast origin, forecasts of its series, and their bands."""
         check_is_fitted(self)
         n_steps = self._check_steps(n_steps)
-        coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
         # forecasters saved by earlier versions do not contain the seed of fit
         report = ProgressReport(self.verbose)
@@ -539,15 +547,13 @@ class ESNForecaster(Described, BaseEstimator):
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
-                panel, points = completed(self._failed, panel, points)
-                return self._table.back(panel.wrap(points), panel)
+                return panel, points, []
             bands = [
                 fit.intervals(settings).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
             report.finish()
-        panel, points, bands = completed(self._failed, panel, points, bands)
-        return self._table.back(panel.wrap_bands(points, bands, coverages), panel)
+        return panel, points, bands
 
     @with_other_names
     def simulate(

@@ -79,7 +79,7 @@ class Failures:
             ids = division.ids if division.by_id else self.panel.ids
             which = [i for i, each in enumerate(ids) if each not in self.messages]
             y = division.part_of(y, which) if which else None
-        return y, _Known.of(exog, self.panel, sequence_column).some(fitted)
+        return y, Known.of(exog, self.panel, sequence_column).some(fitted)
 
     def after(self, panel: Panel, y: Any, sequence_column: Any) -> Failures:
         """Return the failures after later rows; `panel` has the calendars of the other series."""
@@ -108,6 +108,9 @@ def completed(failures: Failures | None, panel: Panel, *found: list[Array]) -> t
     columns = [each.n_outputs for each in failures.panel.containers]
     made = []
     for arrays in found:
+        if not arrays:
+            made.append(arrays)
+            continue
         every = [np.full((*arrays[0].shape[:-1], n), np.nan) for n in columns]
         for i, rows in zip(failures.fitted, arrays, strict=True):
             every[i] = rows
@@ -133,7 +136,7 @@ def fit_panel(
         if len(errors) in (0, len(division.ids)):  # an error of the whole call, or of all series
             raise
         fitted = [i for i in range(len(division.ids)) if i not in errors]
-        known = _Known.of(exog, division, sequence_column)
+        known = Known.of(exog, division, sequence_column)
         part = division.some(fitted)
         rows = Panel.read_series(part, y, known.some(part.ids), *reading)
         found = search.run(rows)
@@ -146,29 +149,30 @@ def fit_panel(
     return panel, found, Failures(_panel_of_all(panel, division), messages)
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """Known inputs of the series of a panel, and their division; None if all share one table."""
 
     given: Any
     division: Division | None
-    n_series: int
+    ids: tuple[Any, ...]
 
     @classmethod
-    def of(cls, exog: Any, series: Panel | Division, sequence_column: Any) -> _Known:
+    def of(cls, exog: Any, series: Panel | Division, sequence_column: Any) -> Known:
         """Divide the known inputs of some series."""
         column = sequence_column if series.kind == "long" else None
         each = is_collection(exog) or n_levels(exog) > 1 or column is not None
         division = divide("exog", exog, column) if each and exog is not None else None
-        return cls(exog, division, len(series.ids))
+        return cls(exog, division, series.ids)
 
     def some(self, ids: Sequence[Any]) -> Any:
         """Return the known inputs of some of the series, or all if these have none."""
         if self.division is None:
             return self.given
+        keys, wanted = self.division.ids, set(ids)
         if not self.division.by_id:
-            check_n_tables(self.division, self.n_series)
-        wanted = set(ids)
-        which = [i for i, each in enumerate(self.division.ids) if each in wanted]
+            check_n_tables(self.division, len(self.ids))
+            keys = self.ids
+        which = [i for i, each in enumerate(keys) if each in wanted]
         return self.division.part_of(self.given, which) if which else self.given
 
 
@@ -181,7 +185,7 @@ def _errors_of_each(
     missing_values: str,
 ) -> dict[int, Exception]:
     """Return the error of each series that cannot be fitted beside one that can."""
-    known, errors = _Known.of(exog, division, sequence_column), dict[int, Exception]()
+    known, errors = Known.of(exog, division, sequence_column), dict[int, Exception]()
     good, waiting = None, _commonest_first(division)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of series that are read again

@@ -547,6 +547,12 @@ class Panel:
         series = zip(self.containers, rows, self.calendars, strict=True)
         return self._assembled([one.wrap(part, calendar) for one, part, calendar in series])
 
+    def wrap_all(
+        self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
+    ) -> Any:
+        """Return forecasts as `wrap` does, or with coverages as `wrap_bands` does."""
+        return self.wrap_bands(points, bands, coverages) if coverages else self.wrap(points)
+
     def wrap_past(self, rows: Sequence[Array]) -> Any:
         """Return the last rows of one series in the container of y, or a dict of them by id."""
         if self.kind == "columns":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,10 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._validation import is_same
-from reservoir.estimators.series.failures import Failures, completed
+from reservoir.estimators.series.checks import read_coverages
+from reservoir.estimators.series.failures import Failures, Known, completed
 from reservoir.estimators.series.fits import Fit
 from reservoir.estimators.series.panel import Panel
-from reservoir.estimators.series.tables import plain_name, some
+from reservoir.estimators.series.tables import is_collection, plain_name, some
 from reservoir.series_models.ensemble import labels_of
 
 
@@ -53,6 +55,31 @@ def some_of(forecaster: Any, ids: Any) -> Any:
     parts = dict(zip(forecaster._panel.ids, _parts_of(forecaster), strict=True))
     which, found = [places[each] for each in chosen], [parts.get(each) for each in chosen]
     return _with(forecaster, every.some(which), found, failed)
+
+
+def drawn_of(
+    forecaster: Any, series: Any, n_steps: int, exog: Any, coverage: Any
+) -> tuple[Any, Any]:
+    """Return the last rows of one series and its forecast, without ids, times in the index.
+
+    `series` is its id; None if there is only one, or for all columns of a table.
+    """
+    ids = forecaster._panel.ids
+    if series is not None:
+        every = completed(forecaster._failed, forecaster._panel)[0]
+        forecaster = some_of(forecaster, [series])
+        if is_collection(exog):
+            exog = Known.of(exog, every, None).some([plain_name(series)])
+    elif len(ids) > 1 and forecaster._panel.kind != "columns":
+        raise ValueError(
+            f"y_true was fitted to {len(ids)} series, such as {ids[0]!r}, but one forecast is "
+            "drawn. Name it by series."
+        )
+    coverages = read_coverages(coverage)
+    panel, points, bands = forecaster._computed(n_steps, exog, None, coverages)
+    alone = replace(panel, kind="one") if len(panel) == 1 else panel
+    past = alone.wrap_past([fit.rows for fit in forecaster._fits])
+    return past, alone.wrap_all(points, bands, coverages)
 
 
 def joined(models: Sequence[Any], cls: Any) -> Any:

@@ -155,8 +155,18 @@ def test_known_inputs_and_later_rows_of_bad_series_are_ignored():
     one = one.set_axis(pd.MultiIndex.from_product([["a", "b"], MONTHS[N + 1 :]]))
     np.testing.assert_array_equal(model.forecast(1, one)[1:], alone.forecast(1, one))
     model.update(pd.concat({"gap": good(1)[-1:]}, names=["shop"]).to_frame())  # of no other series
+
+
+def test_tables_of_known_inputs_belong_to_series_by_their_order():
+    y, known = [good(1) * np.nan, good(2), good(3)], [np.arange(N) % k for k in (2, 3, 4)]
+    model, _ = fitted(quick(), y, known)
+    later = [np.full(1, np.nan), np.ones(1), np.zeros(1)]
+    wanted = quick().fit(y[1:], known[1:]).forecast(1, later[1:])
+    np.testing.assert_array_equal(model.forecast(1, later)[1:], wanted)
+    one = model.select([2, 0])
+    np.testing.assert_array_equal(one.forecast(1, [later[2], later[0]])[0], wanted[1])
     with pytest.raises(ValueError, match="exog contains 1 tables, but there are 2 series"):
-        fitted(quick(), [good(1), good(2) * np.nan])[0].forecast(1, [weather[:1]])
+        one.forecast(1, later[:1])
 
 
 def test_errors_of_all_series_and_of_the_whole_call_are_raised():
