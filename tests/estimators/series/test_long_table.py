@@ -380,12 +380,3 @@ def test_a_column_that_rises_evenly_may_be_a_time():
     uneven = table.assign(ds=table["ds"].where(table["shop"] != "c", table["y"]))
     SeasonalNaive(3, sequence_column="shop").fit(uneven)
     SeasonalNaive(3, sequence_column="shop").fit(table.drop(columns="y"))  # a trend
-
-
-def test_backtest_says_what_it_takes():
-    from reservoir.model_selection import backtest
-
-    with pytest.raises(
-        ValueError, match="has time_column='ds', but backtest takes the series as y"
-    ):
-        backtest(SeasonalNaive(**THREE), TABLE, horizon=3)
