@@ -212,6 +212,7 @@ PARTS = {
     "LongTable": """
         kind: 'array' | 'pandas' | 'polars'; labels, targets, known: tuple[label, ...]
         ids, time: None | label; chosen: bool; id_type, time_type: None | ColumnType
+        level_types: tuple[ColumnType, ...]
     """,
     "ColumnType": """
         kind: 'pandas' | 'polars'; label: label; name: str

@@ -44,7 +44,11 @@ class ColumnType:
             name = str(dtype).partition("(")[0]
             categories = dtype.categories.to_list() if name == "Enum" else None
             return cls("polars", label, name, None if categories is None else tuple(categories))
-        dtype = table.dtypes.iloc[place]
+        return cls.of_pandas(table.dtypes.iloc[place], label)
+
+    @classmethod
+    def of_pandas(cls, dtype: Any, label: Any) -> ColumnType:
+        """Return the type of a column or a level of an index with a dtype of pandas."""
         categories = getattr(dtype, "categories", None)
         if categories is None:
             return cls("pandas", label, str(dtype))

@@ -33,7 +33,8 @@ _ONE_TABLE = (
     "Give one table with a column for each, or set time_column=None and target_column=None."
 )
 _DATES = (
-    "Convert text by pd.to_datetime (str.to_datetime in polars), durations by dt.total_seconds()."
+    "Convert text and Python's dates by pd.to_datetime (text of polars by str.to_datetime), "
+    "durations by dt.total_seconds()."
 )
 
 
@@ -74,6 +75,8 @@ class LongTable:
         Whether targets were named, so that all other columns are known inputs.
     id_type, time_type : ColumnType or None
         Types of the columns of ids and times.
+    level_types : tuple of ColumnType
+        Types of the levels of ids in a MultiIndex.
     """
 
     kind: str = "array"
@@ -85,6 +88,7 @@ class LongTable:
     chosen: bool = False
     id_type: ColumnType | None = None
     time_type: ColumnType | None = None
+    level_types: tuple[ColumnType, ...] = ()
 
     # ------------------------------------------------------------------ roles
 
@@ -103,7 +107,7 @@ class LongTable:
         if time_column is None and not chosen:
             found = sequence_column is not None and hasattr(y, "columns") and n_levels(y) == 1
             label = _label(y, "sequence_column", sequence_column) if found else None
-            return cls(_kind_of(y), id_type=_type_of(y, label))
+            return cls(_kind_of(y), id_type=_type_of(y, label), level_types=_types_of_levels(y))
         if chosen and exog is not None:
             raise ValueError(
                 f"exog was given, but with target_column={target_column!r} known inputs are the "
@@ -132,7 +136,7 @@ class LongTable:
         if exog is not None and time is not None:
             check_one_table("exog", exog, time_column)
             known = tuple(each for each in _labels_of("exog", exog) if each not in roles)
-        types = _type_of(y, ids), _type_of(y, time)
+        types = _type_of(y, ids), _type_of(y, time), _types_of_levels(y)
         return cls(_kind_of(y), labels, ids, time, targets, known, chosen, *types)
 
     @property
@@ -230,6 +234,11 @@ class LongTable:
         """Return a context and known inputs of its rows and of those after it."""
         if not self.labels:
             return context, exog
+        if self.ids is not None:
+            raise ValueError(
+                "context continues one system, but there are several series "
+                f"(sequence_column, {self.ids!r}). Omit it, or append rows by update."
+            )
         if not self.chosen:
             rows, _ = self.split(context, name="context")
             if exog is not None and self.time is not None:
@@ -313,8 +322,11 @@ class LongTable:
                 continue
             span = f"from {show(times[0])} to {show(times[-1])}"
             fault = "has two rows for the same time"
+            kinds = kind_of(found) or "", kind_of(times) or ""
             lacking, strange = times[~times.isin(found)], found[~found.isin(times)]
-            if len(lacking):
+            if len(found) and kinds[0] != kinds[1]:
+                fault = f"has times of another dtype ({found.dtype}, not {times.dtype})"
+            elif len(lacking):
                 fault = f"has no row for {show(lacking[0])}"
             elif len(strange):
                 fault = f"has a row for {show(strange[0])}, which is none of them"
@@ -386,7 +398,14 @@ class LongTable:
         return values if kind is None else kind.restored(values)
 
     def _with_id_type(self, made: Any) -> Any:
-        """Return a table in which the column of ids has its type again."""
+        """Return a table in which the column of ids, or the levels, have their types again."""
+        if self.level_types:
+            import pandas as pd
+
+            kept = zip(made.index.levels, self.level_types, strict=False)
+            levels = [pd.Index(kind.restored(level.tolist())) for level, kind in kept]
+            made.index = made.index.set_levels(levels, level=range(len(levels)))
+            return made
         if self.id_type is None or not hasattr(made, "columns"):
             return made
         labels = [plain_name(each) for each in made.columns]
@@ -444,6 +463,14 @@ def _type_of(table: Any, label: Any) -> ColumnType | None:
     if label is None or not hasattr(table, "columns"):
         return None
     return ColumnType.of(table, _labels_of("y", table).index(label), label)
+
+
+def _types_of_levels(table: Any) -> tuple[ColumnType, ...]:
+    """Return the types of the levels of ids of a table; none without a MultiIndex."""
+    if n_levels(table) == 1:
+        return ()
+    outer = zip(table.index.levels[:-1], table.index.names, strict=False)
+    return tuple(ColumnType.of_pandas(level.dtype, plain_name(name)) for level, name in outer)
 
 
 def _take(table: Any, places: list[int]) -> Any:

@@ -197,6 +197,12 @@ def test_ids_keep_their_dtype(ids, dtype):
     made = SeasonalNaive(3, sequence_column="shop").fit(dated).forecast(2)
     assert made["shop"].dtype == table["shop"].dtype
     assert made.index.tolist()[:2] == list(MONTHS[24:26])
+    levels = table.set_index(["shop", "ds"])["y"]
+    made = SeasonalNaive(3, panel="each").fit(levels).forecast(2)
+    assert made.index.levels[0].dtype == levels.index.levels[0].dtype
+    assert (
+        made.index.get_level_values("shop").tolist() == np.repeat(np.array(ids, object), 2).tolist()
+    )
 
 
 def test_ids_of_polars_keep_their_dtype():
@@ -346,10 +352,13 @@ def test_future_inputs_have_the_times_of_the_forecast():
         (later_rows(TABLE, 4), "series 'b'.*a row for 2022-04-01, which is none of them"),
         (future.drop(columns="price"), "exog has no column 'price'"),
         (future.assign(z=1), "exog has the column 'z'"),
+        (future.assign(ds=range(9)), r"times of another dtype \(int64, not datetime64"),
         (None, "fit had 1 column of exog"),
     ]:
         with pytest.raises(ValueError, match=told):
             model.forecast(3, exog=wrong)
+    with pytest.raises(ValueError, match="context continues one system"):
+        model.forecast(3, exog=future, context=future)
 
 
 def test_known_inputs_in_a_table_of_their_own():
