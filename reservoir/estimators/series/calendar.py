@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -199,6 +200,13 @@ class Calendar:
             return dates_after(self._date(self.last), n_steps, self.step)
         return self._counted(self.last + self.step, n_steps)
 
+    def due(self, n_rows: int, *, following: bool) -> Any:
+        """Return the first stamps, or those after the last row, of an index that is not changed.
+
+        Most series of a panel have the same stamps, which are made once, since dates take time.
+        """
+        return _stamps(replace(self, n_rows=0, first=0) if following else self, n_rows)
+
     def extended(self, n_rows: int) -> Calendar:
         """Return the calendar with `n_rows` rows appended."""
         if n_rows == 0:
@@ -320,9 +328,7 @@ class Calendar:
         if kind != self.kind:
             raise ValueError(_differing_kinds(name, kind, what, self.kind))
         n_rows = len(index) if n_rows is None else n_rows
-        n_due = max(len(index), n_rows)
-        beyond = self.following(n_due if following else max(n_due - self.n_rows, 0))
-        due = beyond if following else self.index.append(beyond)
+        due = self.due(max(len(index), n_rows), following=following)
         row = _first_difference(index, due[: len(index)])
         if row is None and len(index) == n_rows:
             return
@@ -368,6 +374,13 @@ class Calendar:
         index = self.index.append(later)
         regular = index.is_monotonic_increasing and index.is_unique and _step(index) is not None
         return Calendar._of_index("", index) if regular else None
+
+
+@lru_cache(maxsize=16)
+def _stamps(calendar: Calendar, n_rows: int) -> Any:
+    """Return the stamps of a calendar and of rows after it, `n_rows` or as many as it has."""
+    beyond = calendar.following(max(n_rows - calendar.n_rows, 0))
+    return calendar.index.append(beyond) if calendar.n_rows else beyond
 
 
 def stamps_of(name: str, table: Any) -> Any:

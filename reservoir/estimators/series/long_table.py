@@ -224,7 +224,7 @@ class LongTable:
             return _take(exog, [places[each] for each in wanted])
         table = self._grouped("exog", exog, [*self._roles, *self.known])[wanted]
         due = {
-            each: calendar.following(n_steps)
+            each: calendar.due(n_steps, following=True)
             for each, calendar in zip(panel.ids, panel.calendars, strict=True)
         }
         self._check_times(table, due, "the forecast")
