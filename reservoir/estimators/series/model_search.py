@@ -140,7 +140,7 @@ class ModelSearch:
             seasons_for(self.season, longest if self.shared else each) for each in panel.calendars
         ]
         # prepared before the kind is chosen, since `chosen_way` needs data without gaps
-        jobs = [self.job_of(rows, i, each) for i, each in enumerate(seasons)]
+        jobs = [self._job_of(rows, i, each) for i, each in enumerate(seasons)]
         way = self.way
         if way == "auto" and panel.kind == "one":
             data, _, ending, _ = jobs[0]
@@ -152,7 +152,11 @@ class ModelSearch:
             found = self._series(panel, jobs, seasons, or_mean=True)
         return _told(found)
 
-    def job_of(self, rows: PanelRows, i: int, seasons: tuple[float, ...]) -> Any:
+    def check_last(self, rows: PanelRows) -> None:
+        """Raise if the last of several series cannot be prepared for the fit."""
+        self._job_of(rows, -1, seasons_for(self.season, rows.panel.calendars[-1]))
+
+    def _job_of(self, rows: PanelRows, i: int, seasons: tuple[float, ...]) -> Any:
         """Return the arguments of `fit_statistics` for a series."""
         data = series_data(rows.values[i], rows.known[i], rows.are_bool[i], seasons, self.settings)
         return *data, self.settings
