@@ -64,6 +64,10 @@ class DrivenReservoir(FeatureSource):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return vars(self).get("_drawn_by") or super().__reduce_ex__(protocol)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields; skops, which reads no calls, keeps the weights."""
+        return {name: value for name, value in vars(self).items() if name != "_drawn_by"}
+
     @classmethod
     def seen_through(
         cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool

@@ -63,6 +63,15 @@ def on_a_frame(make):
     return make().fit(pd.DataFrame(X, index=days, columns=["u"]), pd.Series(Y, index=days))
 
 
+def on_columns():
+    """Return a forecaster of a table of ids and times, one series of which has a gap."""
+    pd = pytest.importorskip("pandas")
+    columns = {"id": np.repeat(["a", "b"], 20), "t": np.tile(np.arange(20), 2), "y": Y[:40]}
+    names = {"sequence_column": "id", "time_column": "t", "errors": "warn"}
+    with pytest.warns(UserWarning, match="1 of 2 series could not be fitted"):
+        return forecaster(search="series", **names).fit(pd.DataFrame(columns).drop(index=5))
+
+
 USUAL = {
     "frame": lambda: on_a_frame(esn),
     "stable": lambda: esn(bias="stable", spectral_radius=0.5).fit(X, Y),
@@ -123,6 +132,7 @@ OTHERS = {
     "loops": lambda: forecaster(search="dynamics").fit(SERIES[:80]),
     "loops of spikes": lambda: forecaster(search="dynamics").fit(SPIKES.ravel()),
     "series": lambda: forecaster(search="series", season=4).fit(Y[:40]),
+    "columns": on_columns,
     "naive": lambda: reservoir.SeasonalNaive(6).fit(SERIES),
     "counts": lambda: forecaster(search="series", outliers="missing").fit(ODD),
 }

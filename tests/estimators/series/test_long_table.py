@@ -361,6 +361,18 @@ def test_future_inputs_have_the_times_of_the_forecast():
         model.forecast(3, exog=future, context=future)
 
 
+def test_series_that_fail_are_rows_of_nan():
+    table = long_table(np.random.default_rng(0))
+    bad = table.drop(index=30)  # a month of a
+    with pytest.warns(UserWarning, match="1 of 3 series could not be fitted"):
+        model = quick(**THREE, errors="warn").fit(bad)
+    assert "Column 'ds' of series 'a' of y has a gap" in model.failures_["a"]
+    future = later_rows(table)
+    made = model.forecast(3, exog=future)
+    wanted = quick(**THREE).fit(table).forecast(3, exog=future)
+    pd.testing.assert_frame_equal(made, wanted.assign(y=wanted["y"].where(wanted["shop"] != "a")))
+
+
 def test_known_inputs_in_a_table_of_their_own():
     table = long_table(np.random.default_rng(0))
     future = later_rows(table)
