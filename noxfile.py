@@ -166,8 +166,9 @@ def partners(session, group):
     pytest = ("python", "-m", "pytest", "-q")
     no_skips = {"RESERVOIR_TEST_ALL": "1"}  # nothing else may be lacking
     what = session.posargs or ["tests"]
-    evenly = ("-n", "auto", "--dist", "worksteal")  # few files have most of them
-    session.run(*pytest, *evenly, "-m", " or ".join(there), *what, env=no_skips)
+    # two files have most of the tests of panels
+    evenly = ("--dist", "worksteal") if group == "panels" else ()
+    session.run(*pytest, "-n", "auto", *evenly, "-m", " or ".join(there), *what, env=no_skips)
     if group == "common" and not session.posargs:
         # scikit-learn skips its checks of array API input unless SciPy is told before its import.
         arrays = ("tests/contracts/test_common.py", "-m", "", "-k", "array_api")

@@ -824,7 +824,7 @@ def test_clipped_loops_move_inside_their_box():
 # --- the fuzz, and what is refused --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_networks", [40, pytest.param(800, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_networks", [40, pytest.param(800, marks=pytest.mark.sweep)])
 def test_a_short_fuzz_finds_no_second_response(n_networks):
     messages, counts, closest = certificate_fuzz.fuzz(n_networks, seed=1)
     assert not messages

@@ -183,7 +183,7 @@ def test_no_odd_law_has_a_false_proof():
     assert n_exact >= 1
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_no_odd_law_has_a_false_proof_slow():
     assert not quadratic_fuzz.fuzz(15_000, seed=3)[0]
 
