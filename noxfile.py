@@ -166,7 +166,7 @@ def partners(session, group):
     pytest = ("python", "-m", "pytest", "-q")
     no_skips = {"RESERVOIR_TEST_ALL": "1"}  # nothing else may be lacking
     what = session.posargs or ["tests"]
-    # two files have most of the tests of panels
+    # one file has nearly all tests of panels
     evenly = ("--dist", "worksteal") if group == "panels" else ()
     session.run(*pytest, "-n", "auto", *evenly, "-m", " or ".join(there), *what, env=no_skips)
     if group == "common" and not session.posargs:

@@ -218,9 +218,9 @@ def test_errors_of_custom_cells(cell):
         ({"gradient_control": 0.1}, "Gradient control needs"),
     ):
         with pytest.raises(ValueError, match=message):
-            RNNRegressor(cell=made, **{**FAST, **params}).fit(X, Y)
+            RNNRegressor(cell=made, **{**RANDOM, **params}).fit(X, Y)
     for online in ("rtrl", "least_squares"):
-        learner = RNNRegressor(cell=made, online=online, **FAST)
+        learner = RNNRegressor(cell=made, online=online, **RANDOM)
         with pytest.raises(ValueError, match=f"got {name}"):
             learner.partial_fit(X, Y)
         assert not hasattr(learner, "params_")
