@@ -291,7 +291,7 @@ def test_symbols_are_drawn_as_from_columns():
 
 def test_integers_alone_are_numbers():
     codes = symbols()
-    plain = RNNRegressor(6, max_iter=1, random_state=0)
+    plain = RNNRegressor(6, max_iter=1, init="esn", random_state=0)
     as_float = plain.fit(codes[:, None].astype(float), numbers(codes)).predict(codes[:, None])
     assert plain.network_.n_features == 1
     np.testing.assert_array_equal(
@@ -321,7 +321,7 @@ def test_errors():
     for value, error in ((1, ValueError), (0, ValueError), (2.5, TypeError), ("auto", TypeError)):
         with pytest.raises(error, match="n_symbols"):
             RNNRegressor(4, n_symbols=value).fit(codes[:, None], y)
-    coded = RNNRegressor(4, n_symbols=N_SYMBOLS, max_iter=0, random_state=0)
+    coded = RNNRegressor(4, n_symbols=N_SYMBOLS, max_iter=0, init="orthogonal", random_state=0)
     with pytest.raises(ValueError, match="one column of symbol numbers, but X has 5 columns"):
         coded.fit(columns(codes), y)
     for wrong in (N_SYMBOLS, -1, 0.5):

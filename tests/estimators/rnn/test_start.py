@@ -412,15 +412,15 @@ def test_warm_start_needs_the_same_network():
         ({"cell": "lstm"}, "cell="),
         ({"include_input": True}, "include_input=False; now it is True"),
     ):
-        rnn = make(warm_start=True).fit(X, y)
+        rnn = make(warm_start=True, init="esn").fit(X, y)
         before = pickle.dumps(rnn.set_params(**change))
         with pytest.raises(ValueError, match=f"last fit, which had {name}.*warm_start=False"):
             rnn.fit(X, y)
         assert pickle.dumps(rnn) == before
     with pytest.raises(ValueError, match="had n_outputs=1; now it is 2"):
-        make(warm_start=True).fit(X, y).fit(X, np.column_stack([y, y]))
+        make(warm_start=True, init="esn").fit(X, y).fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="had n_features=2; now it is 1"):
-        make(warm_start=True).fit(X, y).fit(X[:, :1], y)
+        make(warm_start=True, init="esn").fit(X, y).fit(X[:, :1], y)
 
 
 def test_warm_start_in_another_precision():
