@@ -24,6 +24,7 @@ TUTORIALS = (
     "plot_stability.py",
     "plot_train_from_least_squares.py",
     "plot_many_series.py",
+    "plot_field.py",
     "plot_save_and_serve.py",
 )
 # Within a section the pages that show at a glance what it is about come first.

@@ -232,6 +232,14 @@ FIELDS = {
         _panel: Panel; seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
         _fits: list[StatisticalFit]; _long?: LongTable
     """,
+    "LocalForecaster": """
+        estimator: BaseEstimator; block, halo: int; periodic: switch
+        neighbourhood: None | numeric(_, _) | list[any]; alphas: None | numbers
+        estimator_: SourceRegressor; neighbourhood_: int64(_, _); alpha_: number
+        alphas_?: float64(n_alphas); alpha_scores_?alphas_: float64(n_alphas, any)
+        _state: None | of(estimator_.dtype, len(neighbourhood_), _); _last: real(n_features_in_)
+        _ended: None | Ending
+    """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool
         coef_?: float64(n_features_in_) | float64(n, n_features_in_)

@@ -22,6 +22,7 @@ from math import log
 from reservoir.datasets._bouncing_balls import bouncing_balls
 from reservoir.datasets._chaotic_maps import henon, logistic_map
 from reservoir.datasets._crowd_density import crowd_density
+from reservoir.datasets._fields import kuramoto_sivashinsky
 from reservoir.datasets._flows import lorenz, lorenz96, roessler
 from reservoir.datasets._gestures import gestures
 from reservoir.datasets._long_memory import adding, multiplication, temporal_order
@@ -48,6 +49,7 @@ __all__ = [
     "crowd_density",
     "gestures",
     "henon",
+    "kuramoto_sivashinsky",
     "load_co2",
     "load_el_nino",
     "load_sunspots",
@@ -78,6 +80,7 @@ LYAPUNOV_TIME: dict[str, float] = {
     "mackey_glass": 1.0 / 0.0051,
     "lorenz": 1.0 / 0.9056,
     "lorenz96": 1.0 / 1.67,
+    "kuramoto_sivashinsky": 1.0 / 0.048,
     "roessler": 1.0 / 0.0714,
     "henon": 1.0 / 0.41922,
     "logistic_map": 1.0 / log(2.0),

@@ -191,7 +191,9 @@ def _entry(each: Any) -> str:
     """Return the numpydoc entry of a field."""
     default = f"default={each.default!r}".replace("'", '"')
     kind, text = each.metadata["kind"], each.metadata["text"]
-    head = f"{each.name} : {kind}, " + ("optional" if each.default is None else default)
+    head = f"{each.name} : {kind}"
+    if each.default is not MISSING:
+        head += ", optional" if each.default is None else f", {default}"
     return f"{head}\n{textwrap.indent(text, '    ')}" if text else head
 
 

@@ -566,7 +566,7 @@ def warn_of_leaving(
     reach: Array,
     *,
     names: Sequence[Any] | None = None,
-    clipped: bool = False,
+    clipped: bool | None = False,
 ) -> None:
     """Warn once if loops are far outside the range of the training targets, or diverged.
 
@@ -579,8 +579,8 @@ def warn_of_leaving(
         The range of the training targets, in the units of the rows; NaN or infinite where unknown.
     names : sequence, optional
         Number or id of the sequence that each loop continues, for the message.
-    clipped : bool, default=False
-        Whether the fed-back outputs went through `clip`.
+    clipped : bool or None, default=False
+        Whether the fed-back outputs went through `clip`; None if they cannot.
     """
     left = [_first_outside(rows[:n_valid], reach) for rows, n_valid in loops]
     lost = [i for i, (rows, n) in enumerate(loops) if left[i] is not None or n < len(rows)]
@@ -607,14 +607,14 @@ def warn_of_leaving(
         others = ", ".join(str(names[i]) for i in lost[1 : 1 + _NAMED])
         others += " and more" if len(lost) > 1 + _NAMED else ""
         text.append(f"The same happened to other sequences: {others}.")
+    advice = {
+        None: ".",
+        True: "; the fed-back outputs went through clip, and that was not enough.",
+        False: "; clip=True in forecast keeps the fed-back outputs near those targets.",
+    }
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
-        "radius often help"
-        + (
-            "; the fed-back outputs went through clip, and that was not enough."
-            if clipped
-            else "; clip=True in forecast keeps the fed-back outputs near those targets."
-        )
+        f"radius often help{advice[clipped]}"
     )
     warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())
 

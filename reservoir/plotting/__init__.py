@@ -11,6 +11,7 @@ from reservoir.plotting._bias_region import bias_region
 from reservoir.plotting._bifurcation import bifurcation
 from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._field import field
 from reservoir.plotting._forecast import forecast
 from reservoir.plotting._forgetting import forgetting
 from reservoir.plotting._gradient_norms import jacobian_norms, temporal_gradients
@@ -33,6 +34,7 @@ __all__ = [
     "certificate",
     "closed_loop_search",
     "cobweb",
+    "field",
     "forecast",
     "forgetting",
     "horizon_errors",

@@ -18,6 +18,7 @@ from reservoir import (
     ESNSequenceClassifier,
     ESNSequenceRegressor,
     LiquidStateMachine,
+    LocalForecaster,
     NVARRegressor,
     ReservoirFeatures,
     ReservoirTransformer,
@@ -129,7 +130,8 @@ def test_every_public_class_is_checked_as_it_comes():
         each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)
     }
     checked = {type(each) for each in AS_THEY_COME + SLOW_AS_THEY_COME}
-    assert classes - checked == {ESNForecaster, SeasonalNaive}  # fitted to a series
+    # fitted to a series, or to a field
+    assert classes - checked == {ESNForecaster, LocalForecaster, SeasonalNaive}
 
 
 @pytest.mark.skipif(not (ROOT / "docs" / "conventions.md").exists(), reason="needs the checkout")

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import reservoir
-from reservoir import ESNForecaster, SeasonalNaive, forecast, load, save
+from reservoir import ESNForecaster, LocalForecaster, SeasonalNaive, forecast, load, save
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
 
 pytestmark = pytest.mark.both_engines
@@ -23,7 +23,7 @@ PUBLIC = [getattr(reservoir, name) for name in reservoir.__all__]
 ESTIMATORS = [cls for cls in PUBLIC if inspect.isclass(cls) and issubclass(cls, BaseEstimator)]
 SMALL = {"n_units": 12, "max_iter": 2, "init": "esn", "n_networks": 1, "n_lags": 2}
 ROWS, CHUNK = 160, 100
-FORECASTERS = ESNForecaster, SeasonalNaive  # they are fitted to a series
+FORECASTERS = ESNForecaster, LocalForecaster, SeasonalNaive  # they are fitted to a series
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (ROWS + 20, 2)) + 0.1
 Y = np.column_stack([np.convolve(u, [0.2, 0.5, 0.3])[: len(X)] for u in X.T])
@@ -96,6 +96,11 @@ def close(found, expected, rtol=1e-8):
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_saved_and_loaded_it_gives_the_same_bits(cls, tmp_path):
     file = tmp_path / "model.zip"
+    if cls is LocalForecaster:
+        model = cls(made(reservoir.NVARRegressor), halo=0)
+        save(model.fit(X[:40]), file)
+        np.testing.assert_array_equal(load(file).forecast(5), model.forecast(5))
+        return
     if cls in FORECASTERS:
         model = made(cls).fit(X[:40, 0])
         save(model, file)

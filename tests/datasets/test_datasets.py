@@ -242,6 +242,31 @@ def test_errors_of_flows():
     np.testing.assert_array_equal(datasets.lorenz(1, washout=0, initial_state=start), [start])
 
 
+def test_waves_converge_keep_their_mean_and_travel(global_random_seed):
+    start = datasets.kuramoto_sivashinsky(1, random_state=global_random_seed)[0]
+    start = start + 0.1
+    ends = [
+        datasets.kuramoto_sivashinsky(20 * n + 1, dt=0.25 / n, washout=0, initial_state=start)[-1]
+        for n in (1, 16, 32, 128)
+    ]
+    coarse, middle, fine = (np.abs(rows - ends[-1]).max() for rows in ends[:-1])
+    assert coarse < 0.01
+    assert middle / fine > 9  # the order is 4
+    assert ends[0].mean() == pytest.approx(start.mean(), abs=1e-12)
+    # the equation has no preferred place
+    turned = datasets.kuramoto_sivashinsky(21, washout=0, initial_state=np.roll(start, 5))
+    np.testing.assert_allclose(turned[-1], np.roll(ends[0], 5), atol=1e-9)
+
+
+def test_errors_of_waves():
+    with pytest.raises(ValueError, match="n_points=65 is odd"):
+        datasets.kuramoto_sivashinsky(5, n_points=65)
+    with pytest.raises(ValueError, match="length=0 must be"):
+        datasets.kuramoto_sivashinsky(5, length=0)
+    with pytest.raises(ValueError, match=r"grows without bounds with dt=0.25. Use a shorter dt"):
+        datasets.kuramoto_sivashinsky(200, washout=0, initial_state=1e3 * np.sin(np.arange(64)))
+
+
 # ---------------------------------------------------------------- maps
 
 

@@ -101,6 +101,7 @@ DRAWINGS = {
     ),
     "states as a map": lambda ax: plotting.states(np.outer(SINE, np.ones(9)), kind="map", ax=ax),
     "overview": lambda ax: plotting.overview(features(), ax=ax),  # of one panel
+    "field": lambda ax: plotting.field(np.c_[SINE, TIME], np.c_[SINE, TIME + 1], ax=ax),
     "residuals": lambda ax: plotting.residuals(NOISE, ax=ax),
     "residuals by quantiles": lambda ax: plotting.residuals(NOISE, quantiles=True, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
@@ -498,6 +499,29 @@ def test_backtest_draws_each_forecast_and_counts_the_rows_in_each_band():
         plotting.backtest(rows)
     with pytest.raises(ValueError, match="column='b' is none of 'a'"):
         plotting.backtest(result, column="b")
+
+
+def test_field_marks_the_time_up_to_which_a_forecast_is_valid():
+    truth = np.sin(np.add.outer(0.2 * TIME, np.arange(9)))
+    wrong = truth + (TIME >= 40)[:, None]
+    axes = plotting.field(truth, wrong, dt=0.5)
+    assert [ax.get_title(loc="left") for ax in axes] == ["field", "forecast", "difference"]
+    assert axes[0].get_legend_handles_labels()[1] == ["valid time 20"]
+    for ax, rows in zip(axes, (truth, wrong, wrong - truth), strict=True):
+        np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), [20, 20])
+        (mesh,) = ax.collections
+        np.testing.assert_allclose(mesh.get_array(), rows.T)
+    limits = {np.ptp(ax.collections[0].get_clim()) for ax in axes}
+    assert max(limits) == pytest.approx(min(limits))
+    (alone,) = plotting.field(truth)
+    assert not alone.get_lines()
+    plotting.field(truth, np.full_like(truth, np.nan))  # of a loop that was lost
+    with pytest.raises(ValueError, match=r"forecast has shape \(3, 9\), but truth has shape"):
+        plotting.field(truth, truth[:3])
+    with pytest.raises(ValueError, match="truth contains NaN"):
+        plotting.field(wrong * np.nan)
+    with pytest.raises(ValueError, match="dt=0"):
+        plotting.field(truth, dt=0)
 
 
 def test_running_error_is_the_root_mean_square_of_the_last_rows():

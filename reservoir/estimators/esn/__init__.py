@@ -9,6 +9,7 @@ runs.
 from reservoir.estimators.esn.esn_classifier import ESNClassifier
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.force import ForceHistory, force_train
+from reservoir.estimators.esn.local_forecaster import LocalForecaster
 from reservoir.estimators.esn.nvar_regressor import NVARRegressor
 from reservoir.estimators.esn.part_plan import PartPlan, SeamError, plan_parts
 from reservoir.estimators.esn.transformer import ReservoirTransformer
@@ -17,6 +18,7 @@ __all__ = [
     "ESNClassifier",
     "ESNRegressor",
     "ForceHistory",
+    "LocalForecaster",
     "NVARRegressor",
     "PartPlan",
     "ReservoirTransformer",
