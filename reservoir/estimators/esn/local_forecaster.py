@@ -144,7 +144,7 @@ class LocalForecaster(MetaEstimatorMixin, Described, BaseEstimator):
         MISSING,
         "ESNRegressor or NVARRegressor",
         """The network of a block, which is cloned. It learns the next row of the places that the
-        block owns. ``n_lags="auto"`` is 1 here.""",
+        block owns. ``n_lags="auto"`` is 1 here, and ``input_alpha="auto"`` is None.""",
         _check_estimator,
     )
     block: int = parameter(
@@ -212,8 +212,10 @@ class LocalForecaster(MetaEstimatorMixin, Described, BaseEstimator):
             raise TypeError("LocalForecaster learns the next row of X, and takes no y. Use fit(X).")
         check_parameters(self)
         inner = clone(self.estimator)
-        if isinstance(getattr(inner, "n_lags", 1), str):
-            inner.set_params(n_lags=1)
+        # both would be chosen by rows of single blocks
+        for name, value in (("n_lags", 1), ("input_alpha", None)):
+            if isinstance(getattr(inner, name, None), str):
+                inner.set_params(**{name: value})
         with restored_on_error(self):
             rows = self._read(X, inner, 3, reset=True)
             self.neighbourhood_ = self._neighbours(rows[0].shape[1])
@@ -239,6 +241,11 @@ class LocalForecaster(MetaEstimatorMixin, Described, BaseEstimator):
 
     def _choose_penalty(self, inner: Any, rows: Sequence[Array]) -> None:
         """Set the penalties, and the errors of free runs with each in rows that are held out."""
+        if getattr(inner, "input_alpha", None) is not None:
+            raise ValueError(
+                f"input_alpha={inner.input_alpha!r} of the estimator is a penalty beside the one "
+                "that free runs choose. Use input_alpha=None, or a number as alpha."
+            )
         if inner.alpha_selection != "auto":
             raise ValueError(
                 f"alpha_selection={inner.alpha_selection!r} of the estimator compares rows of "

@@ -216,6 +216,11 @@ WRONG = {
         ValueError,
         "alpha_selection='gcv' of the estimator",
     ),
+    "two penalties": (
+        lambda: LocalForecaster(esn(alpha="auto", input_alpha=1.0)),
+        ValueError,
+        "input_alpha=1.0 of the estimator",
+    ),
     "one penalty": (lambda: LocalForecaster(esn(), alphas=1.0), ValueError, "alphas must have"),
     "block": (lambda: LocalForecaster(esn(), block=5), ValueError, "does not divide the 12 places"),
     "halo": (lambda: LocalForecaster(esn(), block=2, halo=6), ValueError, "more than the ring"),
