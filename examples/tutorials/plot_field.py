@@ -9,22 +9,13 @@ circle of latitude. What happens at a place depends on the places beside it. So 
 which sees a few neighbouring places, can learn the law of all of them:
 """
 
-import numpy as np
-
 from reservoir import ESNRegressor, LocalForecaster, plotting
 from reservoir.datasets import kuramoto_sivashinsky
 
 u = kuramoto_sivashinsky(5200, length=100.0, n_points=256)
-u /= u[:4000].std()
 seen, truth = u[:4000], u[4000:4300]
-network = ESNRegressor(
-    200,
-    augment="square",
-    spectral_radius=0.6,
-    input_scaling=0.1,
-    bias_scaling=0.1,
-    random_state=0,
-)
+settings = {"augment": "square", "spectral_radius": 0.6, "random_state": 0}
+network = ESNRegressor(200, input_scaling=0.08, bias_scaling=0.1, **settings)
 model = LocalForecaster(network, block=8, halo=4).fit(seen)
 forecast = model.forecast(300)
 plotting.field(truth, forecast, dt=0.25)
@@ -49,14 +40,15 @@ print(model.neighbourhood_[0], "is what the first block receives")
 # The rival is one network for all places, larger and with the same settings but for smaller inputs,
 # as it has more of them. How long a forecast is valid depends on its start, so ten starts are
 # compared:
+import numpy as np
+
 from reservoir.metrics import valid_time
 
 starts = range(4150, 5000, 85)
-whole = ESNRegressor(
-    1500, augment="square", spectral_radius=0.6, input_scaling=0.02, bias_scaling=0.1, n_lags=1,
-    alpha_selection="forecast", random_state=0,
-)  # fmt: skip
-whole.fit(seen[:-1], seen[1:])
+options = {"bias_scaling": 0.1, "n_lags": 1, "alpha_selection": "forecast"}
+whole = ESNRegressor(1500, input_scaling=0.02, **settings, **options).fit(
+    seen[:-1], seen[1:]
+)
 for name, each in {"blocks": model, "one network": whole}.items():
     times = [
         valid_time(
@@ -64,7 +56,7 @@ for name, each in {"blocks": model, "one network": whole}.items():
             each.forecast(200, context=u[t - 100 : t]),
             dt=0.25,
             threshold=0.5,
-            scale=np.ones(256),
+            scale=np.full(256, seen.std()),
         )
         for t in starts
     ]
@@ -88,11 +80,11 @@ for alpha, error in zip(model.alphas_, model.alpha_scores_, strict=True):
 #
 # What the blocks share
 # ---------------------
-# All places must obey one law. Scale them together, by one mean and one standard deviation, as
-# above: a `StandardScaler` gives each place a unit of its own, and so a law of its own. Where the
-# places end, as along a road, `periodic=False` repeats the values at the ends. Any other
-# neighbourhood is a table, with a row for each block: the places that it owns, then those that it
-# receives as well. On a grid of 4 rows and 5 columns that is closed to both sides:
+# All places must obey one law. Where values are very large or small, scale all places by one mean
+# and one standard deviation: a `StandardScaler` gives each place a unit of its own, and so a law of
+# its own. Where the places end, as along a road, `periodic=False` repeats the values at the ends.
+# Any other neighbourhood is a table, with a row for each block: the places that it owns, then those
+# that it receives as well. On a grid of 4 rows and 5 columns that is closed to both sides:
 row, column = np.divmod(np.arange(20), 5)
 around = [
     5 * ((row + i) % 4) + (column + j) % 5

@@ -241,26 +241,11 @@ class LocalForecaster(MetaEstimatorMixin, Described, BaseEstimator):
 
     def _choose_penalty(self, inner: Any, rows: Sequence[Array]) -> None:
         """Set the penalties, and the errors of free runs with each in rows that are held out."""
-        if getattr(inner, "input_alpha", None) is not None:
-            raise ValueError(
-                f"input_alpha={inner.input_alpha!r} of the estimator is a penalty beside the one "
-                "that free runs choose. Use input_alpha=None, or a number as alpha."
-            )
-        if inner.alpha_selection != "auto":
-            raise ValueError(
-                f"alpha_selection={inner.alpha_selection!r} of the estimator compares rows of "
-                "single blocks, but LocalForecaster chooses the penalty by runs of the whole "
-                'field. Use alpha_selection="auto", or a number as alpha.'
-            )
+        _check_choice(inner, min(map(len, rows)))
         if self.alphas is not None:
             inner = clone(inner).set_params(alpha=np.asarray(self.alphas, dtype=float))
         cuts = [int(_LEARNED * len(each)) for each in rows]
         held_out = min(len(each) - cut for each, cut in zip(rows, cuts, strict=True))
-        if min(map(len, rows)) < _FEWEST_ROWS:
-            raise ValueError(
-                f"The penalty is chosen by free runs in the last fifth of the rows, and a sequence "
-                f"has {min(map(len, rows))} rows, fewer than {_FEWEST_ROWS}. Use a number as alpha."
-            )
         learned = [each[:cut] for each, cut in zip(rows, cuts, strict=True)]
         field = _Field(self._learn(inner, learned), self.neighbourhood_, self.block)
         n_steps = min(_LONGEST, held_out // 2)
@@ -495,6 +480,26 @@ class _Field:
 def _best(errors: Array) -> int:
     """Return the place of the least error; of equal ones the last, of the largest penalty."""
     return len(errors) - 1 - int(np.argmin(errors[::-1]))
+
+
+def _check_choice(inner: Any, n_rows: int) -> None:
+    """Check that free runs can choose the penalty; `n_rows` has the shortest recording."""
+    if getattr(inner, "input_alpha", None) is not None:
+        raise ValueError(
+            f"input_alpha={inner.input_alpha!r} of the estimator is a penalty beside the one "
+            "that free runs choose. Use input_alpha=None, or a number as alpha."
+        )
+    if inner.alpha_selection != "auto":
+        raise ValueError(
+            f"alpha_selection={inner.alpha_selection!r} of the estimator compares rows of "
+            "single blocks, but LocalForecaster chooses the penalty by runs of the whole "
+            'field. Use alpha_selection="auto", or a number as alpha.'
+        )
+    if n_rows < _FEWEST_ROWS:
+        raise ValueError(
+            "The penalty is chosen by free runs in the last fifth of the rows, and a recording has "
+            f"{n_rows} rows, fewer than {_FEWEST_ROWS}. Use a number as alpha."
+        )
 
 
 def _checked_places(value: Any, block: int, n_places: int) -> Array:
