@@ -97,5 +97,5 @@ print(grid.neighbourhood[7], "are the neighbours of place 7, after itself")
 # Where to go from here
 # ---------------------
 # * `LocalForecaster` takes polynomials, too: `NVARRegressor` is a good start for small fields.
-# * The results page on fields compares both with one network and a ridge, on three fields.
+# * The page :doc:`/results/fields` compares both with one network and a ridge.
 # * `reservoir.save` writes the model into a file, as any other.
