@@ -38,6 +38,14 @@ _DATES = (
 )
 
 
+# remedies for an index, and those for a column of times
+_REMEDIES = {
+    "Insert them with NaN by asfreq.": "Add rows with these times, and NaN for the values.",
+    "Insert them with NaN by reindex.": "Add rows with these times, and NaN for the values.",
+    "number the rows by reset_index(drop=True)": "number the rows of each series (cumcount)",
+}
+
+
 class Columns(NamedTuple):
     """The parameters that name columns of a table, each by number or name, or None."""
 
@@ -350,10 +358,13 @@ class LongTable:
             raise ValueError(text) from error
 
     def worded(self, message: str) -> str:
-        """Return a message that names the column of times in place of the index."""
+        """Return a message on the column of times in place of the index, with its remedy."""
         if self.time is None:
             return message
-        return message.replace("The index of", f"Column {self.time!r} of")
+        message = message.replace("The index of", f"Column {self.time!r} of")
+        for of_index, of_column in _REMEDIES.items():
+            message = message.replace(of_index, of_column)
+        return message
 
     # ------------------------------------------------------------------ forecasts
 

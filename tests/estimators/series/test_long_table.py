@@ -361,6 +361,25 @@ def test_future_inputs_have_the_times_of_the_forecast():
         model.forecast(3, exog=future, context=future)
 
 
+def test_remedies_for_gaps_run():
+    """Those of an index would not: a table of several series has no frequency."""
+    gap = TABLE.drop(index=3)
+    told = r"Add rows with these times, and NaN .*number the rows of each series \(cumcount\)"
+    with pytest.raises(ValueError, match=told):
+        SeasonalNaive(3, **THREE).fit(gap)
+    row = TABLE.loc[[3]].assign(y=np.nan)
+    made = SeasonalNaive(3, **THREE).fit(pd.concat([gap, row])).forecast(1)
+    assert made["ds"].tolist() == [MONTHS[24], MONTHS[22], MONTHS[24]]
+    numbered = gap.assign(ds=gap.groupby("shop").cumcount())
+    assert SeasonalNaive(3, **THREE).fit(numbered).forecast(1)["ds"].tolist() == [23, 18, 16]
+    with pytest.raises(
+        ValueError, match=r"Column 'ds' of series 'b' of y has a gap.* Add rows with"
+    ):
+        SeasonalNaive(3, **THREE).fit(
+            TABLE.assign(ds=TABLE.groupby("shop").cumcount()).drop(index=3)
+        )
+
+
 def test_series_that_fail_are_rows_of_nan():
     table = long_table(np.random.default_rng(0))
     bad = table.drop(index=30)  # a month of a
