@@ -97,6 +97,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)  # the constant fee, as above
     shared.fit(long)
 answer = shared.forecast(12, coverage=0.9)
+print(answer[::60].to_string())
 
 fig, axes = plt.subplots(5, 2, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, sales, strict=True):
