@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from reservoir._tables.reading import read
-from reservoir._tables.table import Table
+from reservoir._tables.reading import FLOATS, read
+from reservoir._tables.sequences import Sequences
+from reservoir._tables.time_column import take_time_stamps
+from reservoir._typing import Array
 from reservoir._validation.kinds import check_readable, check_without_labels
 from reservoir._validation.scalars import caller_level
-from reservoir._validation.sequences import Sequences, plain_table
-from reservoir._validation.time_stamps import take_time_stamps
+from reservoir._validation.sequences import in_dtype
 from reservoir._validation.times import check_times, read_times
 
 
@@ -57,7 +58,7 @@ def read_series(
     check_without_labels(X, y, sequence_column)
     # the X of a network that was trained without inputs has no columns
     without_inputs = not reset and getattr(estimator, "n_features_in_", None) == 0
-    table = read(
+    sequences = read(
         "X",
         X,
         sequence_column=sequence_column,
@@ -65,14 +66,13 @@ def read_series(
         cut=getattr(estimator, "target", None) == "last",
         least_columns=0 if without_inputs else 1,
     )
-    note_columns(estimator, X, table, reset=reset)
-    sequences = table.sequences
+    note_columns(estimator, X, sequences, reset=reset)
     if not (_has_index(X) or _has_index(y)):
         return sequences
     times = read_times(
         X,
         y,
-        is_table=table.form.kind == "table",
+        is_table=sequences.container == "table",
         lengths=sequences.lengths,
         check_frequency=reset and not has_times,
     )
@@ -121,7 +121,7 @@ def read_whole_series(
         The targets. Only text is compared with the columns of X.
     """
     check_without_labels(X, y, sequence_column)
-    table = read(
+    sequences = read(
         "X",
         X,
         sequence_column=sequence_column,
@@ -130,17 +130,16 @@ def read_whole_series(
         fill=_FILL_OR_HOLD if hasattr(estimator, "missing_values") else _FILL_SERIES,
         cut=True,
     )
-    kind = table.form.kind
+    kind = sequences.container
     # a column of a 2-D X is a step, not a channel
     if fitted is None or (kind == "rows") == (fitted[0] == "rows"):
-        note_columns(estimator, X, table, reset=fitted is None)
-    elif table.values.shape[1] != fitted[1]:
+        note_columns(estimator, X, sequences, reset=fitted is None)
+    elif sequences.arrays[0].shape[1] != fitted[1]:
         raise ValueError(
-            f"X was read as series of {table.values.shape[1]} channel(s), but "
+            f"X was read as series of {sequences.arrays[0].shape[1]} channel(s), but "
             f"{type(estimator).__name__} was fitted on series of {fitted[1]}. Pass a list of "
             "arrays of shape (n_steps, n_channels), also for a single series."
         )
-    sequences = table.sequences
     if kind != "rows" and _has_index(X):  # its index numbers series, not steps
         check_times(X, is_table=kind == "table", lengths=sequences.lengths)
     if time_column is None:
@@ -156,20 +155,56 @@ _FILL_OR_HOLD = (
 )
 
 
-def note_columns(estimator: Any, X: Any, table: Table, *, reset: bool) -> None:
+def note_columns(estimator: Any, X: Any, sequences: Sequences, *, reset: bool) -> None:
     """Set the number and the names of the columns of an estimator in fit; check them after fit.
 
     If `reset`, also warn if each row of a table has an id of its own.
     """
-    first = X if table.form.kind in ("table", "rows") else X[0]
-    first = first if table.form.columns else np.empty((1, table.width))
+    first = X if sequences.container in ("table", "rows") else X[0]
+    first = first if sequences.columns else np.empty((1, sequences.width))
     validate_data(estimator, first, reset=reset, skip_check_array=True)
-    if reset and table.form.id_place is not None and len(table) == len(table.values) > 1:
+    place = sequences.id_place
+    if reset and place is not None and 1 < len(sequences) == sum(sequences.lengths):
         warnings.warn(
-            f"Each of the {len(table)} rows of X has an id of its own in column "
-            f"{table.form.id_place} (sequence_column), so that no row has a past. If that column "
+            f"Each of the {len(sequences)} rows of X has an id of its own in column "
+            f"{place} (sequence_column), so that no row has a past. If that column "
             "contains no ids, as after a step of a pipeline that changes all columns, let the ids "
             "pass beside it, by a ColumnTransformer.",
             UserWarning,
             stacklevel=caller_level(),
+        )
+
+
+def plain_table(estimator: Any, X: Any, dtype: Any, *, reset: bool = False) -> Array | None:
+    """Return X in `dtype` if it is a finite array that scikit-learn's checks accept, else None.
+
+    This makes the checks unnecessary, which for a single row take longer than the network. Any
+    other X, valid or not, is left to the checks. `reset` is as in `read_series`.
+    """
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in FLOATS and X.size > 0
+    if not plain or not X.flags.c_contiguous:
+        return None
+    known = vars(estimator)
+    if not reset and (X.shape[1] != known.get("n_features_in_") or _names(estimator) is not None):
+        return None
+    table = in_dtype(X, dtype)
+    if not np.isfinite(table).all():
+        return None
+    if reset:
+        known.pop("feature_names_in_", None)
+        known["n_features_in_"] = X.shape[1]
+    return table
+
+
+def _names(estimator: Any) -> Any:
+    """Return the feature names that were set in fit; None if there are none."""
+    return vars(estimator).get("feature_names_in_")
+
+
+def check_enough_rows(estimator: Any, sequences: Sequences) -> None:
+    """Raise if X contains only a single row, and so no step from one time to the next."""
+    if sum(sequences.lengths) < 2:
+        raise ValueError(
+            f"X contains 1 sample (n_samples=1), but {type(estimator).__name__} needs at least 2 "
+            "in fit, because it learns from steps. partial_fit accepts rows one by one."
         )

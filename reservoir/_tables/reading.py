@@ -1,19 +1,30 @@
-"""Read data of any container once: `read` makes a `Table`."""
+"""Read data of any container once: `read` returns `Sequences`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
-from reservoir._tables.ids import has_levels, ids_in_column, ids_in_levels, without_ids
-from reservoir._tables.table import Form, Table
-from reservoir._tables.values import FLOATS, as_floats, check_finite
+from reservoir._tables.sequences import Sequences
 from reservoir._typing import Array
-from reservoir._validation.kinds import check_has_rows, check_readable
-from reservoir._validation.sequences import FILL
+from reservoir._validation.columns import column_number
+from reservoir._validation.kinds import (
+    check_has_rows,
+    check_numeric,
+    check_readable,
+    is_polars,
+    na_as_nan,
+)
+from reservoir._validation.levels import check_levels
+from reservoir._validation.sequences import FILL, as_finite
 
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_IDS = "Give each row the id of its sequence, or omit such rows."
 _STEPS = "(n_samples, n_features), one row per time step"
 _SERIES = "(n_steps, n_channels), or (n_steps,) for one channel"
 
@@ -29,8 +40,8 @@ def read(
     fill: str = FILL,
     cut: bool = False,
     least_columns: int = 1,
-) -> Table:
-    """Read data once: values, bounds and ids of the sequences, and the form of the container.
+) -> Sequences:
+    """Read data once: the rows and the ids of their sequences, and the form of the container.
 
     Parameters
     ----------
@@ -56,17 +67,31 @@ def read(
     _check_rows(name, data)
     kind = container_of(data, rows, name)
     if sequence_column is not None or has_levels(data):
-        table = _with_ids(name, data, sequence_column, kind)
+        values, found = _with_ids(name, data, sequence_column, kind)
     elif kind in ("table", "rows"):
-        table = _one(name, data, kind, least_columns)
+        values, found = _one(name, data, kind, least_columns)
     elif kind == "array":
-        table = _stack(name, data)
+        values, found = _stack(name, data)
     else:
-        table = _several(name, data, kind, 1 if rows == "series" else 2, least_columns)
-    dtype = table.values.dtype if dtype is None else dtype
-    values = check_finite(table, dtype, allow_nan=allow_nan, fill=fill, cut=cut)
-    items = table.items if values is table.values else None
-    return replace(table, values=values, items=items)
+        values, found = _several(name, data, kind, 1 if rows == "series" else 2, least_columns)
+
+    kind = found.container
+
+    def advice(row: int) -> str:
+        if not cut or (found.ids is None and kind == "table"):
+            return fill
+        return _padding_advice(found.arrays[found.locate(row)[0]]) or fill
+
+    floats = as_finite(
+        name,
+        values,
+        values.dtype if dtype is None else dtype,
+        found.column,
+        if_nan=advice,
+        allow_nan=allow_nan,
+        bounds=None if kind == "table" else found.bounds,
+    )
+    return found if floats is values else replace(found, arrays=_cut(floats, found.lengths, kind))
 
 
 def _check_rows(name: str, data: Any) -> None:
@@ -112,7 +137,7 @@ def container_of(data: Any, rows: str = "steps", name: str = "X") -> str:
     return whole
 
 
-def _with_ids(name: str, data: Any, column: Any, kind: str) -> Table:
+def _with_ids(name: str, data: Any, column: Any, kind: str) -> tuple[Array, Sequences]:
     """Read one table of several sequences, which are identified by a column or a MultiIndex."""
     if column is not None and has_levels(data):
         raise ValueError(
@@ -127,28 +152,33 @@ def _with_ids(name: str, data: Any, column: Any, kind: str) -> Table:
         )
     data = _as_table(name, data)
     _check_shape(name, data.shape, 1)
-    columns = tuple(getattr(data, "columns", ()))
-    if column is None:
-        bounds, ids = ids_in_levels(name, data)
-        return Table(name, as_floats(name, data, has_ids=True), bounds, Form("table", columns), ids)
-    bounds, ids, place = ids_in_column(name, data, column)
-    if data.shape[1] == 1:
+    bounds, ids, place = ids_of_rows(name, data, column)
+    if place is not None and data.shape[1] == 1:
         raise ValueError(
             f"{name} has no column except the id column: at least 1 feature is required."
         )
-    values = without_ids(name, data, place)
-    return Table(name, values, bounds, Form("table", columns, place), ids)
+    values = _floats_without(name, data, place)
+    parts, columns = _cut(values, np.diff(bounds), "table"), tuple(getattr(data, "columns", ()))
+    return values, Sequences(parts, "table", ids, columns=columns, id_place=place)
 
 
-def _one(name: str, data: Any, kind: str, least_columns: int) -> Table:
+def _one(name: str, data: Any, kind: str, least_columns: int) -> tuple[Array, Sequences]:
     """Read one table without ids: one sequence, or a series in each row."""
     data = _as_table(name, data)
     _check_shape(name, data.shape, least_columns)
-    values, form = as_floats(name, data), Form(kind, tuple(getattr(data, "columns", ())))
-    if kind == "table":
-        return Table(name, values, np.array([0, len(values)]), form)
-    n_series, n_steps = values.shape
-    return Table(name, values.reshape(-1, 1), np.arange(n_series + 1) * n_steps, form)
+    values, columns = as_floats(name, data), tuple(getattr(data, "columns", ()))
+    lengths = [len(values)] if kind == "table" else [values.shape[1]] * len(values)
+    values = values if kind == "table" else values.reshape(-1, 1)
+    return values, Sequences(_cut(values, lengths, kind), kind, columns=columns)
+
+
+def _cut(values: Array, lengths: Any, kind: str) -> Sequence[Array]:
+    """Return the rows of each sequence; one 3-D array, which takes less memory than many views."""
+    if kind in ("array", "rows"):
+        return values.reshape(len(lengths), -1, values.shape[1])  # type: ignore[return-value]
+    if len(lengths) == 1:
+        return (values,)
+    return tuple(values[i:j] for i, j in pairwise(np.append(0, np.cumsum(lengths)).tolist()))
 
 
 def _as_table(name: str, data: Any) -> Any:
@@ -186,20 +216,20 @@ def _check_shape(name: str, shape: tuple[int, ...], least_columns: int) -> None:
         )
 
 
-def _stack(name: str, data: Any) -> Table:
+def _stack(name: str, data: Any) -> tuple[Array, Sequences]:
     """Read a 3-D array."""
     values = as_floats(name, data)
-    n_sequences, n_steps, n_columns = values.shape
     if not values.size:
         raise ValueError(
             f"{name} has shape {values.shape}, (n_sequences, n_steps, n_channels): it contains no "
             "sequences, no steps or no channels, but at least 1 of each is required."
         )
-    bounds = np.arange(n_sequences + 1) * n_steps
-    return Table(name, values.reshape(-1, n_columns), bounds, Form("array"))
+    return values.reshape(-1, values.shape[2]), Sequences(values, "array")  # type: ignore[arg-type]
 
 
-def _several(name: str, data: Any, kind: str, ndim: int, least_columns: int) -> Table:
+def _several(
+    name: str, data: Any, kind: str, ndim: int, least_columns: int
+) -> tuple[Array, Sequences]:
     """Read a list or an object array of tables; with `ndim` of 1 they may be 1-D."""
     columns = tuple(getattr(data[0], "columns", ()))
     parts: list[Array] = []
@@ -226,10 +256,10 @@ def _several(name: str, data: Any, kind: str, ndim: int, least_columns: int) -> 
                 f"{list(columns)}. All sequences need the same columns."
             )
         parts.append(part)
-    bounds = np.append(0, np.cumsum([len(part) for part in parts]))
     values = np.concatenate(parts)
-    items = tuple(parts) if all(part.dtype == values.dtype for part in parts) else None
-    return Table(name, values, bounds, Form(kind, columns), items=items)
+    if any(part.dtype != values.dtype for part in parts):
+        parts = list(_cut(values, [len(part) for part in parts], kind))
+    return values, Sequences(tuple(parts), kind, columns=columns)
 
 
 def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
@@ -237,8 +267,110 @@ def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[in
     if container_of(X) != "table":
         return [len(item) for item in X], False
     data = _as_table("X", X)
-    if sequence_column is not None:
-        bounds = ids_in_column("X", data, sequence_column)[0]
+    if sequence_column is None and not has_levels(data):
+        return [data.shape[0]], True
+    return np.diff(ids_of_rows("X", data, sequence_column)[0]).tolist(), True
+
+
+def has_levels(data: Any) -> bool:
+    """Whether a table has a MultiIndex, whose outer levels are ids."""
+    return getattr(getattr(data, "index", None), "nlevels", 1) > 1
+
+
+def ids_of_rows(name: str, data: Any, column: Any) -> tuple[Array, tuple[Any, ...], int | None]:
+    """Return bounds and ids of the sequences of a table, and the position of its column of ids.
+
+    Without a `column` the ids are in the outer levels of its MultiIndex.
+    """
+    place = None
+    if column is None:
+        check_levels(name, data)
+        codes = np.array(data.index.codes[:-1])
+        missing = (codes < 0).any(axis=0)
+        where = f"The index of {name} contains NaN in place of an id"
+        changes = (np.diff(codes, axis=1) != 0).any(axis=0)
     else:
-        bounds = ids_in_levels("X", data)[0] if has_levels(data) else np.array([0, data.shape[0]])
-    return np.diff(bounds).tolist(), True
+        names = list(data.columns) if hasattr(data, "columns") else None
+        place = column_number("sequence_column", column, names, data.shape[1])
+        ids, missing = _column_of_ids(data, place)
+        where = f"{name} contains NaN in the id column {place}"
+        changes = None if missing.any() else ids[1:] != ids[:-1]
+    if missing.any():
+        raise ValueError(f"{where}, first in row {int(np.argmax(missing))}. {_IDS}")
+    begins = np.append(0, np.flatnonzero(changes) + 1)
+    each = tuple(data.index.droplevel(-1)[begins].to_numpy() if column is None else ids[begins])
+    if len(set(each)) < len(each):
+        again = next(i for i, one in enumerate(each) if one in each[:i])
+        raise ValueError(
+            f"Sequence id {each[again]!r} appears again in row {begins[again]} of {name} after "
+            "other ids: rows of one sequence must be adjacent and in time order. Sort by id and "
+            "time, and do not shuffle rows when you split."
+        )
+    return np.append(begins, len(data)), each, place
+
+
+def _column_of_ids(data: Any, place: int) -> tuple[Array, Array]:
+    """Return the ids in a column of a table, and which of them are missing."""
+    if hasattr(data, "iloc"):
+        return data.iloc[:, place].to_numpy(), data.iloc[:, place].isna().to_numpy()
+    if is_polars(data):
+        given = data.get_column(data.columns[place])
+        ids = given.to_numpy()
+        return ids, given.is_null().to_numpy() | (ids != ids)
+    ids = data[:, place]
+    return ids, ids != ids
+
+
+def _floats_without(name: str, data: Any, place: int | None) -> Array:
+    """Return the values of a table without its column of ids, which need not be numbers."""
+    if place is None:
+        return as_floats(name, data, has_ids=True)
+    if hasattr(data, "iloc"):
+        others = [j for j in range(data.shape[1]) if j != place]
+        return as_floats(name, data.iloc[:, others], has_ids=True)
+    if is_polars(data):
+        return as_floats(name, data.drop(data.columns[place]), has_ids=True)
+    table = np.array(data)
+    table[:, place] = 0  # so that columns keep their numbers in messages
+    return np.delete(as_floats(name, table, has_ids=True), place, axis=1)
+
+
+def as_floats(name: str, data: Any, *, has_ids: bool = False) -> Array:
+    """Return the values of a table or an array as float32 if they are, else as float64.
+
+    Rows are contiguous, so that sums do not depend on the memory layout. `has_ids` is as in
+    `check_numeric`.
+    """
+    if type(data) is np.ndarray and data.dtype in FLOATS:
+        return np.ascontiguousarray(data)
+    if hasattr(data, "iloc"):
+        dtypes = set(data.dtypes) if data.ndim == 2 else {data.dtype}
+        if all(isinstance(each, np.dtype) and each.kind in "fiub" for each in dtypes):
+            single = np.float32 if dtypes == {FLOATS[1]} else np.float64
+            return np.ascontiguousarray(data.to_numpy(single))
+    check_numeric(name, data, has_ids=has_ids)
+    try:
+        floats: Array = check_array(
+            na_as_nan(data),
+            dtype=list(FLOATS),
+            ensure_2d=False,
+            ensure_all_finite=False,
+            allow_nd=True,
+            order="C",
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"In {name}: {error}") from error
+    return floats
+
+
+def _padding_advice(rows: Array) -> str | None:
+    """Return advice on padding: NaN in all columns at one end of a sequence; None without it."""
+    known = np.asarray(~np.isnan(rows).all(axis=1))
+    if not known.any() or (known[0] and known[-1]):
+        return None
+    return (
+        f"From there to the {'start' if known[-1] else 'end'} of the series all channels are "
+        "missing: this is padding, which can be cut off, since series may differ in length."
+    )

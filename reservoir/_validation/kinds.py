@@ -1,10 +1,12 @@
-"""Reject data that are not numeric tables: text, sparse data and single numbers.
+"""Reject data that are not numeric tables: text, dates, sparse data and single numbers.
 
-scikit-learn would reject most of these, too, but its messages name neither the column nor a remedy.
+scikit-learn would reject most of these, too, but its messages name neither the column nor a remedy,
+and NumPy would convert dates to nanoseconds.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from numbers import Number
 from typing import Any
@@ -13,7 +15,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import DATE_ADVICE, check_no_dates
 from reservoir._validation.plain import check_unmasked
 from reservoir._validation.text_dates import holds_dates
 
@@ -22,6 +23,24 @@ _ENCODE = (
     "with sparse_output=False, within PerStep if there are several sequences."
 )
 _IDS_OR_ENCODE = f"If it identifies sequences, name it in sequence_column. {_ENCODE}"
+
+
+DATE_ADVICE = (
+    "Move dates to the index (set_index), drop the column, or replace it by numbers computed from "
+    "it, such as the hour of the day or, for time_column, the hours since a fixed date."
+)
+_DURATION_ADVICE = "Convert durations to numbers in a unit of time (dt.total_seconds)."
+_KINDS = {"M": "datetime", "m": "duration"}
+_INFERRED = {
+    "datetime": "datetime",
+    "datetime64": "datetime",
+    "date": "datetime",
+    "time": "datetime",
+    "period": "datetime",
+    "timedelta": "duration",
+    "timedelta64": "duration",
+}
+_OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 
 
 def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
@@ -42,7 +61,7 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
     check_dense(name, table)
     check_no_dates(name, table)
     check_not_complex(name, table)
-    for column, values in _text_columns(table):
+    for column, values in _odd_columns(table):
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
             continue
@@ -57,11 +76,32 @@ def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
         )
 
 
+def check_no_dates(name: str, table: Any, advice: str = DATE_ADVICE) -> None:
+    """Raise if a table or a series contains dates or durations; the message names the column.
+
+    `name` is the name of the table in the message, and `advice` its advice for dates. pandas and
+    polars tables and NumPy arrays are checked; the index of a table is not.
+    """
+    one = getattr(table, "dtype", None) is not None
+    what = _time_kind(table) if one else None
+    if what is not None:
+        raise TypeError(
+            f"{name} contains {what}s ({table.dtype}), which are not numbers. "
+            f"{advice if what == 'datetime' else _DURATION_ADVICE}"
+        )
+    for column, values in _odd_columns(table) if hasattr(table, "columns") else ():
+        what = _time_kind(values)
+        if what is not None:
+            remedy = advice if what == "datetime" else _DURATION_ADVICE
+            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {remedy}")
+
+
 def check_not_complex(name: str, table: Any) -> None:
     """Raise if an array or a column of a DataFrame is complex; `name` is for messages."""
     if hasattr(table, "iloc") and table.ndim == 2:
-        kinds = [getattr(dtype, "kind", "O") for dtype in table.dtypes]
-        place = f" in column {table.columns[kinds.index('c')]!r}" if "c" in kinds else None
+        odd = _odd_columns(table)
+        found = (column for column, values in odd if getattr(values.dtype, "kind", "O") == "c")
+        place = next((f" in column {column!r}" for column in found), None)
     else:
         rows = _as_array(table)
         place = "" if rows is not None and np.iscomplexobj(rows) else None
@@ -84,7 +124,7 @@ def check_without_labels(X: Any, y: Any, sequence_column: Any = None) -> None:
         return
     columns: dict[Any, set[Any]] = {}
     for table in tables:
-        for column, values in _text_columns(table):
+        for column, values in _odd_columns(table):
             columns.setdefault(column, set()).update(values)
     columns.pop(sequence_column, None)
     labels = set(_labels_in(y)) if columns else set()
@@ -226,21 +266,47 @@ def one_hot_labels(name: str, rows: Array) -> str | None:
     )
 
 
-def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the number or name, and the values, of each column that may contain text."""
+def _odd_columns(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the name or number, and the values, of each column that may hold no real numbers."""
     if hasattr(table, "get_column"):  # polars
-        for column in table.columns:
-            if not table.get_column(column).dtype.is_numeric():
-                yield column, table.get_column(column).to_list()
+        for column in table.get_columns():
+            if not column.dtype.is_numeric():
+                yield column.name, column
     elif hasattr(table, "iloc"):
         for i, dtype in enumerate(table.dtypes if table.ndim == 2 else ()):
-            if getattr(dtype, "kind", "O") not in "biufc":
-                yield table.columns[i], table.iloc[:, i].tolist()
+            if getattr(dtype, "kind", "O") not in "biuf":
+                yield table.columns[i], table.iloc[:, i]
     else:
         rows = _as_array(table)
         if isinstance(rows, np.ndarray) and rows.ndim > 1 and rows.dtype.kind in "OSU":
             for i in range(rows.shape[-1]):
                 yield i, rows[..., i].ravel().tolist()
+
+
+def _time_kind(values: Any) -> str | None:
+    """Return "datetime" or "duration" if an array or a column contains these, else None."""
+    # by dtype; by the dtype of the categories if it is categorical
+    dtype = values.dtype
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    if str(dtype).startswith("period["):
+        return "datetime"
+    polars = str(dtype).partition("(")[0]
+    if polars in _OF_POLARS:
+        return _OF_POLARS[polars]
+    kind = getattr(dtype, "kind", "")
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind != "O":
+        return None
+    # by the values, for arrays and columns of Python objects
+    if not hasattr(values, "iloc"):
+        types = {type(value) for value in values.flat}
+        dates = any(issubclass(t, (datetime.date, np.datetime64)) for t in types)
+        durations = any(issubclass(t, (datetime.timedelta, np.timedelta64)) for t in types)
+        return "datetime" if dates else "duration" if durations else None
+    import pandas as pd
+
+    return _INFERRED.get(pd.api.types.infer_dtype(values, skipna=True))
 
 
 def _as_array(table: Any) -> Array | None:

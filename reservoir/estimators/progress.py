@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers
+from reservoir._validation import Ending, caller_level, check_choice, check_numbers
 from reservoir.dynamics.held_reservoir import Training
 
 Ended = tuple[Ending | None, Ending | None]

@@ -14,23 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._tables import container_of, read_series
+from reservoir._tables import (
+    Sequences,
+    check_enough_rows,
+    container_of,
+    in_steps,
+    read_series,
+    read_weights,
+    step_of,
+    with_gaps,
+)
 from reservoir._typing import Array
 from reservoir._validation import (
     Clock,
-    Sequences,
     caller_level,
     check_count,
-    check_enough_rows,
     check_fixed,
     check_leak_below_one,
     check_numbers,
     continued,
     ending_of,
     fixed_parameters,
-    read_weights,
     steps_between,
-    with_gaps,
 )
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics.unit_steps import Names
@@ -191,8 +196,9 @@ class DataReader:
             return self._without_times(copied, X, y, reset=True), Columns.of(copied)
         sequences, place = self._with_times(copied, X, y, reset=True)
         check_leak_below_one(self.time_column, estimator.leak_rate)
-        self.clock = Clock.of(sequences, place, self._step_of(estimator))
-        return self.clock.set(sequences, self.dtype), Columns.of(copied)
+        step = step_of(sequences, self._step_of(estimator))
+        self.clock = Clock(place, float(sequences.arrays[0][0, place]), step)
+        return in_steps(self.clock, sequences, self.dtype), Columns.of(copied)
 
     def _step_of(self, estimator: Any) -> Any:
         """Return `time_step`; if training continues, "auto" is the step used before."""
@@ -204,7 +210,7 @@ class DataReader:
         """Return the sequences of X; times are in steps since the first row of fit."""
         if self.clock is not None:
             sequences, _ = self._with_times(estimator, X, y, reset=False)
-            return self.clock.set(sequences, self.dtype)
+            return in_steps(self.clock, sequences, self.dtype)
         return self._without_times(estimator, X, y, reset=False)
 
     def _without_times(self, estimator: Any, X: Any, y: Any, *, reset: bool) -> Sequences:

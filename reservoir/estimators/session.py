@@ -7,8 +7,9 @@ from typing import Any
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice
+from reservoir._validation import check_choice
 from reservoir.estimators.progress import Ended, warn_of_session_gap
 
 

@@ -17,15 +17,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences, read_weights
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    advising,
-    caller_level,
-    check_number,
-    check_switch,
-    read_weights,
-)
+from reservoir._validation import advising, caller_level, check_number, check_switch
 from reservoir.estimators.reporting import restored_on_error
 from reservoir.estimators.session import Session
 

@@ -12,21 +12,15 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._saving import saved
-from reservoir._typing import Array
-from reservoir._validation import (
+from reservoir._tables import (
     Sequences,
-    check_choice,
-    check_number,
-    check_unmasked,
     plain_rows,
     read_labels,
-    read_last_labels,
-    read_last_targets,
-    read_last_weights,
-    read_some_labels,
     read_targets,
     read_weights,
 )
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_number, check_unmasked
 
 
 class TargetCoding(ABC):
@@ -84,8 +78,7 @@ class TargetCoding(ABC):
         class_weight: Any = None,
     ) -> list[Array] | None:
         """Return the weight of each target, by sequence; None if all are equal."""
-        read = read_last_weights if self.per_sequence else read_weights
-        return read(sample_weight, sequences)
+        return read_weights(sample_weight, sequences, per_sequence=self.per_sequence)
 
     @staticmethod
     @abstractmethod
@@ -112,10 +105,8 @@ class Numbers(TargetCoding):
         **known: Any,
     ) -> list[Array]:
         """Return the targets of each sequence, and store whether y is 1-D."""
-        if self.per_sequence:
-            targets, ndim = read_last_targets(estimator, y, sequences)
-        else:
-            targets, ndim = read_targets(estimator, y, sequences, allow_nan=allow_nan)
+        options = {"allow_nan": allow_nan, "per_sequence": self.per_sequence}
+        targets, ndim = read_targets(estimator, y, sequences, **options)
         if not first and self.one_dimensional != (ndim == 1) and targets[0].shape[-1] == 1:
             raise ValueError(
                 f"y has {ndim} dimension(s), but in earlier calls it had {3 - ndim}. Pass y of "
@@ -127,7 +118,7 @@ class Numbers(TargetCoding):
 
     def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
         """Return y, (n_sequences, n_outputs)."""
-        return np.stack(read_last_targets(estimator, y, sequences)[0])
+        return np.stack(read_targets(estimator, y, sequences, per_sequence=True)[0])
 
     def decode(self, columns: Array) -> Array:
         """Return the outputs, as a 1-D array if y was 1-D."""
@@ -191,12 +182,8 @@ class Labels(TargetCoding):
                 if (self.classes[index] == plain).all():
                     return [self._columns(index)]
         check_unmasked("classes", classes)
-        if allow_nan:
-            labels, there = read_some_labels(estimator, y, sequences)
-        else:
-            read = read_last_labels if self.per_sequence else read_labels
-            labels = read(estimator, y, sequences)
-            there = [np.ones(len(part), dtype=bool) for part in labels]
+        options = {"allow_missing": allow_nan, "per_sequence": self.per_sequence}
+        labels, there = read_labels(estimator, y, sequences, **options)
         every = np.concatenate(labels)[np.concatenate(there)]
         if len(every):
             check_classification_targets(every)
@@ -268,7 +255,7 @@ class Labels(TargetCoding):
 
     def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
         """Return y, (n_sequences,)."""
-        return np.concatenate(read_last_labels(estimator, y, sequences))
+        return np.concatenate(read_labels(estimator, y, sequences, per_sequence=True)[0])
 
     def decode(self, columns: Array) -> Array:
         """Return the label of the largest column; a single column is decoded by its sign."""

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from reservoir._tables import plain_table
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_unmasked, plain_table
+from reservoir._validation import check_unmasked
 from reservoir._validation.kinds import check_has_rows
 
 _Self = TypeVar("_Self", bound="RowRegressor")

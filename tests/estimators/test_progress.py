@@ -7,8 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from reservoir import ESNRegressor
-from reservoir._tables import read_series
-from reservoir._validation import Sequences
+from reservoir._tables import Sequences, read_series
 from reservoir.estimators.progress import Progress, StateShape
 
 SHAPE = StateShape(3, 1, np.float64)

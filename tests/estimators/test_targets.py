@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from reservoir import ESNRegressor
-from reservoir._validation import Sequences
+from reservoir._tables import Sequences
 from reservoir.estimators.targets import Labels, Numbers
 
 OWNER = ESNRegressor()  # whose messages they are

@@ -1,4 +1,4 @@
-"""`read`: values, bounds and ids of every container, and one error for each fault in all doors."""
+"""`read`: rows, bounds and ids of every container, and one error for each fault in all doors."""
 
 import numpy as np
 import pytest
@@ -51,30 +51,30 @@ def of_frames():
 def test_every_container_gives_the_same_rows(cases):
     for name, data, column, (kind, lengths, ids) in cases():
         table = read("X", data, sequence_column=column)
-        assert (table.form.kind, table.ids) == (kind, ids), name
-        assert np.diff(table.bounds).tolist() == [len(part) for part in table.parts] == lengths
-        np.testing.assert_array_equal(table.values, ROWS, err_msg=name)
-        np.testing.assert_array_equal(np.concatenate(table.parts), ROWS, err_msg=name)
-        assert table.values.dtype == np.float64
-        assert table.values.flags.c_contiguous
+        assert (table.container, table.ids) == (kind, ids), name
+        assert table.lengths == np.diff(table.bounds).tolist() == lengths
+        np.testing.assert_array_equal(np.concatenate(table.arrays), ROWS, err_msg=name)
+        assert {(part.dtype.name, part.flags.c_contiguous) for part in table.arrays} == {
+            ("float64", True)
+        }
         assert sequence_lengths(data, column) == (lengths, kind == "table")
 
 
 def test_floats_keep_their_precision_and_finite_arrays_are_not_copied():
-    assert read("X", ROWS.astype("f4")).values.dtype == np.float32
-    assert np.shares_memory(read("X", ROWS).values, ROWS)
-    assert read("X", PARTS).parts[1] is PARTS[1]
-    assert read("X", PARTS, dtype="f4").parts[1].dtype == np.float32
+    assert read("X", ROWS.astype("f4")).arrays[0].dtype == np.float32
+    assert np.shares_memory(read("X", ROWS).arrays[0], ROWS)
+    assert read("X", PARTS).arrays[1] is PARTS[1]
+    assert read("X", PARTS, dtype="f4").arrays[1].dtype == np.float32
     cube = ROWS.reshape(3, 4, 2)
-    assert np.shares_memory(read("X", cube, rows="series").values, cube)
+    assert np.shares_memory(read("X", cube, rows="series").arrays, cube)
 
 
 def test_a_row_may_be_a_series():
     table = read("X", ROWS.T, rows="series")
-    assert table.form.kind == "rows"
-    np.testing.assert_array_equal(np.asarray(table.parts)[:, :, 0], ROWS.T)
+    assert table.container == "rows"
+    np.testing.assert_array_equal(np.asarray(table.arrays)[:, :, 0], ROWS.T)
     one_channel = read("X", [ROWS[:5, 0], ROWS[:3, 1].tolist()], rows="series")
-    assert [part.shape for part in one_channel.parts] == [(5, 1), (3, 1)]
+    assert [part.shape for part in one_channel.arrays] == [(5, 1), (3, 1)]
 
 
 def test_the_place_of_nan_is_that_of_the_user():
@@ -88,7 +88,8 @@ def test_the_place_of_nan_is_that_of_the_user():
     ):
         with pytest.raises(ValueError, match=words):
             read("X", data, sequence_column=column)
-        assert np.isnan(read("X", data, sequence_column=column, allow_nan=True).values[7, 1])
+        held = read("X", data, sequence_column=column, allow_nan=True)
+        assert np.isnan(np.concatenate(held.arrays)[7, 1])
 
 
 FAULTS = {

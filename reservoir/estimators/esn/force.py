@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from reservoir._tables import read_series
+from reservoir._tables import Sequences, check_enough_rows, read_series
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
-    Sequences,
     as_generator,
     caller_level,
     check_count,
-    check_enough_rows,
     check_instance,
     check_switch,
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import open_loop_outputs, tails_of
 from reservoir.estimators.forecasting.predictor import Outputs

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators.esn.readout_model import warn_of_range

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_numbers
+from reservoir._validation import caller_level, check_numbers
 from reservoir.dynamics.both_directions import BothDirections
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late

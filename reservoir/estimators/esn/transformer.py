@@ -12,8 +12,9 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout
+from reservoir._validation import as_generator, check_choice, resolve_washout
 from reservoir.dynamics.held_reservoir import Training
 from reservoir.dynamics.open_loop import room_for_states
 from reservoir.dynamics.saturation import held_by_bias

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._tables import container_of
+from reservoir._tables import Sequences, container_of
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_numbers
+from reservoir._validation import check_numbers
 from reservoir.estimators.forecasting.pipeline import Layout
 from reservoir.estimators.reading import asks_for_pandas, framed_forecast, index_of_forecast
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from reservoir._tables import Sequences
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import Sequences, check_count
+from reservoir._validation import check_count
 from reservoir.estimators.forecasting.contexts import Contexts
 from reservoir.estimators.forecasting.pipeline import (
     Bounds,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences
 from reservoir.estimators.forecasting.pipeline import (
     Bounds,
     Layout,

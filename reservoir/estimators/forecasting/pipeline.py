@@ -14,9 +14,9 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from reservoir._tables import container_of
+from reservoir._tables import Sequences, container_of
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_plain, check_no_dates, check_unmasked
+from reservoir._validation import as_plain, check_no_dates, check_unmasked
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.predictor import Forecaster, forecaster_of
 from reservoir.estimators.forecasting.row_steps import (

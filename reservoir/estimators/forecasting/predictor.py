@@ -12,14 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from reservoir._tables import Sequences, read_weights, with_targets
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    check_unmasked,
-    index_of,
-    read_last_weights,
-    with_targets,
-)
+from reservoir._validation import check_unmasked, index_of
 from reservoir._validation.kinds import check_has_rows
 from reservoir.estimators.progress import Progress
 from reservoir.estimators.reading import Columns, join
@@ -313,7 +308,7 @@ class Predictor(Forecaster):
         if coding.per_sequence:
             sequences = self.read(X)
             truth = coding.truth(estimator, y, sequences)
-            weights = read_last_weights(sample_weight, sequences)
+            weights = read_weights(sample_weight, sequences, per_sequence=True)
             each = None if weights is None else np.concatenate(weights)
             score = coding.score(truth, estimator.predict(X), each)
             return score

@@ -17,9 +17,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils._set_output import _wrap_data_with_container
 
-from reservoir._tables import container_of
+from reservoir._tables import Sequences, container_of
 from reservoir._typing import Array
-from reservoir._validation import Sequences
 from reservoir.dynamics.chained import ChainedSource, JoinedSource, RowFunction
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.estimators.forecasting.predictor import Forecaster, Predictor, Step, forecaster_of

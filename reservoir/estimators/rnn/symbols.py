@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_plain
+from reservoir._validation import as_plain
 from reservoir.estimators.rnn.network_model import NetworkModel
 
 _FEEDS_BACK = (

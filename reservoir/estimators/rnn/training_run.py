@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from reservoir._tables import Sequences
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, resolve_washout
+from reservoir._validation import caller_level, resolve_washout
 from reservoir.activations import ACTIVATIONS
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.reporting import log

@@ -11,15 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
-from reservoir._tables import read_whole_series
+from reservoir._tables import Sequences, read_whole_series
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    as_generator,
-    as_plain,
-    check_count,
-    check_number,
-)
+from reservoir._validation import as_generator, as_plain, check_count, check_number
 from reservoir.dynamics import Pooling
 from reservoir.dynamics.pooling import POOLS, check_pools
 from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network

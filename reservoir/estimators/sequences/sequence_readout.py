@@ -12,15 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._tables import read_whole_series
+from reservoir._tables import Sequences, is_per_row, read_weights, read_whole_series
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    SumError,
-    as_generator,
-    is_per_row,
-    read_last_weights,
-)
+from reservoir._validation import SumError, as_generator
 from reservoir._validation.arrays import joined, together
 from reservoir.estimators.describe import Described, listed, words_for_penalty
 from reservoir.estimators.parameters import check_parameters
@@ -456,7 +450,7 @@ class SequenceReadout(Described, BaseEstimator):
         """
         sequences = self._read_again(X, y)
         truth = self._targets.truth(self, y, sequences)
-        read = read_last_weights(sample_weight, sequences)
+        read = read_weights(sample_weight, sequences, per_sequence=True)
         weights = None if read is None else np.concatenate(read)
         predicted = self._values("predict", sequences, self._targets.decode)
         return self._targets.score(truth, predicted, weights)

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 )
 
 from reservoir import ESNRegressor, NVARRegressor, forecast, load, save
-from reservoir._validation import Sequences
+from reservoir._tables import Sequences
 from reservoir.datasets import henon, lorenz, narma
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials, count_terms
 from reservoir.estimators.forecasting.predictor import forecaster_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from reservoir import ESNRegressor
 from reservoir._saving import saved
-from reservoir._validation import read_labels
+from reservoir._tables import read_labels
 from reservoir.estimators.parameters import documented, parameter
 from reservoir.estimators.targets import TargetCoding
 
@@ -18,7 +18,7 @@ class OrderedLabels(TargetCoding):
         self.order = np.array(order)
 
     def read(self, estimator, y, sequences, *, first, **known):
-        labels = read_labels(estimator, y, sequences)
+        labels, _ = read_labels(estimator, y, sequences)
         return [
             (part[:, None] == self.order).argmax(axis=1)[:, None].astype(float) for part in labels
         ]

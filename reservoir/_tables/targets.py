@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import numbers
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from reservoir._tables.reading import has_levels
+from reservoir._tables.sequences import Sequences
 from reservoir._typing import Array
-from reservoir._validation.dates import check_no_dates
 from reservoir._validation.kinds import (
     check_dense,
     check_has_rows,
+    check_no_dates,
     check_no_text,
     na_as_nan,
     one_hot_labels,
 )
-from reservoir._validation.sequences import Sequences, as_finite
+from reservoir._validation.sequences import as_finite
 
 _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several series needs an id column "
@@ -42,8 +43,8 @@ def plain_rows(
     return values if one and values.shape[:1] == sequences.arrays[0].shape[:1] else None
 
 
-def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
-    """Return one array per sequence, each with as many entries as the sequence has rows.
+def _rows(name: str, values: Any, sequences: Sequences) -> Array:
+    """Return the rows of all sequences in turn, as many as each sequence has.
 
     `values` is y or sample_weight in the container of X; `name` is its name in messages.
     """
@@ -59,7 +60,7 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"n_samples={sum(sequences.lengths)}, but {name} has shape {rows.shape}."
             )
-        return sequences.split(rows)
+        return rows
     # X is a collection: `values` must have one item per sequence
     n_items = len(values) if hasattr(values, "__len__") else "one value"
     if n_items != len(sequences):
@@ -76,11 +77,18 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"Sequence {i} of X has n_samples={n_samples}, but item {i} of {name} has shape "
                 f"{item.shape}."
             )
-    return items
+        if item.shape[1:] != items[0].shape[1:]:
+            raise ValueError(
+                f"sequence {i} of {name} has shape {item.shape}, but sequence 0 has "
+                f"{items[0].shape}. All sequences need the same number of outputs."
+            )
+    return np.concatenate(items)
 
 
 def _read(values: Any, **options: Any) -> Array:
     """Return y or sample_weight, or one item of them, as an array of any dtype."""
+    if type(values) is np.ndarray and values.dtype.kind in "biuf" and 0 < values.ndim < 3:
+        return values  # there may be many thousands
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, **options)
     return na_as_nan(rows)
 
@@ -92,48 +100,52 @@ def _shape_of_rows(sequences: Sequences) -> str:
     return f"(n_samples_i,) for each of n_sequences={len(sequences)}"
 
 
-def _require_y(estimator: Any, y: Any) -> None:
-    """Raise if y is None."""
+def read_targets(
+    estimator: Any,
+    y: Any,
+    sequences: Sequences,
+    *,
+    allow_nan: bool = False,
+    per_sequence: bool = False,
+) -> tuple[list[Array], int]:
+    """Return one float64 array of shape (n_samples_i, n_outputs) per sequence, and y's ``ndim``.
+
+    The latter is 2 if y, or each of its items, has a column axis, else 1. If `per_sequence`, the
+    arrays have shape (n_outputs,). Infinity raises an error; so does NaN, unless `allow_nan`.
+    """
+    plain = None if per_sequence else plain_rows(y, sequences, kinds="f")
+    if plain is not None and plain.dtype == np.float64 and plain.size:
+        rows = plain
+    else:
+        check_no_dates("y", y)
+        rows = _stacked(estimator, y, sequences, per_sequence)
+        check_no_text("y", rows, _NOT_TEXT)
+        rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+    table = rows if rows.ndim == 2 else rows[:, None]
+    several = not per_sequence and sequences.container != "table"
+    as_finite(
+        "y",
+        np.where(np.isnan(table), 0.0, table) if allow_nan else table,
+        np.float64,
+        if_nan=lambda _: _if_target_is_missing(estimator, last=per_sequence),
+        bounds=sequences.bounds if several else None,
+    )
+    return list(table) if per_sequence else sequences.split(table), rows.ndim
+
+
+def _stacked(estimator: Any, y: Any, sequences: Sequences, per_sequence: bool) -> Array:
+    """Return y with the rows of all sequences in turn, or one for each if `per_sequence`."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-
-
-def read_targets(
-    estimator: Any, y: Any, sequences: Sequences, *, allow_nan: bool = False
-) -> tuple[list[Array], int]:
-    """Return one float64 array of shape (n_samples_i, n_outputs) per sequence, and y's ``ndim``.
-
-    The latter is 2 if y, or each of its items, has a column axis, else 1. Infinity raises an error;
-    so does NaN, unless `allow_nan` is True.
-    """
-    plain = plain_rows(y, sequences, kinds="f")
-    if plain is not None and plain.dtype == np.float64 and plain.size:
-        items = [plain]
-    else:
-        _require_y(estimator, y)
-        _check_index_kept(y, sequences)
-        check_no_dates("y", y)
-        items = _items("y", y, sequences)
-    # the first item determines the number of outputs
-    ndim = items[0].ndim
-    targets = []
-    for i, item in enumerate(items):
-        name = "y" if sequences.container == "table" else f"sequence {i} of y"
-        if item is not plain:
-            check_no_text(name, item, _NOT_TEXT)
-            item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
-        if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
-            raise ValueError(
-                f"{name} has shape {item.shape}, but sequence 0 has {items[0].shape}. All "
-                "sequences need the same number of outputs."
-            )
-        table = item if ndim == 2 else item[:, None]
-        finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
-        as_finite(name, finite, np.float64, if_nan=partial(_if_target_is_missing, estimator))
-        targets.append(table)
-    return targets, ndim
+    if has_levels(y) and sequences.ids is None and not per_sequence:
+        raise ValueError(
+            "y has a MultiIndex, which identifies the sequences, but X has none: an earlier step "
+            'has dropped it. Let all steps return tables, `set_output(transform="pandas")`, or use '
+            "sequence_column."
+        )
+    return _one_per_sequence("y", y, sequences) if per_sequence else _rows("y", y, sequences)
 
 
 def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
@@ -157,32 +169,25 @@ def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
     return rows, known
 
 
-def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return one array of labels, of shape (n_samples_i,), per sequence."""
-    labels = _labels_of(estimator, y, sequences)
-    for part in labels:
-        _check_labels(estimator, part)
-    return labels
-
-
-def read_some_labels(
-    estimator: Any, y: Any, sequences: Sequences
+def read_labels(
+    estimator: Any,
+    y: Any,
+    sequences: Sequences,
+    *,
+    allow_missing: bool = False,
+    per_sequence: bool = False,
 ) -> tuple[list[Array], list[Array]]:
-    """Return the labels of each sequence, and a mask of the labels that are not missing."""
-    labels = _labels_of(estimator, y, sequences)
-    ends = np.cumsum([len(part) for part in labels])[:-1]
-    # all at once, so that all sequences have the same kind of labels
-    rows, known = known_labels(np.concatenate(labels))
-    _check_labels(estimator, rows[known])
+    """Return the labels of each sequence, and a mask of those that are not missing.
+
+    They have shape (n_samples_i,), or (1,) if `per_sequence`.
+    """
+    rows = _label_column("y", _stacked(estimator, y, sequences, per_sequence))
+    known = np.ones(len(rows), dtype=bool)
+    if allow_missing:
+        rows, known = known_labels(rows)
+    _check_labels(estimator, rows[known], last=per_sequence)
+    ends = np.arange(1, len(rows)) if per_sequence else sequences.bounds[1:-1]
     return np.split(rows, ends), np.split(known, ends)
-
-
-def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    _require_y(estimator, y)
-    _check_index_kept(y, sequences)
-    one = sequences.container == "table"
-    names = ["y" if one else f"sequence {i} of y" for i in range(len(sequences))]
-    return list(map(_label_column, names, _items("y", y, sequences)))
 
 
 def _label_column(name: str, rows: Array) -> Array:
@@ -259,33 +264,31 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
     )
 
 
-def _check_index_kept(y: Any, sequences: Sequences) -> None:
-    """Raise if y has a MultiIndex, which identifies its sequences, and X has none."""
-    if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
-        raise ValueError(
-            "y has a MultiIndex, which identifies the sequences, but X has none: an earlier step "
-            'has dropped it. Let all steps return tables, `set_output(transform="pandas")`, or use '
-            "sequence_column."
-        )
-
-
 def read_weights(
-    sample_weight: Any, sequences: Sequences, *, all_zero: bool = False
+    sample_weight: Any,
+    sequences: Sequences,
+    *,
+    all_zero: bool = False,
+    per_sequence: bool = False,
 ) -> list[Array] | None:
     """Return one float64 array of weights per sequence; raise if a weight is negative.
 
-    If `all_zero` is True, all weights may be 0, as is possible in a chunk of rows.
+    They have shape (n_samples_i,), or (1,) if `per_sequence`. If `all_zero` is True, all weights
+    may be 0, as is possible in a chunk of rows.
     """
     if sample_weight is None:
         return None
+    ends = np.arange(len(sequences) + 1) if per_sequence else sequences.bounds
     if isinstance(sample_weight, numbers.Real):
-        sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
-    items = _items("sample_weight", sample_weight, sequences)
-    stacked = np.concatenate(items)
-    if all_zero and stacked.ndim == 1 and stacked.dtype.kind in "iuf" and not stacked.any():
-        return sequences.split(stacked.astype(np.float64))
-    stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
-    return sequences.split(stacked)
+        rows = np.full(ends[-1], sample_weight)
+    else:
+        read = _one_per_sequence if per_sequence else _rows
+        rows = read("sample_weight", sample_weight, sequences)
+    if all_zero and rows.ndim == 1 and rows.dtype.kind in "iuf" and not rows.any():
+        rows = rows.astype(np.float64)
+    else:
+        rows = _check_sample_weight(rows, rows, dtype=np.float64, ensure_non_negative=True)
+    return np.split(rows, ends[1:-1])
 
 
 def is_per_row(values: Any, sequences: Sequences) -> bool:
@@ -300,7 +303,7 @@ def is_per_row(values: Any, sequences: Sequences) -> bool:
     )
 
 
-def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
+def _one_per_sequence(name: str, values: Any, sequences: Sequences) -> Array:
     """Return y or sample_weight as an array with one row per sequence, for ``target="last"``.
 
     If X is a table of several sequences, there may be one entry for each row, constant within each
@@ -353,37 +356,3 @@ def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
             f"{ids[0]!r}, but {name} with {index[0]!r}. Put them into the order of X (loc) or, "
             "if the values are in that order already, drop the index (to_numpy)."
         )
-
-
-def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
-    """Return one float64 array of shape (n_outputs,) per sequence, and the ``ndim`` of y (1 or 2).
-
-    This is for ``target="last"``, with one target per sequence.
-    """
-    _require_y(estimator, y)
-    check_no_dates("y", y)
-    rows = _last_items("y", y, sequences)
-    check_no_text("y", rows, _NOT_TEXT)
-    rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
-    table = rows if rows.ndim == 2 else rows[:, None]
-    as_finite("y", table, np.float64, if_nan=partial(_if_target_is_missing, estimator, last=True))
-    return list(rows if rows.ndim == 2 else rows[:, None]), rows.ndim
-
-
-def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return the label of each sequence as an array of shape (1,), for ``target="last"``."""
-    _require_y(estimator, y)
-    labels = _label_column("y", _last_items("y", y, sequences))
-    _check_labels(estimator, labels, last=True)
-    return [labels[i : i + 1] for i in range(len(labels))]
-
-
-def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return the weight of each sequence as an array of shape (1,), for ``target="last"``."""
-    if sample_weight is None:
-        return None
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(len(sequences), sample_weight)
-    rows = _last_items("sample_weight", sample_weight, sequences)
-    rows = _check_sample_weight(rows, rows, dtype=np.float64, ensure_non_negative=True)
-    return [rows[i : i + 1] for i in range(len(rows))]
