@@ -16,7 +16,7 @@ from reservoir._typing import Array
 from reservoir._validation.kinds import check_readable, check_without_labels
 from reservoir._validation.scalars import caller_level
 from reservoir._validation.sequences import in_dtype
-from reservoir._validation.times import check_times, read_times
+from reservoir._validation.times import read_times
 
 
 def read_series(
@@ -141,7 +141,7 @@ def read_whole_series(
             "arrays of shape (n_steps, n_channels), also for a single series."
         )
     if kind != "rows" and _has_index(X):  # its index numbers series, not steps
-        check_times(X, is_table=kind == "table", lengths=sequences.lengths)
+        read_times(X, is_table=kind == "table", lengths=sequences.lengths)
     if time_column is None:
         return sequences
     names = getattr(estimator, "feature_names_in_", None)

@@ -12,10 +12,6 @@ from reservoir._validation.index import (
     NANOSECONDS,
     Ending,
     Stamps,
-    ids_of,
-    index_of,
-    is_plain,
-    kind_of,
 )
 
 _FEW = 40  # a frequency inferred from this many rows is reliable
@@ -28,15 +24,13 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
     if its rows fit it, because business days look daily up to the first weekend. A table of one or
     two rows whose index has no frequency is always assigned it.
     """
-    index = index_of(table)
-    if index is None or (kind := kind_of(index)) is None:
+    stamps = Stamps.of(table, np.zeros(1, dtype=int))
+    if stamps is None:
         return None
-    ids = ids_of(table.index.droplevel(-1) if table.index.nlevels > 1 else None, -1)
-    plain = is_plain(index, np.zeros(1, dtype=int))
-    end = Stamps(index, kind, plain, ids, tuple(table.index.names)).ending()
+    end = stamps.ending()
     if before is None or before.kind != end.kind:
         return end
-    known = before.frequency
+    index, known = stamps.index, before.frequency
     uncertain = known is not None and len(index) < _FEW and index.freq is None
     if uncertain and first_stray(index, known) is None:
         return replace(end, frequency=known)

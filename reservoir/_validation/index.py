@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Stamps:
-    """The index of one sequence.
+    """The index of a table, with the first rows of its sequences.
 
     Attributes
     ----------
@@ -100,16 +101,42 @@ class Stamps:
         The kind of the stamps, as `kind_of` returns it.
     plain : bool
         Whether the rows of the table are merely numbered from 0, as in the default index.
-    ids, names : tuples
-        The values of the outer levels of a MultiIndex, which are the same in all rows, and the
-        names of all levels.
+    outer : pandas.Index or None
+        The other levels of a MultiIndex, which identify the sequences.
+    starts : array of int
+        First row of each sequence.
+    name : str
+        Name of the table in messages.
     """
 
     index: Any
     kind: str
     plain: bool
-    ids: tuple[Any, ...] = ()
-    names: tuple[Any, ...] = (None,)
+    outer: Any
+    starts: Array
+    name: str = ""
+
+    @classmethod
+    def of(cls, table: Any, starts: Array, name: str = "") -> Stamps | None:
+        """Return the stamps of a table; None if it has no index, or an index of labels."""
+        index = index_of(table)
+        if index is None or starts[-1] >= len(index):
+            return None
+        several = table.index.nlevels > 1
+        outer = table.index.droplevel(-1) if several else None
+        plain = is_plain(index, starts if several else starts[:1])
+        return cls(index, kind_of(index) or "", plain, outer, starts, name)
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First row of each sequence, and the row after its last row."""
+        return list(pairwise([*self.starts.tolist(), len(self.index)]))
+
+    def at(self, i: int) -> Stamps:
+        """Return the stamps of one sequence."""
+        rows = slice(*self.bounds[i])
+        outer = None if self.outer is None else self.outer[rows]
+        return replace(self, index=self.index[rows], outer=outer, starts=self.starts[:1])
 
     @property
     def first(self) -> float:
@@ -149,6 +176,7 @@ class Stamps:
         regular = self.index if enough else joined[-_RECENT:]
         freq = frequency(regular) if self.index.dtype.kind == "M" else None
         last = _plain_number(self.index[-1:])
+        names = (*(() if self.outer is None else self.outer.names), self.index.name)
         return Ending(
             self.kind,
             last,
@@ -160,8 +188,8 @@ class Stamps:
             freq if isinstance(freq, str) else None,
             self.index.unit if self.index.dtype.kind == "M" else "",
             "" if getattr(self.index, "tz", None) is None else str(self.index.tz),
-            self.ids,
-            self.names,
+            _ids_of(self.outer),
+            tuple(map(_as_plain, names)),
         )
 
 
@@ -179,17 +207,6 @@ def index_of(table: Any) -> Any:
     if index.dtype.kind == "M" and not isinstance(index, pandas.DatetimeIndex):
         index = pandas.DatetimeIndex(index)  # timestamps of Arrow
     return None if len(index) == 0 or kind_of(index) is None else index
-
-
-def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
-    """Return the values of the outer levels of a MultiIndex in a row.
-
-    If `outer` is None, there are no such levels, and the result is an empty tuple.
-    """
-    if outer is None:
-        return ()
-    ids = outer[[row]].to_numpy()[0]  # NumPy's dates, which can be saved
-    return tuple(ids) if outer.nlevels > 1 else (ids,)
 
 
 def kind_of(index: Any) -> str | None:
@@ -335,6 +352,19 @@ def _is_one_hole(index: Any, row: int) -> bool:
         return count_steps(left[-1:], right[:1], freq) > 1
     step = numbers_of(right)[0] - numbers_of(left)[-1]
     return bool(step > freq and step % freq == 0)
+
+
+def _ids_of(outer: Any) -> tuple[Any, ...]:
+    """Return the values of the outer levels of a MultiIndex in its last row; () without any."""
+    if outer is None:
+        return ()
+    ids = outer[-1:].to_numpy()[0]  # NumPy's dates, which can be saved
+    return tuple(ids) if outer.nlevels > 1 else (ids,)
+
+
+def _as_plain(name: Any) -> Any:
+    """Return the name of an index level as a value that can be saved."""
+    return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
 
 
 def _plain_number(one: Any) -> float:

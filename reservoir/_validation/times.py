@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from reservoir._validation.index import (
     Ending,
     Stamps,
     frequency,
-    ids_of,
-    index_of,
-    is_plain,
     is_time,
     kind_of,
     numbers_of,
@@ -27,12 +23,7 @@ from reservoir._validation.index import (
 from reservoir._validation.order import check_order, dates_of_labels, warn_if_permuted
 from reservoir._validation.written_dates import check_no_written_dates, warn_of_written_dates
 
-
-class Span(NamedTuple):
-    """The indexes of the first and the last sequence of X or y, which may be the same sequence."""
-
-    first: Stamps
-    last: Stamps
+Span = tuple[Stamps, Stamps]  # of the first and the last sequence, which may be the same
 
 
 @dataclass(frozen=True)
@@ -46,8 +37,8 @@ class Times:
         self, before: tuple[Ending | None, Ending | None]
     ) -> tuple[Ending | None, Ending | None]:
         """Return the endings of X and y; `before` are those of the rows that they may continue."""
-        x = None if self.X is None else self.X.last.ending(before[0])
-        return x, None if self.y is None else self.y.last.ending(before[1])
+        x = None if self.X is None else self.X[1].ending(before[0])
+        return x, None if self.y is None else self.y[1].ending(before[1])
 
 
 NO_TIMES = Times()
@@ -59,56 +50,13 @@ _MOST_SHIFTS = 100  # number of shifts that are tried if numbers occur more than
 _LONG = 24  # a frequency inferred from this many rows is reliable: two years of months, say
 
 
-def _as_plain(name: Any) -> Any:
-    """Return the name of an index level as a value that can be saved."""
-    return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
-
-
-class _Table(NamedTuple):
-    """The index of one of the tables in X or y, and the first rows of its sequences.
-
-    Attributes
-    ----------
-    name : str
-        Name of the table in messages.
-    index : pandas.Index
-        The index of the table; if it is a MultiIndex, its last level.
-    outer : pandas.Index or None
-        The other levels of a MultiIndex, which identify the sequences.
-    starts : array of int
-        First row of each sequence.
-    kind : str
-        The kind of the stamps, as `kind_of` returns it.
-    plain : bool
-        Whether the rows are merely numbered from 0, as in the default index.
-    """
-
-    name: str
-    index: Any
-    outer: Any
-    starts: Array
-    kind: str
-    plain: bool
-
-    @property
-    def bounds(self) -> Iterator[tuple[int, int]]:
-        """First row of each sequence, and the row after its last row."""
-        return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
-
-    def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return the values of the outer levels in a row, and the names of all levels."""
-        outer = self.outer
-        names = (self.index.name,) if outer is None else (*outer.names, self.index.name)
-        return ids_of(outer, row), tuple(map(_as_plain, names))
-
-
 def read_times(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     is_table: bool,
     lengths: list[int],
-    check_frequency: bool,
+    check_frequency: bool = False,
 ) -> Times:
     """Check the indexes of X and y, and return them.
 
@@ -118,19 +66,19 @@ def read_times(
     Parameters
     ----------
     X, y
-        The data as the user passed them; y may be None.
+        The data as the user passed them.
     is_table : bool
         Whether X and y are one table each; otherwise they are collections with an item per
         sequence.
     lengths : list of int
         Number of rows of each sequence.
-    check_frequency : bool
+    check_frequency : bool, default=False
         Whether to warn of dates without a frequency.
     """
     # the index of each table; the error for a y of another length is raised elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
-    tables = _tables("X", X, is_table, starts)
-    targets = _tables("y", y, is_table, starts)
+    tables = _stamps_of("X", X, is_table, starts)
+    targets = _stamps_of("y", y, is_table, starts)
     targets = [
         None if t is None or len(t.index) != n else t
         for t, n in zip(targets, [sum(lengths)] if is_table else lengths, strict=False)
@@ -142,7 +90,7 @@ def read_times(
     for i, (given, target) in enumerate(zip(tables, targets, strict=False)):
         if given is not None and target is not None:
             _check_pair(given, target)
-            targets[i] = target._replace(plain=target.plain or _counts_on(given, target))
+            targets[i] = replace(target, plain=target.plain or _counts_on(given, target))
     if not dated:
         _check_orders(ordered)
     if not ordered:
@@ -152,25 +100,13 @@ def read_times(
             warn_if_irregular(table.name, table.index, table.starts)
         indexed = (each for each in (*tables, *targets) if each is not None and not each.plain)
         for given in islice((each for each in indexed if not is_time(each.kind)), 1):
-            first = given.index[: next(given.bounds)[1]]
+            first = given.at(0).index
             check_no_written_dates(given.name, first)
             warn_of_written_dates(given.name, first)
     return Times(_span(tables), _span(targets))
 
 
-def check_times(X: Any, *, is_table: bool, lengths: list[int]) -> None:
-    """Check the order of the steps of whole sequences by the index of X.
-
-    Parameters as in `read_times`.
-    """
-    starts = np.cumsum([0, *lengths[:-1]])
-    tables = _tables("X", X, is_table, starts)
-    _check_orders(_ordered_by(tables, []))
-    if not any(tables):
-        _check_labels(X, None, starts, is_table)
-
-
-def _ordered_by(tables: list[_Table | None], targets: list[_Table | None]) -> list[_Table]:
+def _ordered_by(tables: list[Stamps | None], targets: list[Stamps | None]) -> list[Stamps]:
     """Return the tables of X, or of y, whose index determines the order of rows.
 
     Dates have precedence over numbers, and X over y.
@@ -183,7 +119,7 @@ def _ordered_by(tables: list[_Table | None], targets: list[_Table | None]) -> li
     return next((each for each in given if each), [])
 
 
-def _check_orders(tables: list[_Table]) -> None:
+def _check_orders(tables: list[Stamps]) -> None:
     """Check the order of rows in each table; warn only once."""
     for table in tables:
         if check_order(table.name, table.index, table.starts):
@@ -206,49 +142,28 @@ def _check_labels(X: Any, y: Any, starts: Array, is_table: bool) -> None:
                 return
 
 
-def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
-    """Return a `_Table` for the single table of X or y, or for each item of a collection."""
+def _stamps_of(name: str, values: Any, is_table: bool, starts: Array) -> list[Stamps | None]:
+    """Return the `Stamps` of the single table of X or y, or of each item of a collection."""
     if is_table:
-        return [_table(name, values, starts)]
+        return [Stamps.of(values, starts, name)]
     if values is None or (isinstance(values, np.ndarray) and values.dtype != object):
         return []
-    start = np.zeros(1, dtype=int)
-    return [_table(f"sequence {i} of {name}", item, start) for i, item in enumerate(values)]
+    return [Stamps.of(item, starts[:1], f"sequence {i} of {name}") for i, item in enumerate(values)]
 
 
-def _table(name: str, values: Any, starts: Array) -> _Table | None:
-    """Return the `_Table` of a table, or None; `starts` are the first rows of its sequences."""
-    index = index_of(values)
-    if index is None or starts[-1] >= len(index):
-        return None
-    several = values.index.nlevels > 1
-    outer = values.index.droplevel(-1) if several else None
-    plain = is_plain(index, starts if several else starts[:1])
-    return _Table(name, index, outer, starts, kind_of(index) or "", plain)
-
-
-def _span(tables: list[_Table | None]) -> Span | None:
+def _span(tables: list[Stamps | None]) -> Span | None:
     """Return the `Span` of tables; None if its first or last index is missing or unordered."""
     if not tables or tables[0] is None or tables[-1] is None:
         return None
-    first, last = tables[0], tables[-1]
-    end = first.starts[1] if len(first.starts) > 1 else len(first.index)
-    ends = (first.index[:end], last.index[last.starts[-1] :])
-    if not all(
-        is_time(table.kind) or (index.is_monotonic_increasing and index.is_unique)
-        for table, index in zip((first, last), ends, strict=True)
-    ):
-        return None  # numbers that do not increase are labels
-    rows = (0, int(last.starts[-1]))
-    return Span(
-        *(
-            Stamps(index, table.kind, table.plain, *table.levels(row))
-            for index, table, row in zip(ends, (first, last), rows, strict=True)
-        )
+    span = tables[0].at(0), tables[-1].at(-1)
+    ordered = (
+        is_time(each.kind) or (each.index.is_monotonic_increasing and each.index.is_unique)
+        for each in span
     )
+    return span if all(ordered) else None  # numbers that do not increase are labels
 
 
-def _counts_on(X: _Table, y: _Table) -> bool:
+def _counts_on(X: Stamps, y: Stamps) -> bool:
     """Whether X is merely numbered from 0, and the numbers of y are ahead by a constant.
 
     If so, neither index contains information on time.
@@ -259,7 +174,7 @@ def _counts_on(X: _Table, y: _Table) -> bool:
     return bool(ahead[0] > 0 and (ahead == ahead[0]).all())
 
 
-def _check_pair(X: _Table, y: _Table) -> None:
+def _check_pair(X: Stamps, y: Stamps) -> None:
     """Raise if the index of y does not match the index of X.
 
     It matches if it is equal to the index of X, or ahead of it by a constant offset in time or by a
@@ -284,7 +199,7 @@ def _check_pair(X: _Table, y: _Table) -> None:
             _raise_other_times(X, y, row, X.index[row], y.index[row])
 
 
-def _raise_other_times(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
+def _raise_other_times(X: Stamps, y: Stamps, row: int, given: Any, found: Any) -> None:
     """Raise the error for a y that does not match X: in `row`, X has `given` and y has `found`."""
     raise ValueError(
         f"The index of {y.name} does not match the index of {X.name}: row {row} is {show(given)} "

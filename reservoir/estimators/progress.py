@@ -351,13 +351,13 @@ def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
     """
     times = sequences.times
     for name, ending, span in zip("Xy", ended, (times.X, times.y), strict=True):
-        if ending is None or span is None or ending.kind != span.first.kind:
+        if ending is None or span is None or ending.kind != span[0].kind:
             continue
-        if ending.plain and span.first.plain:
+        if ending.plain and span[0].plain:
             continue
-        if span.first.follows(ending):
+        if span[0].follows(ending):
             return None
-        return Gap(name, ending.shown, span.first.show(0))
+        return Gap(name, ending.shown, span[0].show(0))
     return None
 
 
