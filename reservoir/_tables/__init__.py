@@ -6,6 +6,7 @@ They hold the rows of all sequences, their ids, and the form of the container.
 from reservoir._tables.inputs import (
     check_enough_rows,
     plain_table,
+    read_one,
     read_series,
     read_whole_series,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "is_per_row",
     "plain_rows",
     "read_labels",
+    "read_one",
     "read_targets",
     "read_weights",
     "step_of",

@@ -40,6 +40,7 @@ def read(
     fill: str = FILL,
     cut: bool = False,
     least_columns: int = 1,
+    ndim: int = 2,
 ) -> Sequences:
     """Read data once: the rows and the ids of their sequences, and the form of the container.
 
@@ -63,13 +64,15 @@ def read(
         Whether the advice for padding is to cut it off.
     least_columns : int, default=1
         0 if a table needs no columns.
+    ndim : int, default=2
+        1 if one series may be 1-D: it has one column.
     """
     _check_rows(name, data)
     kind = container_of(data, rows, name)
     if sequence_column is not None or has_levels(data):
         values, found = _with_ids(name, data, sequence_column, kind)
     elif kind in ("table", "rows"):
-        values, found = _one(name, data, kind, least_columns)
+        values, found = _one(name, data, kind, least_columns, ndim)
     elif kind == "array":
         values, found = _stack(name, data)
     else:
@@ -162,11 +165,14 @@ def _with_ids(name: str, data: Any, column: Any, kind: str) -> tuple[Array, Sequ
     return values, Sequences(parts, "table", ids, columns=columns, id_place=place)
 
 
-def _one(name: str, data: Any, kind: str, least_columns: int) -> tuple[Array, Sequences]:
+def _one(name: str, data: Any, kind: str, least_columns: int, ndim: int) -> tuple[Array, Sequences]:
     """Read one table without ids: one sequence, or a series in each row."""
     data = _as_table(name, data)
+    if len(data.shape) == 1 == ndim:
+        data = data.to_frame() if hasattr(data, "to_frame") else data[:, None]
     _check_shape(name, data.shape, least_columns)
-    values, columns = as_floats(name, data), tuple(getattr(data, "columns", ()))
+    values = as_floats(name, data, has_ids=ndim == 1)
+    columns = tuple(getattr(data, "columns", ()))
     lengths = [len(values)] if kind == "table" else [values.shape[1]] * len(values)
     values = values if kind == "table" else values.reshape(-1, 1)
     return values, Sequences(_cut(values, lengths, kind), kind, columns=columns)

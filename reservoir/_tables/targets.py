@@ -89,8 +89,8 @@ def _read(values: Any, **options: Any) -> Array:
     """Return y or sample_weight, or one item of them, as an array of any dtype."""
     if type(values) is np.ndarray and values.dtype.kind in "biuf" and 0 < values.ndim < 3:
         return values  # there may be many thousands
-    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, **options)
-    return na_as_nan(rows)
+    options |= {"dtype": None, "ensure_2d": False, "ensure_all_finite": False}
+    return na_as_nan(check_array(na_as_nan(values), **options))
 
 
 def _shape_of_rows(sequences: Sequences) -> str:

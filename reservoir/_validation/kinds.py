@@ -164,8 +164,13 @@ def check_readable(name: str, table: Any) -> None:
 
 
 def na_as_nan(table: Any) -> Any:
-    """Return a table with NaN in place of pandas' NA among Python objects, as numbers need it."""
+    """Return a table with NaN in place of pandas' NA among Python objects, as numbers need it.
+
+    Sparse columns are made dense if a DataFrame has no others.
+    """
     if hasattr(table, "iloc") and table.ndim == 2:
+        if table.shape[1] and all(str(dtype).startswith("Sparse[") for dtype in table.dtypes):
+            return table.sparse.to_dense()
         places = [i for i, dtype in enumerate(table.dtypes) if str(dtype) == "object"]
         table = table.copy(deep=False) if places else table
         for i in places:
@@ -184,19 +189,16 @@ def is_polars(table: Any) -> bool:
 
 
 def check_dense(name: str, table: Any) -> None:
-    """Raise if `table` is a sparse array, matrix or DataFrame, or cannot be read.
+    """Raise if `table` is a sparse array or matrix, or cannot be read.
 
-    `name` is the name of the table in messages.
+    `name` is the name of the table in messages. Sparse columns of a DataFrame are accepted.
     """
     check_readable(name, table)
-    sparse = sp.issparse(table)
-    if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
-        sparse = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
-    if sparse:
+    if sp.issparse(table):
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
-            "required. Convert it (toarray, or sparse.to_dense for a DataFrame); encoders return "
-            "dense columns with sparse_output=False."
+            "required. Convert it (toarray); encoders return dense columns with "
+            "sparse_output=False."
         )
 
 

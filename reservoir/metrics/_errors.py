@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import as_plain, check_choice, check_number, check_unmasked
-from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text
+from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text, na_as_nan
 
 
 def nrmse(
@@ -214,9 +214,8 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
     check_has_rows(name, values, "(n,) or (n, n_columns)")
     check_dense(name, values)
     check_no_text(name, values, "For class labels, use the metrics of scikit-learn.")
-    table = check_array(
-        values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
-    )
+    options: Any = {"ensure_2d": False, "ensure_all_finite": finite, "input_name": name}
+    table = check_array(na_as_nan(values), dtype=np.float64, **options)
     if table.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {table.shape}; (n,) or (n, n_columns) is required.")
     return table.reshape(len(table), -1)

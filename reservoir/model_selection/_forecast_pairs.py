@@ -222,6 +222,9 @@ def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Ar
 def _known_rows(item: _Item, n_samples: int) -> Array:
     """Return exogenous rows as an array, one for each row of the series."""
     check_shape(item.name_of_exog, item.exog)
+    index = index_of(item.exog)
+    if index is not None:  # the series has none that its rows could be matched by
+        check_order(item.name_of_exog, index, np.zeros(1, dtype=int))
     rows = np.asarray(item.exog)
     if len(rows) != n_samples:
         raise ValueError(

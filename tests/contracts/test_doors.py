@@ -82,3 +82,10 @@ def test_a_fault_has_one_class(fault, door, fitted):
     with pytest.raises((TypeError, ValueError), match=told) as caught:
         DOORS[door](make(), fitted)
     assert caught.type is kind
+
+
+@pytest.mark.parametrize("door", ["exog of pairs", "exog of fill_gaps"])
+def test_exog_in_disorder_raises_beside_a_series_without_dates(door, fitted):
+    mixed = pd.DataFrame(ROWS, index=DAYS[np.r_[0:50, 51, 50, 52:120]])
+    with pytest.raises(ValueError, match="index of exog is not increasing: row 51"):
+        DOORS[door](mixed, fitted)

@@ -158,7 +158,6 @@ DATA = {
     },
     "`Sparse data`": {
         "array": lambda: {"X": sparse.csr_array(V)},
-        "pandas": lambda: {"X": pd.DataFrame(V).astype(pd.SparseDtype(float, 0.0))},
         "list": lambda: {"X": [sparse.csr_array(V)] * 2},
     },
     "`masked array`": {

@@ -38,6 +38,7 @@ def of_frames():
     ids = ("b", "c", "a")
     yield "frame", frame, None, ("table", [12], None)
     yield "nullable", frame.astype("Float64"), None, ("table", [12], None)
+    yield "sparse columns", frame.astype(pd.SparseDtype(float, 0.0)), None, ("table", [12], None)
     yield "list of frames", [frame[:5], frame[5:6], frame[6:]], None, ("list", [5, 1, 6], None)
     yield "id column", frame.assign(id=IDS), "id", ("table", [5, 1, 6], ids)
     levels = frame.set_axis(pd.MultiIndex.from_arrays([IDS, range(12)]))

@@ -265,7 +265,7 @@ def test_sparse_series_raise():
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"Sparse data .* for (the )?{name.strip()} .*toarray"):
             call(series)
-    with pytest.raises(ValueError, match="y contains text, for instance 'a', not numbers"):
+    with pytest.raises(ValueError, match="y contains text in column 0, for instance 'a'"):
         fill_gaps(["a"] * 50, small(ESNRegressor))
 
 

@@ -15,8 +15,15 @@ from reservoir import (
     ReservoirFeatures,
     ReservoirTransformer,
     RNNRegressor,
+    fill_gaps,
 )
-from reservoir.model_selection import PerStep, channel_importance, washout_scorer
+from reservoir.metrics import nrmse
+from reservoir.model_selection import (
+    PerStep,
+    channel_importance,
+    make_forecast_pairs,
+    washout_scorer,
+)
 
 pytestmark = pytest.mark.one_engine
 
@@ -169,3 +176,21 @@ def test_na_among_weights_and_single_targets_is_named():
         small(ESNRegressor).fit(XS[0], YS[0], sample_weight=objects["u"])
     with pytest.raises(ValueError, match="y contains NaN"):
         small(ESNSequenceRegressor).fit(XS, objects["u"][4:8])
+
+
+def test_sparse_columns_are_read_as_dense_ones_everywhere():
+    pd = pytest.importorskip("pandas")
+    dense = pd.DataFrame(np.where(XS[0] > 0, XS[0], 0.0), columns=["u", "v"])
+    sparse = dense.astype(pd.SparseDtype(float, 0.0))
+    for call in (
+        lambda rows: small(ESNRegressor).fit(rows, YS[0]).predict(rows),
+        lambda rows: small(ESNRegressor).fit([XS[0]] * 2, [rows] * 2).predict(XS[0]),
+        lambda rows: small(ReservoirFeatures).fit([rows, rows]).transform([rows]),
+        lambda rows: (
+            ESNForecaster(search="series", n_networks=1, random_state=0).fit(rows).forecast(2)
+        ),
+        lambda rows: make_forecast_pairs(rows, exog=rows.add_suffix("+"))[0],
+        lambda rows: fill_gaps(rows, small(ESNRegressor), exog=rows),
+        lambda rows: nrmse(XS[1], rows),
+    ):
+        np.testing.assert_array_equal(call(sparse), call(dense))

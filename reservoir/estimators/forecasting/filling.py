@@ -11,23 +11,15 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from reservoir._tables import read_one
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
-    as_plain,
     check_choice,
     check_count,
     check_instance,
-    check_no_dates,
     check_numbers,
 )
 from reservoir._validation.index import index_of, warn_if_irregular
-from reservoir._validation.kinds import (
-    check_dense,
-    check_has_rows,
-    check_no_text,
-    check_not_complex,
-    check_numeric,
-)
 from reservoir._validation.order import check_order
 from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators.forecasting.forecast import forecast
@@ -230,7 +222,7 @@ def fill_gaps(
     if index is not None:
         check_order("y", index, np.array([0]), continues=True)
         warn_if_irregular("y", index, np.array([0]))
-    rows = _rows("y", y)
+    rows = read_one("y", y, allow_nan=True).copy()
     known = None if exog is None else _known_rows("exog", exog, len(rows))
     _check_same_index(index, index_of(exog))
     missing = np.asarray(np.isnan(rows.reshape(len(rows), -1)).any(axis=1))
@@ -354,36 +346,9 @@ def _reversed(rows: Array | None) -> Array | None:
     return None if rows is None else rows[::-1]
 
 
-def _rows(name: str, values: Any) -> Array:
-    """Return a copy of a series in double precision; missing values are NaN."""
-    check_dense(name, values)
-    check_has_rows(name, values, "(n_samples,) or (n_samples, n_columns)")
-    if isinstance(values, (list, tuple)) and len({np.size(row) for row in values}) > 1:
-        raise ValueError(
-            f"{name} has rows of different lengths. Give each row the same number of columns."
-        )
-    check_no_dates(name, values)
-    check_not_complex(name, values)
-    check_no_text(name, values, "Replace text that marks a missing value by NaN.")
-    rows = as_plain(name, values, np.float64).copy()
-    if rows.ndim not in (1, 2) or not rows.size:
-        raise ValueError(
-            f"{name} must have shape (n_samples,) or (n_samples, n_columns), with at least a row "
-            f"and a column; got {rows.shape}."
-        )
-    if np.isinf(rows).any():
-        at = tuple(int(i) for i in np.argwhere(np.isinf(rows))[0])
-        raise ValueError(f"{name} has {rows[at]} in row {at[0]}. Use NaN for missing values.")
-    return rows
-
-
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     """Return rows without missing values; 2-D if a number of rows is given."""
-    check_numeric(name, values, has_ids=True)
-    rows = _rows(name, values)
-    if np.isnan(rows).any():
-        at = int(np.argwhere(np.isnan(rows))[0, 0])
-        raise ValueError(f"{name} has a missing value in row {at}; all of its rows must be known.")
+    rows = read_one(name, values, fill="All of its rows must be known.")
     if n_rows is None:
         return rows
     if len(rows) != n_rows:
@@ -395,7 +360,9 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
 
 
 def _check_same_index(index: Any, other: Any) -> None:
-    """Check that exogenous rows have the index of y."""
+    """Check that exogenous rows have the index of y or, if it has none, that they are in order."""
+    if index is None and other is not None:
+        check_order("exog", other, np.zeros(1, dtype=int), continues=True)
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
         raise ValueError(

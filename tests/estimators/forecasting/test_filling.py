@@ -370,11 +370,15 @@ def test_without_a_clip_nothing_is_held(course):
         ({"n_context": 0}, ValueError, "n_context"),
         ({"weights": "equal"}, ValueError, "weights='equal'"),
         ({"exog": np.zeros(499)}, ValueError, "exog has 499 rows.*500"),
-        ({"exog": np.r_[np.nan, np.zeros(499)]}, ValueError, "exog has a missing value in row 0"),
+        (
+            {"exog": np.r_[np.nan, np.zeros(499)]},
+            ValueError,
+            "exog contains NaN in column 0",
+        ),
         ({"y": np.full(500, np.nan)}, ValueError, "longest has 0"),
-        ({"y": np.r_[np.nan, np.inf, np.zeros(498)]}, ValueError, "inf in row 1"),
-        ({"y": np.zeros((5, 2, 2))}, ValueError, r"got \(5, 2, 2\)"),
-        ({"y": np.zeros(0)}, ValueError, r"got \(0,\)"),
+        ({"y": np.r_[np.nan, np.inf, np.zeros(498)]}, ValueError, "infinity .* first in row 1"),
+        ({"y": np.zeros((5, 2, 2))}, ValueError, "y contains 5 series, but one is needed"),
+        ({"y": np.zeros(0)}, ValueError, r"with 0 sample\(s\)"),
     ],
 )
 def test_errors(change, error, message, course):
@@ -387,8 +391,8 @@ def test_errors(change, error, message, course):
     ("change", "message"),
     [
         ({"n_steps": 0}, "n_steps"),
-        ({"before": np.zeros(0)}, "before must have shape"),
-        ({"after": [np.nan]}, "after has a missing value in row 0"),
+        ({"before": np.zeros(0)}, "0 sample"),
+        ({"after": [np.nan]}, "after contains NaN in column 0, first in row 0"),
         ({"after": [[1.0]]}, r"before has shape \(2,\), but after has shape \(1, 1\)"),
         ({"exog": np.zeros((3, 1))}, "exog has 3 rows, but the series has 7"),
         ({"weights": [0.5, 0.5]}, r"must be between 0 and 1, of shape \(3,\)"),
