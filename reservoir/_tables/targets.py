@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._tables.reading import has_levels
@@ -18,7 +18,6 @@ from reservoir._validation.kinds import (
     check_no_dates,
     check_no_text,
     na_as_nan,
-    one_hot_labels,
 )
 from reservoir._validation.sequences import as_finite
 
@@ -51,14 +50,16 @@ def _rows(name: str, values: Any, sequences: Sequences) -> Array:
     if values is None:
         raise ValueError(f"{name} is None, but X contains {len(sequences)} sequences.")
     check_dense(name, values)
-    check_has_rows(name, values, _shape_of_rows(sequences))
+    n_rows, one = sum(sequences.lengths), sequences.container == "table"
+    several = f"(n_samples_i,) for each of n_sequences={len(sequences)}"
+    check_has_rows(name, values, f"(n_samples={n_rows},)" if one else several)
     # X is one table: `values` must have as many rows
-    if sequences.container == "table":
+    if one:
         rows = _read(values)
-        if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
+        if rows.ndim > 2 or len(rows) != n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
-                f"n_samples={sum(sequences.lengths)}, but {name} has shape {rows.shape}."
+                f"n_samples={n_rows}, but {name} has shape {rows.shape}."
             )
         return rows
     # X is a collection: `values` must have one item per sequence
@@ -91,13 +92,6 @@ def _read(values: Any, **options: Any) -> Array:
         return values  # there may be many thousands
     options |= {"dtype": None, "ensure_2d": False, "ensure_all_finite": False}
     return na_as_nan(check_array(na_as_nan(values), **options))
-
-
-def _shape_of_rows(sequences: Sequences) -> str:
-    """Return the shape of y with a target for each row."""
-    if sequences.container == "table":
-        return f"(n_samples={sum(sequences.lengths)},)"
-    return f"(n_samples_i,) for each of n_sequences={len(sequences)}"
 
 
 def read_targets(
@@ -181,21 +175,15 @@ def read_labels(
 
     They have shape (n_samples_i,), or (1,) if `per_sequence`.
     """
-    rows = _label_column("y", _stacked(estimator, y, sequences, per_sequence))
-    known = np.ones(len(rows), dtype=bool)
-    if allow_missing:
-        rows, known = known_labels(rows)
-    _check_labels(estimator, rows[known], last=per_sequence)
+    rows, known = known_labels(_stacked(estimator, y, sequences, per_sequence))
+    some = rows[known]
+    infinite = some.dtype.kind == "f" and np.isinf(some).any()
+    if infinite or not (allow_missing or known.all()):
+        what = "infinity" if infinite else "NaN: a label is missing"
+        advice = _if_target_is_missing(estimator, last=per_sequence)
+        raise ValueError(f"Input y contains {what}. {advice}")
     ends = np.arange(1, len(rows)) if per_sequence else sequences.bounds[1:-1]
     return np.split(rows, ends), np.split(known, ends)
-
-
-def _label_column(name: str, rows: Array) -> Array:
-    """Return labels as an array of shape (n_rows,); raise, with a remedy, if they are one-hot."""
-    message = one_hot_labels(name, rows)
-    if message is not None:
-        raise ValueError(message)
-    return column_or_1d(rows, warn=True)
 
 
 def known_labels(y: Any) -> tuple[Array, Array]:
@@ -205,7 +193,13 @@ def known_labels(y: Any) -> tuple[Array, Array]:
     array of numbers or booleans is converted to a numeric or boolean dtype.
     """
     rows = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
-    rows = _label_column("y", rows)
+    columns = rows.ndim == 2 and rows.shape[1] > 1 and rows.dtype.kind in "biuf"
+    if columns and np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all():
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {rows.shape} instead: it has a column "
+            "of 0 and 1 for each label. Pass the labels, such as the argmax of each row."
+        )
+    rows = column_or_1d(rows, warn=True)
     if rows.dtype.kind == "f":
         known = ~np.isnan(rows)
     elif rows.dtype.kind == "O":
@@ -224,18 +218,6 @@ def _is_missing(label: Any) -> bool:
     """Whether a label is None, NaN or pandas' NA."""
     # NaN differs from itself; a comparison with NA returns NA, which has no truth value
     return label is None or type(label).__name__ == "NAType" or bool(label != label)
-
-
-def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
-    """Raise if labels contain NaN or infinity; `last` means that y has one label per sequence."""
-    try:
-        if labels.dtype.kind == "O" and any(map(_is_missing, labels)):
-            raise ValueError("Input y contains NaN: a label is missing.")
-        assert_all_finite(labels, input_name="y")
-    except ValueError as error:
-        raise ValueError(
-            f"{str(error).splitlines()[0]} {_if_target_is_missing(estimator, last=last)}"
-        ) from error
 
 
 def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
@@ -330,18 +312,19 @@ def _one_per_sequence(name: str, values: Any, sequences: Sequences) -> Array:
 def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
     """Return the first row of each sequence; raise unless all its rows are equal."""
     assert sequences.ids is not None
-    parts = sequences.split(rows)
-    for value, part in zip(sequences.ids, parts, strict=True):
-        equal = (part == part[0]) | ((part != part) & (part[0] != part[0]))  # NaN is reported later
-        if not equal.all():
-            other = part[np.argmin(equal.reshape(len(part), -1).all(axis=1))]
-            raise ValueError(
-                f"{name} has one entry for each row, so it must be constant within a sequence; but "
-                f"in the sequence with id {value!r} it changes from {part[0]!r} to {other!r}. This "
-                "estimator has one target per sequence; ESNClassifier and ESNRegressor accept one "
-                "per step."
-            )
-    return np.stack([part[0] for part in parts])
+    first = rows[sequences.bounds[:-1]]
+    given = np.repeat(first, sequences.lengths, axis=0)
+    differ = (rows != given) & ~((rows != rows) & (given != given))  # NaN is reported later
+    if differ.any():
+        row = int(np.argmax(differ.reshape(len(rows), -1).any(axis=1)))
+        value = sequences.ids[sequences.locate(row)[0]]
+        raise ValueError(
+            f"{name} has one entry for each row, so it must be constant within a sequence; but "
+            f"in the sequence with id {value!r} it changes from {given[row]!r} to {rows[row]!r}. "
+            "This estimator has one target per sequence; ESNClassifier and ESNRegressor accept "
+            "one per step."
+        )
+    return first
 
 
 def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:

@@ -248,26 +248,6 @@ def check_has_rows(name: str, values: Any, shape: str) -> None:
     )
 
 
-def one_hot_labels(name: str, rows: Array) -> str | None:
-    """Return the error message for one-hot labels (columns of 0 and 1); None for other labels.
-
-    Parameters
-    ----------
-    name : str
-        Name of the labels in messages.
-    rows : array of shape (n_rows, ...)
-        The labels converted to an array.
-    """
-    if rows.ndim != 2 or rows.shape[1] < 2 or rows.dtype.kind not in "biuf":
-        return None
-    if not (np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all()):
-        return None
-    return (
-        f"{name} should be a 1d array, got an array of shape {rows.shape} instead: it has a "
-        "column of 0 and 1 for each label. Pass the labels, such as the argmax of each row."
-    )
-
-
 def _odd_columns(table: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the name or number, and the values, of each column that may hold no real numbers."""
     if hasattr(table, "get_column"):  # polars

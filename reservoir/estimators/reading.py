@@ -14,16 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._tables import (
-    Sequences,
-    check_enough_rows,
-    container_of,
-    in_steps,
-    read_series,
-    read_weights,
-    step_of,
-    with_gaps,
-)
+from reservoir._tables import Sequences, check_enough_rows, container_of, read_series
+from reservoir._tables.targets import read_weights
+from reservoir._tables.time_column import in_steps, step_of, with_gaps
 from reservoir._typing import Array
 from reservoir._validation import (
     Clock,

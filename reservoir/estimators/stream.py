@@ -17,7 +17,8 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
-from reservoir._tables import Sequences, read_weights
+from reservoir._tables import Sequences
+from reservoir._tables.targets import read_weights
 from reservoir._typing import Array
 from reservoir._validation import advising, caller_level, check_number, check_switch
 from reservoir.estimators.reporting import restored_on_error

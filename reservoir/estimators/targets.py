@@ -12,13 +12,8 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._saving import saved
-from reservoir._tables import (
-    Sequences,
-    plain_rows,
-    read_labels,
-    read_targets,
-    read_weights,
-)
+from reservoir._tables import Sequences
+from reservoir._tables.targets import plain_rows, read_labels, read_targets, read_weights
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_number, check_unmasked
 

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
-from reservoir._tables import sequence_lengths, with_targets
+from reservoir._tables import sequence_lengths
+from reservoir._tables.targets import with_targets
 from reservoir._typing import Array
 from reservoir._validation import caller_level, check_count, check_unmasked
 

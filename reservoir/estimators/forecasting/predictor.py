@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from reservoir._tables import Sequences, read_weights, with_targets
+from reservoir._tables import Sequences
+from reservoir._tables.targets import read_weights, with_targets
 from reservoir._typing import Array
 from reservoir._validation import check_unmasked, index_of
 from reservoir._validation.kinds import check_has_rows

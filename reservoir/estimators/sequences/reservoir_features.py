@@ -13,7 +13,8 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
-from reservoir._tables import Sequences, read_whole_series, step_of
+from reservoir._tables import Sequences, read_whole_series
+from reservoir._tables.time_column import step_of
 from reservoir._typing import Array
 from reservoir._validation import (
     as_generator,

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._tables import Sequences, is_per_row, read_weights, read_whole_series
+from reservoir._tables import Sequences, read_whole_series
+from reservoir._tables.targets import is_per_row, read_weights
 from reservoir._typing import Array
 from reservoir._validation import SumError, as_generator
 from reservoir._validation.arrays import joined, together

@@ -6,7 +6,7 @@ import numpy as np
 
 from reservoir import ESNRegressor
 from reservoir._saving import saved
-from reservoir._tables import read_labels
+from reservoir._tables.targets import read_labels
 from reservoir.estimators.parameters import documented, parameter
 from reservoir.estimators.targets import TargetCoding
 
