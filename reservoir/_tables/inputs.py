@@ -197,7 +197,9 @@ def plain_table(estimator: Any, X: Any, dtype: Any, *, reset: bool = False) -> A
     if not plain or not X.flags.c_contiguous:
         return None
     known = vars(estimator)
-    if not reset and (X.shape[1] != known.get("n_features_in_") or _names(estimator) is not None):
+    if not reset and X.shape[1] != known.get("n_features_in_"):
+        return None
+    if not reset and known.get("feature_names_in_") is not None:
         return None
     table = in_dtype(X, dtype)
     if not np.isfinite(table).all():
@@ -206,11 +208,6 @@ def plain_table(estimator: Any, X: Any, dtype: Any, *, reset: bool = False) -> A
         known.pop("feature_names_in_", None)
         known["n_features_in_"] = X.shape[1]
     return table
-
-
-def _names(estimator: Any) -> Any:
-    """Return the feature names that were set in fit; None if there are none."""
-    return vars(estimator).get("feature_names_in_")
 
 
 def check_enough_rows(estimator: Any, sequences: Sequences) -> None:
