@@ -5,11 +5,6 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-import numpy as np
-
-from reservoir._typing import Array
-from reservoir._validation.kinds import is_polars
-
 
 def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
     """Return the position of a column of X, from 0, given its number or its name.
@@ -51,14 +46,3 @@ def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> in
     if not -n_columns <= number < n_columns:
         raise ValueError(f"{parameter}={number} is outside X, which has {n_columns} columns.")
     return number % n_columns
-
-
-def column_values(table: Any, number: int) -> Array:
-    """Return the values of one column of a table, by its number."""
-    if hasattr(table, "iloc"):
-        values: Array = table.iloc[:, number].to_numpy()
-    elif is_polars(table):
-        values = table.get_column(table.columns[number]).to_numpy()
-    else:
-        values = np.asarray(table)[:, number]
-    return values

@@ -11,7 +11,6 @@ from sklearn.metrics import check_scoring
 
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_count, column_number
-from reservoir._validation.columns import column_values
 from reservoir._validation.kinds import is_polars
 
 __all__ = ["ChannelImportance", "channel_importance"]
@@ -238,10 +237,10 @@ class _OfTable(_Channels):
             ids, of_ids = X.index.droplevel(-1).to_numpy(), None
         else:
             of_ids = column_number("sequence_column", sequence_column, self.labels, self.n_columns)
-            ids = column_values(X, of_ids)
+            ids = _column_values(X, of_ids)
         self.positions = [c for c in range(self.n_columns) if c != of_ids]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        self.columns = [np.split(column_values(X, c), cuts) for c in self.positions]
+        self.columns = [np.split(_column_values(X, c), cuts) for c in self.positions]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         return _with_column(self.X, self.positions[channel], np.concatenate(values))
@@ -271,3 +270,14 @@ def _channels_of(X: Any, sequence_column: Any) -> _Channels:
     if several_levels or (sequence_column is not None and np.ndim(X) == 2):
         return _OfTable(X, None if several_levels else sequence_column)
     return _OfArray(X)
+
+
+def _column_values(table: Any, number: int) -> Array:
+    """Return the values of one column of a table, by its number."""
+    if hasattr(table, "iloc"):
+        values: Array = table.iloc[:, number].to_numpy()
+    elif is_polars(table):
+        values = table.get_column(table.columns[number]).to_numpy()
+    else:
+        values = np.asarray(table)[:, number]
+    return values

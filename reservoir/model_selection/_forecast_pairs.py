@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_no_dates, index_of
-from reservoir._validation.kinds import check_dense, check_not_complex
+from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.order import check_order
 from reservoir._validation.sequences import as_finite
 from reservoir.estimators.series.tables import check_shape
@@ -169,7 +169,6 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 f"{name} has a MultiIndex, so pairs would span two sequences. Give a list with one "
                 "DataFrame per sequence."
             )
-    check_dense(item.name, item.series)
     check_shape(item.name, item.series)
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)
@@ -189,22 +188,16 @@ def _check_finite(name: str, table: Any) -> None:
     """Raise for complex numbers, infinity and dates; NaN may be filled, text may be symbols."""
     check_not_complex(name, table)
     check_no_dates(name, table)
-    names, columns = None, list(np.asarray(table).reshape(len(table), -1).T)
-    if hasattr(table, "iloc"):
-        frame = table.to_frame() if table.ndim == 1 else table
-        names, columns = list(frame.columns), [frame.iloc[:, i] for i in range(frame.shape[1])]
-    floats = [_as_floats(column) for column in columns]
-    if floats:
-        as_finite(name, np.column_stack(floats), float, names, allow_nan=True)
-
-
-def _as_floats(column: Any) -> Array:
-    """Return a column as floats; NaN for one that does not contain numbers."""
-    if getattr(column.dtype, "kind", "O") not in "biuf":
-        return np.full(len(column), np.nan)
-    return np.asarray(
-        column.to_numpy(float, na_value=np.nan) if hasattr(column, "iloc") else column, float
-    )
+    if not hasattr(table, "iloc"):
+        rows = np.asarray(table)
+        if rows.dtype.kind == "f":
+            as_finite(name, rows.reshape(len(rows), -1), float, allow_nan=True)
+        return
+    frame = table.to_frame() if table.ndim == 1 else table
+    for i, (label, dtype) in enumerate(frame.dtypes.items()):
+        if getattr(dtype, "kind", "O") == "f":
+            rows, words = frame.iloc[:, [i]].to_numpy(float, na_value=np.nan), f"{i} ({label!r})"
+            as_finite(name, rows, float, lambda _, w=words: f"column {w}", allow_nan=True)
 
 
 def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Array, Array]:

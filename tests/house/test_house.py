@@ -274,3 +274,39 @@ def test_partners_come_as_fixtures():
         and isinstance(node.args[0], ast.Constant)
     }
     assert not {name: file for name, file in asked.items() if name in conftest.PARTNERS}
+
+
+# --- tables are read by one package ---------------------------------------------------------------
+
+# Those that look into tables of pandas or polars themselves: the list may only become shorter.
+LOOKING = {"_tables", "interop", "plotting", "estimators/series"} | {
+    f"_validation/{name}.py" for name in ("index", "kinds", "levels", "scalars", "times")
+}
+LOOKING |= {
+    f"estimators/{name}.py"
+    for name in (
+        *("reading", "esn/part_outputs", "sequences/sequence_readout"),
+        *(
+            f"forecasting/{each}"
+            for each in ("contexts", "filling", "loop_trials", "row_steps", "state_steps")
+        ),
+    )
+}
+LOOKING |= {
+    f"model_selection/_{name}.py"
+    for name in (
+        *("backtest", "backtest_models", "backtest_plan", "channel_importance", "containers"),
+        *("forecast_pairs", "per_step"),
+    )
+}
+OF_TABLES = re.compile(r'\.iloc\b|"(iloc|polars)"|nlevels|is_polars|get_column\b')
+
+
+def test_what_looks_into_tables_is_listed():
+    looking = set()
+    for path in SOURCES:
+        if OF_TABLES.search(path.read_text(encoding="utf-8")):
+            place = path.relative_to(PACKAGE)
+            names = [each.as_posix() for each in (place, *place.parents)]
+            looking.add(next((name for name in names if name in LOOKING), names[0]))
+    assert looking == LOOKING
