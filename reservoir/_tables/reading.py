@@ -153,7 +153,7 @@ def _with_ids(name: str, data: Any, column: Any, kind: str) -> tuple[Array, Sequ
             "collection of sequences already. Set sequence_column=None, or pass one table "
             "(model_selection.stack_sequences makes it)."
         )
-    data = _as_table(name, data)
+    data = as_table(name, data)
     _check_shape(name, data.shape, 1)
     bounds, ids, place = ids_of_rows(name, data, column)
     if place is not None and data.shape[1] == 1:
@@ -167,7 +167,7 @@ def _with_ids(name: str, data: Any, column: Any, kind: str) -> tuple[Array, Sequ
 
 def _one(name: str, data: Any, kind: str, least_columns: int, ndim: int) -> tuple[Array, Sequences]:
     """Read one table without ids: one sequence, or a series in each row."""
-    data = _as_table(name, data)
+    data = as_table(name, data)
     if len(data.shape) == 1 == ndim:
         data = data.to_frame() if hasattr(data, "to_frame") else data[:, None]
     _check_shape(name, data.shape, least_columns)
@@ -187,7 +187,7 @@ def _cut(values: Array, lengths: Any, kind: str) -> Sequence[Array]:
     return tuple(values[i:j] for i, j in pairwise(np.append(0, np.cumsum(lengths)).tolist()))
 
 
-def _as_table(name: str, data: Any) -> Any:
+def as_table(name: str, data: Any) -> Any:
     """Return nested lists as an array, and tables as they are."""
     if hasattr(data, "shape"):
         return data
@@ -272,7 +272,7 @@ def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[in
     """Return the number of rows of each sequence, and whether X is one table."""
     if container_of(X) != "table":
         return [len(item) for item in X], False
-    data = _as_table("X", X)
+    data = as_table("X", X)
     if sequence_column is None and not has_levels(data):
         return [data.shape[0]], True
     return np.diff(ids_of_rows("X", data, sequence_column)[0]).tolist(), True

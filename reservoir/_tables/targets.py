@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
-from reservoir._tables.reading import has_levels
+from reservoir._tables.reading import as_table, has_levels
 from reservoir._tables.sequences import Sequences
 from reservoir._typing import Array
 from reservoir._validation.kinds import (
@@ -17,6 +17,7 @@ from reservoir._validation.kinds import (
     check_has_rows,
     check_no_dates,
     check_no_text,
+    check_not_complex,
     na_as_nan,
 )
 from reservoir._validation.sequences import as_finite
@@ -55,8 +56,8 @@ def _rows(name: str, values: Any, sequences: Sequences) -> Array:
     check_has_rows(name, values, f"(n_samples={n_rows},)" if one else several)
     # X is one table: `values` must have as many rows
     if one:
-        rows = _read(values)
-        if rows.ndim > 2 or len(rows) != n_rows:
+        rows = _read(name, values)
+        if len(rows) != n_rows:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has "
                 f"n_samples={n_rows}, but {name} has shape {rows.shape}."
@@ -71,9 +72,9 @@ def _rows(name: str, values: Any, sequences: Sequences) -> Array:
             f"{name} has one value for a sequence of X, but needs one for each row. "
             'With target="last", RNNRegressor and RNNClassifier accept one value per sequence.'
         )
-    items = [_read(item) for item in values]
+    items = [_read(f"item {i} of {name}", item) for i, item in enumerate(values)]
     for i, (item, n_samples) in enumerate(zip(items, sequences.lengths, strict=True)):
-        if len(item) != n_samples or item.ndim > 2:
+        if len(item) != n_samples:
             raise ValueError(
                 f"Sequence {i} of X has n_samples={n_samples}, but item {i} of {name} has shape "
                 f"{item.shape}."
@@ -86,12 +87,19 @@ def _rows(name: str, values: Any, sequences: Sequences) -> Array:
     return np.concatenate(items)
 
 
-def _read(values: Any, **options: Any) -> Array:
+def _read(name: str, values: Any) -> Array:
     """Return y or sample_weight, or one item of them, as an array of any dtype."""
     if type(values) is np.ndarray and values.dtype.kind in "biuf" and 0 < values.ndim < 3:
         return values  # there may be many thousands
-    options |= {"dtype": None, "ensure_2d": False, "ensure_all_finite": False}
-    return na_as_nan(check_array(na_as_nan(values), **options))
+    values = as_table(name, values)
+    options: Any = {"ensure_2d": False, "allow_nd": True, "ensure_all_finite": False}
+    rows = na_as_nan(check_array(na_as_nan(values), dtype=None, **options))
+    if rows.ndim > 2:
+        raise ValueError(
+            f"Found array with dim {rows.ndim}: {name} has shape {rows.shape}, but 1 or 2 axes are "
+            "needed. Reshape it."
+        )
+    return rows
 
 
 def read_targets(
@@ -112,6 +120,7 @@ def read_targets(
         rows = plain
     else:
         check_no_dates("y", y)
+        check_not_complex("y", y)
         rows = _stacked(estimator, y, sequences, per_sequence)
         check_no_text("y", rows, _NOT_TEXT)
         rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
@@ -152,7 +161,7 @@ def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
         rows, known = known_labels(y)
     else:
         rows = check_array(
-            _read(y), dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan"
+            _read("y", y), dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan"
         )
         known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
     if not known.any():
@@ -293,10 +302,10 @@ def _one_per_sequence(name: str, values: Any, sequences: Sequences) -> Array:
     """
     check_dense(name, values)
     check_has_rows(name, values, f"(n_sequences={len(sequences)},)")
-    rows = _read(values, allow_nd=True)
-    if rows.ndim <= 2 and is_per_row(rows, sequences):
+    rows = _read(name, values)
+    if is_per_row(rows, sequences):
         return _constant_rows(name, rows, sequences)
-    if rows.ndim > 2 or len(rows) != len(sequences):
+    if len(rows) != len(sequences):
         by_row = f", or one for each of the {sum(sequences.lengths)} rows, constant within an id"
         raise ValueError(
             f"X contains {len(sequences)} sequence(s), but {name} has shape {rows.shape}: there "

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from reservoir import ESNForecaster, ESNRegressor, ReservoirFeatures, RNNRegressor, fill_gaps
+from reservoir import (
+    ESNForecaster,
+    ESNRegressor,
+    ESNSequenceRegressor,
+    ReservoirFeatures,
+    RNNRegressor,
+    fill_gaps,
+    force_train,
+)
 from reservoir.model_selection import (
     backtest,
     from_channels_first,
@@ -20,7 +28,12 @@ DAYS = pd.date_range("2020", periods=120)
 ODD = np.arange(120)[:, None] == 7
 FAULTS = {
     "masked": (lambda: np.ma.masked_greater(ROWS, 0.9), TypeError, "masked"),
-    "complex": (lambda: ROWS + 1j, ValueError, "[Cc]omplex"),
+    "complex": (lambda: ROWS + 1j, ValueError, "complex numbers.*as separate columns"),
+    "complex column": (
+        lambda: pd.DataFrame({"power": ROWS[:, 0] + 1j}),
+        ValueError,
+        "(?s)(?=.*complex numbers).*column 'power'",
+    ),
     "infinite": (lambda: np.where(ODD, np.inf, ROWS), ValueError, r"(inf.* row|sequence) 7"),
     "text": (lambda: np.full((120, 1), "a"), ValueError, "contains text.*'a'"),
     "dates": (
@@ -28,7 +41,7 @@ FAULTS = {
         TypeError,
         "datetimes",
     ),
-    "sparse": (lambda: sp.csr_array(ROWS), TypeError, "Sparse data"),
+    "sparse": (lambda: sp.csr_array(ROWS), TypeError, "Sparse data.*toarray.*sparse_output"),
     "dict": (lambda: {"a": [1, 2]}, TypeError, "dict"),
     "set": (lambda: {1.0, 2.0}, TypeError, "set"),
     "None": (lambda: None, TypeError, "None"),
@@ -50,6 +63,8 @@ DOORS = {
     "X": lambda rows, _: ESNRegressor(5).fit(rows, ROWS),
     "X of an RNN": lambda rows, _: RNNRegressor(5, max_iter=1, target="last").fit(rows, ROWS),
     "whole series": lambda rows, _: ReservoirFeatures(5).fit(rows),
+    "y": lambda rows, _: ESNRegressor(5).fit(ROWS, rows),
+    "y of whole series": lambda rows, _: ESNSequenceRegressor(5).fit(list(ROWS[:, None]), rows),
     "fit": lambda rows, _: ESNForecaster(**SERIES).fit(rows),
     "fit of a panel": lambda rows, _: ESNForecaster(panel="each", **SERIES).fit(rows),
     "fit with exog": lambda rows, _: ESNForecaster(**SERIES).fit(ROWS, exog=rows),
@@ -65,11 +80,14 @@ DOORS = {
     "stack_sequences": lambda rows, _: stack_sequences([ROWS, rows]),
     "from_channels_first": lambda rows, _: from_channels_first([ROWS, rows]),
     "fill_gaps": lambda rows, _: fill_gaps(rows, ESNRegressor(5)),
+    "force_train": lambda rows, _: force_train(ESNRegressor(5, feedback=True), rows),
 }
 MOVED = ("pairs", "exog of pairs", "stack_sequences", "from_channels_first")
 # exog=None is no exogenous variables; what only moves rows takes symbols, stacks take infinity
 ALLOWED = {("None", door) for door in DOORS if "exog" in door}
+ALLOWED |= {("None", "y"), ("None", "y of whole series")}  # scikit-learn asks for a ValueError
 ALLOWED |= {("text", door) for door in MOVED} | {("infinite", door) for door in MOVED[2:]}
+ALLOWED.add(("complex column", "fit of a panel"))  # a column is a series there
 ALLOWED.add(("ragged", "whole series"))  # a list of series of one channel
 
 

@@ -34,7 +34,6 @@ from reservoir.model_selection import (
     ClosedLoopSearchCV,
     PerStep,
     make_forecast_pairs,
-    stack_sequences,
 )
 from reservoir.plotting import spectrum
 from reservoir.training.cells import GRUCell
@@ -102,7 +101,6 @@ def test_a_single_value_raises_in_estimators(cls, value):
 @pytest.mark.parametrize("value", [3.0, np.float64(3), True])
 def test_a_single_value_raises_in_functions(value):
     network = build_reservoir(5, 2, random_state=0)
-    series = ESNForecaster(search="series")
     errors = [getattr(metrics, name) for name in metrics.__all__]
     errors = [each for each in errors if "y_true" in inspect.signature(each).parameters]
     for error in errors:
@@ -123,16 +121,8 @@ def test_a_single_value_raises_in_functions(value):
         lambda: stability.lyapunov_exponents(network, value),
         lambda: stability.certify_cycle(network, value),
         lambda: metrics.memory_capacity(build_reservoir(5, 1, random_state=0), X=value),
-        lambda: stack_sequences(value),
     ):
         with pytest.raises(ValueError, match="rows are expected"):
-            call()
-    for call in (
-        lambda: make_forecast_pairs(value),
-        lambda: series.fit(value),
-        lambda: series.fit(X[:, 0], exog=value),
-    ):
-        with pytest.raises((ValueError, TypeError), match=r"\(n_samples"):
             call()
 
 
@@ -172,15 +162,6 @@ def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
     }
     texts = X.astype(str)  # of numbers, which NumPy reads
     assert small(cls).fit(texts, None if STEPS[cls][1] is None else LABELS).n_features_in_ == 2
-
-
-@pytest.mark.parametrize("cls", STEPS)
-def test_sparse_x_raises_and_names_the_encoders_setting(cls):
-    for given in (sp.csr_array(X), [sp.csr_array(X)] * 8):
-        with pytest.raises(
-            TypeError, match=r"Sparse data .* for (X|Sequence 0 of X).*toarray.*sparse_output"
-        ):
-            small(cls).fit(given, None if STEPS[cls][1] is None else KINDS)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -251,22 +232,6 @@ def test_text_and_sparse_arrays_raise_in_measures():
             stability.lyapunov_exponents(esn, rows)
     with pytest.raises(TypeError, match=r"Sparse data .* for X .*toarray"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
-
-
-def test_sparse_series_raise():
-    series = sp.csr_array(X[:, :1])
-    calls = {
-        "y": lambda y: ESNForecaster(search="series").fit(y),
-        "exog": lambda exog: ESNForecaster(search="series").fit(X[:, 0], exog=exog),
-        "y ": lambda y: force_train(small(ESNRegressor, feedback=True), y),
-        "y  ": lambda y: fill_gaps(y, small(ESNRegressor)),
-        "series": make_forecast_pairs,
-    }
-    for name, call in calls.items():
-        with pytest.raises(TypeError, match=rf"Sparse data .* for (the )?{name.strip()} .*toarray"):
-            call(series)
-    with pytest.raises(ValueError, match="y contains text in column 0, for instance 'a'"):
-        fill_gaps(["a"] * 50, small(ESNRegressor))
 
 
 class OnDisk:

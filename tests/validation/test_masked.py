@@ -199,36 +199,6 @@ def test_complex_numbers_raise_where_they_become_floats():
             call(X + 1j if name != "W" else MATRIX + 1j)
 
 
-DOORS = {
-    "network": lambda rows: ESNRegressor(5).fit(rows, y),
-    "list": lambda rows: ESNRegressor(5).fit([rows, rows], [y, y]),
-    "transformer": lambda rows: ReservoirTransformer(5).fit(rows),
-    "trained network": lambda rows: RNNRegressor(5).fit(rows, y),
-    "whole sequences": lambda rows: ReservoirFeatures(5).fit([rows, rows]),
-    "forecaster": lambda rows: ESNForecaster().fit(rows),
-    "pairs": lambda rows: make_forecast_pairs(rows),
-    "known inputs of pairs": lambda rows: make_forecast_pairs(y, exog=rows),
-    "backtest": lambda rows: backtest(ESNForecaster(), rows, horizon=2),
-}
-
-
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("container", ["array", "list", "frame"])
-def test_complex_tables_get_one_sentence_everywhere(door, container):
-    pd = pytest.importorskip("pandas")
-    rows = X + 1j
-    if container == "list" and door not in ("list", "whole sequences"):
-        rows = rows.tolist()
-    elif container == "frame":
-        rows = pd.DataFrame(X).add_prefix("x").assign(power=rows[:, 0])
-    with pytest.raises(ValueError, match="contains complex numbers") as caught:
-        DOORS[door](rows)
-    said = str(caught.value)
-    assert said.endswith("Give real and imaginary parts as separate columns.")
-    assert "[[" not in said
-    assert ("in column 'power'" in said) == (container == "frame")
-
-
 def test_pairs_keep_gaps_and_symbols_but_no_infinity():
     pd = pytest.importorskip("pandas")
     gaps = np.array([1.0, np.nan, 3.0, 4.0])

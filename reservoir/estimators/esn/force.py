@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from reservoir._tables import Sequences, check_enough_rows, read_series
+from reservoir._tables import Sequences, check_enough_rows, read_one, read_series
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import (
     as_generator,
@@ -20,7 +20,6 @@ from reservoir._validation import (
     check_instance,
     check_switch,
 )
-from reservoir._validation.kinds import check_dense
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
@@ -345,20 +344,15 @@ def _read(
                 "with the next sequence in another call."
             )
         return rows, columns
-    check_dense("y", y)
-    if np.ndim(y) not in (1, 2):
-        raise ValueError(
-            "force_train learns from one sequence: y must have shape (n_samples,) or (n_samples, "
-            f"n_outputs); got {np.shape(y)}."
-        )
+    n_rows = len(read_one("y", y, allow_nan=True))
     if new:
         esn.n_features_in_, reader.time_column = 0, None
     if esn.n_features_in_:
         raise ValueError(
             f"esn was fitted on {esn.n_features_in_} columns of X. Pass exog of shape "
-            f"({len(y)}, {esn.n_features_in_})."
+            f"({n_rows}, {esn.n_features_in_})."
         )
-    rows = read_series(esn, np.empty((len(y), 0)), y, reset=False, dtype=reader.dtype)
+    rows = read_series(esn, np.empty((n_rows, 0)), y, reset=False, dtype=reader.dtype)
     return rows, Columns.of(esn)
 
 
