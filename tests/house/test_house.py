@@ -299,7 +299,7 @@ LOOKING |= {
         *("forecast_pairs", "per_step"),
     )
 }
-OF_TABLES = re.compile(r'\.iloc\b|"(iloc|polars)"|nlevels|is_polars|get_column\b')
+OF_TABLES = re.compile(r'\.iloc\b|"iloc"|== "polars"|nlevels|is_polars|\.get_column\b|"get_column"')
 
 
 def test_what_looks_into_tables_is_listed():
