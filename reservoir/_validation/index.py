@@ -134,7 +134,8 @@ class Stamps:
 
     def at(self, i: int) -> Stamps:
         """Return the stamps of one sequence."""
-        rows = slice(*self.bounds[i])
+        ends = np.append(self.starts, len(self.index))
+        rows = slice(ends[i % len(self.starts)], ends[i % len(self.starts) + 1])
         outer = None if self.outer is None else self.outer[rows]
         return replace(self, index=self.index[rows], outer=outer, starts=self.starts[:1])
 
