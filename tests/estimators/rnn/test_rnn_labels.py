@@ -192,7 +192,7 @@ def test_targets_of_the_wrong_shape(cls):
     y = y > 0 if cls is RNNClassifier else y
     per_row = [np.full(len(X), v) for X, v in zip(Xs, y, strict=True)]
     for wrong in (y[:-1], np.zeros((40, 2, 2))):
-        with pytest.raises(ValueError, match=r"X contains 40 sequence\(s\), but y has shape"):
+        with pytest.raises(ValueError, match=r"y has shape \("):
             make(cls, target="last").fit(Xs, wrong)
     with pytest.raises(ValueError, match=r"inhomogeneous|sequence"):
         make(cls, target="last").fit(Xs, per_row)
