@@ -13,10 +13,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
-from reservoir._tables import read_series
+from reservoir._tables import Sequences, read_series
 from reservoir._typing import Array
 from reservoir._validation import (
-    Sequences,
     check_count,
     check_penalties,
     check_switch,
