@@ -277,3 +277,32 @@ def test_stamps_of_bad_series_are_never_missing():
     }
     assert stamps == wanted
     assert found.isna().tolist() == [True] * 4 + [False]
+
+
+def test_a_table_with_a_column_of_times():
+    columns = {"sequence_column": "shop", "time_column": "month", "target_column": "y"}
+    parts = {"a": good(4), "gap": good(1).drop(MONTHS[5]), "b": good(5)}
+    table = pd.concat(parts, names=["shop"]).reset_index().assign(x=np.arange(3 * N - 1) % 7)
+    table = table.sample(frac=1, random_state=0)
+    few = table[table["shop"] != "gap"]
+    with pytest.warns(UserWarning, match="The first is 'gap': Column 'month' of series 'gap' of y"):
+        model = quick(panel=None, **columns).fit(table)
+    alone = quick(panel=None, **columns).fit(few)
+    later = {key: pd.Series(1.0, MONTHS[N:], name="x") for key in "ba"}
+    one = pd.concat(later, names=["shop"]).reset_index()
+    wrong = pd.DataFrame({"shop": ["gap"], "month": [MONTHS[0]], "x": [np.nan]})
+    wanted = alone.forecast(2, one, coverage=0.5)
+    for exog in (one, pd.concat([wrong, one])):
+        found = model.forecast(2, exog, coverage=0.5)
+        assert list(found) == ["shop", "month", "y", "y lower 50%", "y upper 50%"]
+        bad = found["shop"] == "gap"
+        assert found.loc[bad, "month"].tolist() == MONTHS[N:].tolist()
+        assert found.loc[bad, "y"].isna().all()
+        pd.testing.assert_frame_equal(found[~bad].reset_index(drop=True), wanted)
+    new = one.iloc[[0, 2]].assign(y=9.0)
+    alone.update(new)
+    model.update(pd.concat([new, wrong.assign(y=1.0)]))
+    last = one.iloc[[1, 3]]
+    np.testing.assert_array_equal(
+        model.forecast(1, last)["y"].dropna(), alone.forecast(1, last)["y"]
+    )
