@@ -97,6 +97,7 @@ OTHERS = {
     "session of states": lambda: reservoir.ReservoirTransformer(10).fit(X).stream(),
     "timed": lambda: esn(leak_rate=0.3, time_column=0).fit(TIMED, Y),
     "polynomials": lambda: reservoir.NVARRegressor().fit(X, Y),
+    "field": lambda: reservoir.LocalForecaster(esn(alpha=1e-3), halo=0).fit(X),
     "session of squares": lambda: session(esn(readout=RecursiveLeastSquares())),
     "session of steps": lambda: session(esn(readout=LMS())),
     "session of a window": lambda: session(esn(readout=SlidingWindow(20))),
