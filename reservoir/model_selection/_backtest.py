@@ -282,8 +282,8 @@ def backtest(
     ...     for name, each in models.items()
     ... }).round(1)
           season  last
-    mase     1.0   4.6
-    rmse     2.0  10.6
+    mase     1.0   4.7
+    rmse     2.0  11.3
     """
     _pandas()
     check_instance("model", model)
