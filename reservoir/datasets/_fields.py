@@ -77,13 +77,11 @@ def kuramoto_sivashinsky(
     >>> kuramoto_sivashinsky(100).shape
     (100, 64)
     """
-    n_samples, washout = (
-        check_count("n_samples", n_samples),
-        check_count("washout", washout, minimum=0),
-    )
+    n_points = check_count("n_points", n_points, minimum=_FEWEST, size=_CIRCLE)
+    n_samples = check_count("n_samples", n_samples, size=n_points)
+    washout = check_count("washout", washout, minimum=0, size=1)
     length = check_number("length", length, low=0.0, low_open=True)
     dt = check_number("dt", dt, low=0.0, low_open=True)
-    n_points = check_count("n_points", n_points, minimum=_FEWEST)
     if n_points % 2:
         raise ValueError(f"n_points={n_points} is odd. Use an even number of points.")
     angle = 2 * np.pi * np.arange(n_points) / n_points

@@ -126,7 +126,8 @@ def test_units_of_topologies_are_compared_with_the_memory(name):
 def counts_of(function):
     """Return the parameters of a generator of data that are lengths or numbers of something."""
     parameters = inspect.signature(function).parameters
-    return [name for name in parameters if name.startswith("n_") or name in ("length", "washout")]
+    names = [name for name in parameters if name.startswith("n_") or name in ("length", "washout")]
+    return [name for name in names if not isinstance(parameters[name].default, float)]
 
 
 GENERATORS = [
