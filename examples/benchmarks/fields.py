@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
 TASKS = {
     "lorenz96": Task(lorenz96, {}, 0.05, 4000, 10.0, 2, 3, 200, 600, 2000, 4),
-    "waves": Task(kuramoto_sivashinsky, {}, 0.25, 10_000, 14.0, 8, 8, 200, 600, 1500, 2),
+    "waves": Task(kuramoto_sivashinsky, {}, 0.25, 10_000, 14.0, 8, 8, 200, 600, 1000, 2),
     "long_waves": Task(
         kuramoto_sivashinsky,
         {"length": 200.0, "n_points": 512},
@@ -59,7 +59,7 @@ TASKS = {
         4,
         200,
         600,
-        2500,
+        1200,
         2,
     ),
 }
@@ -225,7 +225,7 @@ def memory(n_places: int) -> None:
 
     options: dict[str, Any] = {"alpha": 1e-3, "augment": "square", "random_state": 0}
     LocalForecaster(ESNRegressor(20, **options), block=2).fit(np.eye(50, 8))
-    X = np.sin(np.add.outer(0.1 * np.arange(2000), 0.7 * np.arange(n_places)))
+    X = np.sin(np.add.outer(0.1 * np.arange(1200), 0.7 * np.arange(n_places)))
     X += 0.1 * np.random.default_rng(0).normal(size=X.shape)
     before, begin = peak(), time.process_time()
     LocalForecaster(ESNRegressor(300, **options), block=2).fit(X)

@@ -130,12 +130,11 @@ class LocalForecaster(MetaEstimatorMixin, Described, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from reservoir import ESNRegressor, LocalForecaster
-    >>> from reservoir.datasets import lorenz96
-    >>> X = lorenz96(1500) / 3.6
-    >>> network = ESNRegressor(100, augment="square", input_scaling=0.1, alpha=1e-4, random_state=0)
-    >>> model = LocalForecaster(network, block=2, halo=2).fit(X[:1400])
-    >>> rows = model.forecast(10)
-    >>> bool(np.abs(rows - X[1400:1410]).max() < 0.5)
+    >>> from reservoir.datasets import kuramoto_sivashinsky
+    >>> u = kuramoto_sivashinsky(1010)
+    >>> network = ESNRegressor(100, augment="square", input_scaling=0.1, alpha=1e-2, random_state=0)
+    >>> model = LocalForecaster(network, block=8, halo=4).fit(u[:1000])
+    >>> bool(np.abs(model.forecast(10) - u[1000:]).max() < 0.25 * u.std())
     True
     """
 
