@@ -210,9 +210,11 @@ PARTS = {
         names: several(label, 0) if kind == 'array' else several(label, n_outputs)
     """,
     "LongTable": """
-        kind: 'array' | 'pandas' | 'polars'; labels, targets, known: tuple[label, ...]
-        ids, time: None | label; chosen: bool; id_type, time_type: None | ColumnType
-        level_types: tuple[ColumnType, ...]
+        kind: 'array' | 'pandas' | 'polars'; labels: tuple[label, ...]
+        targets, known: tuple[label, ...] if labels else equal(labels)
+        ids: label if ids in labels else None; time: label if time in labels else None
+        chosen: bool if labels else equal(False); id_type: None | ColumnType
+        time_type: None if time == None else None | ColumnType; level_types: tuple[ColumnType, ...]
     """,
     "ColumnType": """
         kind: 'pandas' | 'polars'; label: label; name: str

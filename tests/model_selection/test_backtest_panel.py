@@ -28,19 +28,16 @@ COLUMNS = {"sequence_column": "id", "time_column": "ds", "target_column": "y"}
 FEW = {"horizon": 3, "n_origins": 2, "season": 12}
 
 
-@pytest.mark.parametrize("container", ["levels", "list", "ids", "three columns", "polars", "array"])
+@pytest.mark.parametrize("container", ["levels", "list", "ids", "three columns", "array"])
 def test_each_series_is_scored_as_alone(container):
     y, options = {
         "levels": (TALL, {"panel": "each"}),
         "list": (list(PARTS.values()), {"panel": "each"}),
         "ids": (TALL.reset_index(0), {"sequence_column": "id"}),
         "three columns": (LONG.sample(frac=1, random_state=0), COLUMNS),
-        "polars": (LONG.to_dict("list"), COLUMNS),
         "array": (np.column_stack([np.repeat([2, 0, 1], [30, 26, 24]), TALL]),
                   {"panel": "each", "sequence_column": 0}),
     }[container]  # fmt: skip
-    if container == "polars":
-        y = pytest.importorskip("polars").DataFrame(y)
     calls = FEW | {"coverage": 0.8, "metrics": ["mase", "rmsse", "mae", "smape"]}
     result = backtest(SeasonalNaive(12, **options), y, **calls)
     ids = list(result.by_series().index)
@@ -65,6 +62,13 @@ def test_each_series_is_scored_as_alone(container):
     pd.testing.assert_series_equal(
         summary["median"], result.by_series().median(), check_names=False
     )
+
+
+def test_tables_of_polars_are_scored_as_those_of_pandas(polars):
+    model = SeasonalNaive(12, **COLUMNS)
+    tables = LONG, polars.DataFrame(LONG.to_dict("list"))
+    scores, others = (backtest(model, each, **FEW).by_series() for each in tables)
+    np.testing.assert_array_equal(scores, others)
 
 
 def test_the_table_by_horizon_against_a_naive_loop():

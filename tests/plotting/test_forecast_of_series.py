@@ -55,8 +55,7 @@ def test_one_series_is_drawn_by_its_id(case, coverage):
     plt.close(ax.figure)
 
 
-def test_names_of_tables_with_a_column_of_times():
-    polars = pytest.importorskip("polars")
+def test_names_of_tables_with_a_column_of_times(polars):
     given = {name: TABLE[name].to_list() for name in TABLE}
     model = ESNForecaster(search="series", n_networks=1, random_state=0, **THREE)
     ax = plotting.forecast(model.fit(polars.DataFrame(given)), 5, series="a", coverage=0.8)

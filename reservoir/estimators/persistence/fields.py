@@ -450,7 +450,8 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     if isinstance(node, ast.BoolOp):
         return all(_value(each, scope) for each in node.values)  # the table only uses "and"
     if isinstance(node, ast.Compare):
-        return _value(node.left, scope) == _value(node.comparators[0], scope)
+        left, right = _value(node.left, scope), _value(node.comparators[0], scope)
+        return left in right if isinstance(node.ops[0], ast.In) else left == right
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left, scope), _value(node.right, scope)
         return _ARITHMETIC[type(node.op)](left, right)

@@ -96,14 +96,11 @@ def test_the_others_are_forecast_as_without_the_bad_ones(container, tmp_path):
     assert len(paths) == 5
 
 
-@pytest.mark.parametrize("polars", [False, True])
-def test_columns_and_tables_of_polars(polars):
-    frame = pd.DataFrame({"x": "no", "a": good(4).to_numpy(), "b": np.nan, "c": good(5).to_numpy()})
-    y = (
-        pytest.importorskip("polars").DataFrame(frame.to_dict("list"))
-        if polars
-        else frame.set_axis(MONTHS[:N])
-    )
+FRAME = pd.DataFrame({"x": "no", "a": good(4).to_numpy(), "b": np.nan, "c": good(5).to_numpy()})
+
+
+def fitted_columns(y):
+    """Return a model of columns of which two fail, and the forecast of the others alone."""
     model, told = fitted(quick(), y)
     assert "column 'x' of y" in told
     assert list(model.failures_) == ["x", "b"]
@@ -114,21 +111,26 @@ def test_columns_and_tables_of_polars(polars):
     alone = quick().fit(y[["a", "c"]]).forecast(2)
     np.testing.assert_array_equal(found[["a", "c"]], alone)
     assert np.isnan(np.asarray(found[["x", "b"]])).all()
-    later = y[:2] if polars else frame[:2].set_axis(MONTHS[N:])
-    after = model.update(later).forecast(1)
-    if not polars:
-        assert after.index[0] == MONTHS[-1] + pd.offsets.MonthEnd()
-    # ids in a column of a table of polars, and of an array
-    if polars:
-        import polars as pl
+    return model, alone
 
-        long = pl.concat(
-            [pl.DataFrame({"id": [each] * N, "v": frame[each].to_list()}) for each in "acb"]
-        )
-        found = fitted(quick(sequence_column="id"), long)[0].forecast(2)
-        assert found["id"].to_list() == ["a", "a", "c", "c", "b", "b"]
-        np.testing.assert_array_equal(found["v"][:4].to_numpy(), alone.to_numpy().T.ravel())
-        assert np.isnan(found["v"][4:].to_numpy()).all()
+
+def test_columns_of_a_frame_and_their_later_rows():
+    model, _ = fitted_columns(FRAME.set_axis(MONTHS[:N]))
+    after = model.update(FRAME[:2].set_axis(MONTHS[N:])).forecast(1)
+    assert after.index[0] == MONTHS[-1] + pd.offsets.MonthEnd()
+
+
+def test_columns_and_tables_of_polars(polars):
+    y = polars.DataFrame(FRAME.to_dict("list"))
+    model, alone = fitted_columns(y)
+    assert model.update(y[:2]).forecast(1).shape == (1, 4)
+    long = polars.concat(
+        [polars.DataFrame({"id": [each] * N, "v": FRAME[each].to_list()}) for each in "acb"]
+    )
+    found = fitted(quick(sequence_column="id"), long)[0].forecast(2)
+    assert found["id"].to_list() == ["a", "a", "c", "c", "b", "b"]
+    np.testing.assert_array_equal(found["v"][:4].to_numpy(), alone.to_numpy().T.ravel())
+    assert np.isnan(found["v"][4:].to_numpy()).all()
 
 
 def test_known_inputs_and_later_rows_of_bad_series_are_ignored():

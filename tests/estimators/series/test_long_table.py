@@ -59,8 +59,7 @@ def later_rows(table, n=3, step=pd.offsets.MonthBegin()):  # noqa: B008
     return table.assign(price=np.random.default_rng(1).normal(size=len(table)))
 
 
-def to_polars(table):
-    pl = pytest.importorskip("polars")
+def to_polars(pl, table):
     found = {}
     for name in table:
         text = table[name].dtype.kind not in "iufM"
@@ -112,8 +111,8 @@ def test_three_columns_are_the_series_with_an_index(global_random_seed, tmp_path
         pd.testing.assert_frame_equal(by_time(answer), by_time(made))
 
 
-def test_polars_comes_back_as_polars():
-    pl = pytest.importorskip("polars")
+def test_polars_comes_back_as_polars(polars):
+    pl = polars
     table = long_table(np.random.default_rng(0))
     future = later_rows(table)
     kinds = table["price"].gt(0).map({True: "x", False: "w"})
@@ -123,7 +122,7 @@ def test_polars_comes_back_as_polars():
     typed = [each.astype({"price": dtype}) for each in (table, future)]
     wanted = quick(**THREE).fit(typed[0]).forecast(3, exog=typed[1], coverage=0.8)
     same = {"price": pl.Categorical, "ds": pl.Date}
-    mine, ahead = (to_polars(each).cast(same) for each in (table, future))
+    mine, ahead = (to_polars(pl, each).cast(same) for each in (table, future))
     model = quick(**THREE).fit(mine)
     made = model.forecast(3, exog=ahead, coverage=0.8)
     assert made.columns == wanted.columns.tolist()
@@ -205,9 +204,9 @@ def test_ids_keep_their_dtype(ids, dtype):
     )
 
 
-def test_ids_of_polars_keep_their_dtype():
-    pl = pytest.importorskip("polars")
-    table = to_polars(long_table(np.random.default_rng(0), [7, 3, 5], known=False))
+def test_ids_of_polars_keep_their_dtype(polars):
+    pl = polars
+    table = to_polars(pl, long_table(np.random.default_rng(0), [7, 3, 5], known=False))
     for dtype in (pl.Int16, pl.Utf8, pl.Enum(["3", "5", "7"]), pl.Categorical):
         text = table if dtype == pl.Int16 else table.with_columns(pl.col("shop").cast(pl.Utf8))
         mine = text.with_columns(pl.col("shop").cast(dtype))
