@@ -15,6 +15,7 @@ from reservoir.plotting._plot_arguments import columns
 
 _MOST_ROWS = 2_000  # of an image: as many as a wide figure has pixels
 _TOLERATED = 0.5  # standard deviations of the field, up to which a forecast is valid
+_LOW = 3.0  # inches
 _LINE = "tab:green"  # seen on the images, which are light, and in the legend on dark ground
 
 
@@ -90,7 +91,11 @@ def field(
         middle = 0.0 if title == "difference" else centre
         shades = {"cmap": "RdBu_r", "vmin": middle - reach, "vmax": middle + reach}
         _draw(picture, image, dt, shades)
-        picture.ax.set_title(title, loc="left", fontsize="medium")
+        if picture.ax.figure.get_size_inches()[1] < _LOW:  # a line above each image is too much
+            picture.ax.set_ylabel(title, fontsize="small")
+        else:
+            picture.ax.set_ylabel("place")
+            picture.ax.set_title(title, loc="left", fontsize="medium")
     pictures[-1].ax.set_xlabel("time")
     if forecast is not None:
         _mark(pictures, true, images["forecast"], dt)
@@ -105,8 +110,7 @@ def _draw(picture: Picture, rows: Array, dt: float, shades: dict[str, Any]) -> N
     places = np.arange(rows.shape[1] + 1) - 0.5
     shown = np.ma.masked_invalid(rows[::every]).T
     mesh = picture.ax.pcolormesh(times, places, shown, rasterized=True, **shades)
-    picture.ax.figure.colorbar(mesh, ax=picture.ax)
-    picture.ax.set_ylabel("place")
+    picture.ax.figure.colorbar(mesh, ax=picture.ax, aspect=10)
 
 
 def _mark(pictures: list[Picture], true: Array, rows: Array, dt: float) -> None:
