@@ -92,7 +92,7 @@ def field(
         shades = {"cmap": "RdBu_r", "vmin": middle - reach, "vmax": middle + reach}
         _draw(picture, image, dt, shades)
         if picture.ax.figure.get_size_inches()[1] < _LOW:  # a line above each image is too much
-            picture.ax.set_ylabel(title, fontsize="small")
+            picture.ax.set_ylabel(title, fontsize="x-small")
         else:
             picture.ax.set_ylabel("place")
             picture.ax.set_title(title, loc="left", fontsize="medium")
