@@ -12,19 +12,21 @@ from reservoir.loops.path_loops import mean_log_errors
 pytestmark = pytest.mark.both_engines
 
 N = 12
-FIELD = (lorenz96(400, n_features=N, rtol=1e-6, atol=1e-6) - 2.4) / 3.6
+# so calm, and with penalties so large, that no loop diverges, however a processor rounds
+CALM = lorenz96(400, n_features=N, forcing=4.0, rtol=1e-6, atol=1e-6)
+FIELD = (CALM - CALM.mean()) / CALM.std()
 
 
 def esn(**options):
-    given = {"augment": "square", "input_scaling": 0.1, "alpha": 1e-3, "leak_rate": 1.0}
+    given = {"augment": "square", "input_scaling": 0.1, "alpha": 1.0, "leak_rate": 1.0}
     return ESNRegressor(30, washout=20, **{**given, "random_state": 0, **options})
 
 
 INNER = {
     "network": esn,
     "network with lags": lambda: esn(n_lags=2),
-    "polynomials": lambda: NVARRegressor(2, degree=1, alpha=1e-3),
-    "increments": lambda: NVARRegressor(1, degree=2, alpha=1e-3, increments=True),
+    "polynomials": lambda: NVARRegressor(2, degree=1, alpha=1.0),
+    "increments": lambda: NVARRegressor(1, degree=2, alpha=1.0, increments=True),
     "float32": lambda: esn(dtype="float32"),
 }
 
@@ -47,7 +49,7 @@ def test_one_block_of_all_places_is_the_inner_estimator(inner):
 def test_a_rotated_ring_has_rotated_forecasts(inner, global_random_seed):
     shift = 3 * (1 + global_random_seed % 3)
     made, turned = (
-        LocalForecaster(inner(), block=3, halo=2).fit(rows).forecast(8)
+        LocalForecaster(inner(), block=3, halo=2).fit(rows).forecast(20)
         for rows in (FIELD, np.roll(FIELD, shift, axis=1))
     )
     np.testing.assert_allclose(np.roll(made, shift, axis=1), turned, atol=1e-9)
