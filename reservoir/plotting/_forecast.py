@@ -176,7 +176,8 @@ def _rows_of(
         )
     check_is_fitted(model)
     rows, guess = drawn_of(model, series, n_steps, exog, coverage)
-    shown = rows[-max(_HISTORY * n_steps, _FEW_ROWS) :]
+    by_position = getattr(rows, "iloc", rows)  # older pandas slice an index of floats by label
+    shown = by_position[-max(_HISTORY * n_steps, _FEW_ROWS) :]
     return shown, guess, len(rows) - len(shown)
 
 
