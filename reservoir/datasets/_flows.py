@@ -282,23 +282,10 @@ def integrate(
     rtol: float,
     atol: float,
 ) -> Array:
-    """Return the solution of an ODE from time ``washout * dt``, sampled at intervals of `dt`.
+    """Return the solution of ``s' = slope(t, s)`` from time ``washout * dt``, at intervals of `dt`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the dataset, for messages.
-    slope : callable, ``slope(t, s) -> s'``
-        Right-hand side of the ODE.
-    start : array of shape (n_features,)
-        The state at time 0.
-    n_samples, dt, washout, rtol, atol
-        As in `lorenz`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_features)
-        The state at each of the sampled times.
+    `start`, (n_features,), is the state at time 0; the result is (n_samples, n_features). `name`,
+    of the dataset, is for messages.
     """
     n_samples = check_count("n_samples", n_samples, size=2 * len(start))
     washout = check_count("washout", washout, minimum=0, size=1)

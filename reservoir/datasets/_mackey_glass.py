@@ -158,20 +158,10 @@ def _integrate(
 def _panel_rule(rate: float) -> tuple[Array, Array, Array]:
     """Return the quadrature rule for ``x' = -rate x + g`` over a panel, scaled to [0, 1].
 
-    Parameters
-    ----------
-    rate : float
-        Decay rate times the length of the panel.
-
-    Returns
-    -------
-    nodes : ndarray of shape (N_NODES,)
-        Gauss-Lobatto nodes on [0, 1].
-    to_coef : ndarray of shape (N_NODES, N_NODES)
-        Matrix that converts values at the nodes to Legendre coefficients.
-    weights : ndarray of shape (N_NODES, N_NODES)
-        ``weights[i, j]`` is the integral from 0 to node i of ``exp(-rate (node_i - s)) l_j(s)``
-        with the Lagrange polynomials l_j, computed by Gauss quadrature of a far higher order.
+    `rate` is the decay rate times the panel's length. The results are the Gauss-Lobatto nodes, the
+    matrix from values there to Legendre coefficients, and weights: ``weights[i, j]`` is the
+    integral from 0 to node i of ``exp(-rate (node_i - s)) l_j(s)`` with the Lagrange polynomials
+    l_j, computed by Gauss quadrature of a far higher order.
     """
     inner = legendre.Legendre.basis(N_NODES - 1).deriv().roots()
     nodes = np.concatenate([[-1.0], np.sort(inner.real), [1.0]]) / 2.0 + 0.5

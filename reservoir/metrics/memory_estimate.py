@@ -21,31 +21,13 @@ _RIDGE = 1e-12  # ridge penalty relative to the mean variance of the units
 
 
 def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> float | None:
-    """Return an estimate of how many past inputs a linear readout can reconstruct from the states.
+    """Estimate how many past inputs a linear readout can reconstruct from the states.
 
-    It is the sum, over lags k and over inputs, of the squared correlation between u(t - k) and its
-    best linear estimate from the state at time t. The inputs must be independent from row to row.
-    The estimate agrees with `memory_capacity` to within a few per cent and takes a fraction of the
-    time.
-
-    Parameters
-    ----------
-    reservoir : Reservoir
-        The reservoir; outputs that are fed back count as inputs.
-    draw : callable
-        ``draw(n_rows)`` returns inputs, of shape (n_rows, n_features + n_outputs).
-
-    Returns
-    -------
-    float or None
-        The estimate; None if W is dense and has more than 2000 units. If there are more than 1000
-        units, only 1000 of them are observed, and the memory may be larger than the estimate.
-
-    Notes
-    -----
-    The fit and the score use the same rows. The coefficient of determination R^2 of future inputs
-    is due to chance alone; if its mean is p, a lag contributes (R^2 - p) / (1 - p). Lags above 50
-    are sampled, until they contribute less than .01 each.
+    It is a sum over lags and inputs, as in `memory_capacity`, but fit and score share rows: with p
+    the mean R^2 of future inputs, due to chance, a lag counts (R^2 - p) / (1 - p). Lags above 50
+    are sampled until they add less than .01 each. ``draw(n_rows)`` returns independent inputs,
+    (n_rows, n_features + n_outputs). None if W is dense with over 2000 units; possibly too low with
+    over 1000.
     """
     n_units = reservoir.n_units
     if n_units > _MOST_DENSE and not sp.issparse(reservoir.W):

@@ -12,15 +12,8 @@ _MAD, _MEAN = 1.4826, 1.2533  # normal standard deviation over median and mean a
 def robust_deviation(errors: Array) -> Array:
     """Return the standard deviation of normal errors with the same median or mean, the greater.
 
-    Parameters
-    ----------
-    errors : array of shape (n, n_rows, n_outputs)
-        Absolute errors; NaN are omitted.
-
-    Returns
-    -------
-    array of shape (n, n_outputs)
-        0 where all errors are NaN.
+    `errors`, (n, n_rows, n_outputs), are absolute; NaN are omitted. The result is (n, n_outputs),
+    and 0 where all errors are NaN.
     """
     counted = np.isfinite(errors).any(axis=1, keepdims=True)
     filled = np.where(counted, errors, 0.0)

@@ -214,19 +214,10 @@ def _with_known(rows: Rows, numbers: range) -> Any:
 def runner_for(
     model: Any, rows: Rows, *, n_lags: int | None, coverages: Sequence[float], given: Any
 ) -> Runner:
-    """Return the runner of a model; raise an error for models that cannot forecast.
+    """Return the runner of a model, fitted or not; raise an error for models that cannot forecast.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted or not.
-    rows : Rows
-    n_lags : int or None
-        Number of lags of a regressor; None for other models.
-    coverages : sequence of float
-        Coverages of the requested intervals.
-    given : float or sequence of float, or None
-        The user's value of `coverage`, which is passed to the forecaster.
+    `n_lags` is None unless the model is a regressor. `coverages` are those of the requested
+    intervals; `given`, the user's value of `coverage`, is passed to forecasters.
     """
     name, inner = type(model).__name__, innermost(model)
     if not hasattr(model, "fit"):

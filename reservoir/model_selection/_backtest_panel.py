@@ -30,12 +30,8 @@ class Several(NamedTuple):
 def divided(model: Any, y: Any, exog: Any) -> tuple[Any, Any, Any, Several | None]:
     """Divide the table of a model that forecasts panels, or has a column of times.
 
-    Returns
-    -------
-    model, y, exog
-        The same without columns of ids and times, unless there are several series.
-    several : Several or None
-        The series, for which `model` receives lists; None for one series, also of several columns.
+    Returns the model, y and exog without columns of ids and times, and the series with their ids,
+    for which the model then receives lists; None for one series, also of several columns.
     """
     params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
     if not {"panel", *_COLUMNS} <= params.keys():

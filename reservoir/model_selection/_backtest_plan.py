@@ -26,18 +26,9 @@ from reservoir.model_selection._backtest_models import Rows
 class Plan:
     """Origins of a backtest, and the rows that each fit uses.
 
-    Attributes
-    ----------
-    rows : Rows
-        The series and its exogenous variables.
-    origins : list of int
-        The first row of each forecast.
-    horizon : int
-        Number of rows of each forecast.
-    window : int or None
-        Number of rows to train on; None for all rows before the origin.
-    coverages : list of float
-        Coverages of the requested intervals.
+    `origins` are the first rows of the forecasts, which have `horizon` rows each. Models are
+    trained on the `window` rows before the origin, or on all if it is None. `coverages` are of the
+    intervals.
     """
 
     rows: Rows

@@ -22,16 +22,9 @@ SCALED = ("mase", "rmsse")  # metrics that need a training series, and a season
 class Case(NamedTuple):
     """One forecast of one column; `score` drops the rows without a true value.
 
-    Attributes
-    ----------
-    truth, guess : array of shape (n_known,)
-        The true values and their forecasts.
-    bounds : dict
-        The lower and the upper bounds, arrays of shape (n_known,), by coverage.
-    train : array of shape (n_train,)
-        The rows before the origin, from which scales are computed.
-    season : int
-        Season length of the scaled errors, in rows.
+    `truth`, `guess` and the lower and upper `bounds`, by coverage, are (n_known,). `train`,
+    (n_train,), are the rows before the origin, from which scales are computed; `season`, in rows,
+    is for them.
     """
 
     truth: Array

@@ -16,16 +16,9 @@ Params = dict[str, Any]
 
 
 def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomState) -> list[Params]:
-    """Return the parameters of each candidate.
+    """Return the parameters of each candidate: all combinations, or `n_iter` that are drawn.
 
-    Parameters
-    ----------
-    candidates : dict or sequence of dicts
-        Values of each parameter: a list or a distribution; anything else is a single value.
-    n_iter : int or None
-        Number of candidates to draw; None for all combinations.
-    random_state : int, Generator, RandomState or None
-        Seed of the draws.
+    In a dict, a parameter has a list of values or a distribution; anything else is a single value.
     """
     spaces = [candidates] if isinstance(candidates, Mapping) else candidates
     if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
@@ -59,14 +52,9 @@ def _is_several(value: Any) -> bool:
 
 
 class Group(NamedTuple):
-    """Candidates that differ in one parameter only.
+    """Candidates that differ in one parameter only, `name`, which is None for a single candidate.
 
-    Attributes
-    ----------
-    members : list of int
-        Positions of the candidates in the search; the first of them is fitted.
-    name : str or None
-        The parameter in which they differ; None for a single candidate.
+    `members` are their positions in the search; the first of them is fitted.
     """
 
     members: list[int]

@@ -151,16 +151,8 @@ def _fitted(values: Array, n_steps: int) -> Array:
 class _Channels(ABC):
     """The channels of a container, with a method to replace one.
 
-    Attributes
-    ----------
-    columns : list of lists of arrays of shape (n_steps_i,)
-        By channel, then by sequence.
-    labels : list of str, or None
-        The names of the columns of X, including an id column.
-    positions : list of int
-        The column of X of each channel.
-    n_columns : int
-        Number of columns of X, including an id column.
+    `columns` holds arrays (n_steps_i,) by channel, then by sequence; `positions` is the column of X
+    of each channel. `labels` and `n_columns`, of the columns of X, include an id column.
     """
 
     columns: list[list[Array]]

@@ -20,16 +20,9 @@ from reservoir.model_selection._loop_scoring import Scoring
 class Outcome(NamedTuple):
     """Outcome of one candidate in one round.
 
-    Attributes
-    ----------
-    scores : array of shape (n_starts,)
-        The scores of the loops; empty if the trial failed.
-    fit_time, score_time : float, seconds
-        Times of the fit and of the loops.
-    error : str or None
-        The error of a failed trial; None if it succeeded.
-    stage : {"fit", "run"}
-        The stage at which the error was raised.
+    The `scores`, (n_starts,), are empty if the trial failed. Then `error` is its message, and
+    `stage`, "fit" or "run", is where it was raised. Times are in seconds; `score_time` is that of
+    the loops.
     """
 
     scores: Array

@@ -19,14 +19,8 @@ STRATEGIES = ("holdout", "recycle", "rolling")
 class Round(NamedTuple):
     """One fit and its loops.
 
-    Attributes
-    ----------
-    sizes : list of int or None
-        Number of training rows of each sequence; None for all rows.
-    places : list of (index, row)
-        The first input of each loop: the index of its sequence, and its row in that sequence.
-    pooled : bool
-        Whether the scores of the loops are averaged into a single score.
+    `sizes` are the numbers of training rows of each sequence, or None for all; `places` are the
+    first inputs of the loops, by sequence and row. If `pooled`, their scores are averaged into one.
     """
 
     sizes: list[int] | None
@@ -35,21 +29,9 @@ class Round(NamedTuple):
 
 
 class LoopData:
-    """X and y, split into sequences.
+    """X and y as in the `fit` of estimators, split into sequences.
 
-    Parameters
-    ----------
-    X, y : data
-        As in the `fit` of estimators.
-    sequence_column : int, str or None
-        The id column of a table.
-
-    Attributes
-    ----------
-    lengths : list of int
-        Number of rows of each sequence.
-    targets : list of arrays of shape (n_samples_i, n_outputs)
-        The targets of each sequence.
+    `lengths` are their numbers of rows, and `targets` their targets, (n_samples_i, n_outputs).
     """
 
     def __init__(self, X: Any, y: Any, sequence_column: int | str | None) -> None:
@@ -142,17 +124,8 @@ def rounds_of(
 ) -> list[Round]:
     """Return the fits of a strategy with the origins of their loops.
 
-    Parameters
-    ----------
-    strategy : {"recycle", "holdout", "rolling"}
-    lengths : list of int
-        Number of rows of each sequence.
-    horizon : int
-        Number of rows required from each origin on.
-    n_starts : int
-        Number of origins or, with "rolling", of fits.
-    washout : int or "auto"
-        Number of rows at the start of each sequence without an origin.
+    From each origin on there are at least `horizon` rows, before it at least `washout` in its
+    sequence. `n_starts` is the number of origins or, with "rolling", of fits.
     """
     check_choice("strategy", strategy, STRATEGIES)
     if strategy == "rolling":

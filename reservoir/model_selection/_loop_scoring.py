@@ -25,17 +25,9 @@ Scoring = Callable[[Array, Array, Array], Array]
 def read_scoring(scoring: Any) -> Scoring:
     """Return the function that scores loops; greater is better.
 
-    Parameters
-    ----------
-    scoring : str, callable or None
-        The user's value.
-
-    Returns
-    -------
-    callable
-        ``score(rows, followed, spread)``, of shape (n_readouts, n_starts): `rows` are (horizon,
-        n_readouts, n_starts, n_outputs), `followed` (horizon, n_starts, n_outputs), NaN where a
-        target is missing, and `spread` (n_outputs,) is the scale of the errors.
+    It is ``score(rows, followed, spread)``, of shape (n_readouts, n_starts), where `rows` are
+    (horizon, n_readouts, n_starts, n_outputs), `followed` (horizon, n_starts, n_outputs) with NaN
+    for missing targets, and `spread`, (n_outputs,), is the scale of the errors.
     """
     if scoring is None:
         return _log_accuracy

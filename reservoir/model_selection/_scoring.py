@@ -193,18 +193,9 @@ class _Trimmed:
     def trim(self, X: Any, rows: Any, name: str) -> Array:
         """Remove the washout of each sequence, and concatenate the remaining rows.
 
-        Parameters
-        ----------
-        X : table or collection of sequences
-            Determines where the sequences start.
-        rows : array, or collection of arrays
-            Predictions, targets or weights: one entry per row of X, in the same type of container.
-        name : str
-            Their name in messages.
-
-        Returns
-        -------
-        ndarray of shape (n_remaining,) or (n_remaining, n_outputs)
+        `X` determines where the sequences start. `rows` are predictions, targets or weights, one
+        entry per row of X, in the same type of container; `name` is theirs in messages. Returns
+        (n_remaining,) or (n_remaining, n_outputs).
         """
         # the rows by sequence
         check_unmasked(name, rows)

@@ -249,14 +249,9 @@ def _stacked(truth: Array, guesses: list[Guess]) -> tuple[Array, list[Guess]]:
 
 
 class Guess(NamedTuple):
-    """A forecast and its intervals.
+    """A forecast, (n_steps, n_outputs), and its intervals, each with lower and upper bounds.
 
-    Attributes
-    ----------
-    values : array of shape (n_steps, n_outputs)
-        The forecast.
-    bounds : list of (str, array, array)
-        The name of each interval, its lower and its upper bounds; the highest coverage first.
+    The interval of the highest coverage comes first; its string is the name in the legend.
     """
 
     values: Array
@@ -324,16 +319,9 @@ def _parts_of(y_pred: Any) -> tuple[Array, list[float]] | None:
 def times_of_both(
     n_truth: int, n_guess: int, start: int | None, index: ArrayLike | None, tables: Sequence[Any]
 ) -> tuple[Array, Array]:
-    """Return the times of the truth and of the forecast.
+    """Return the times of the truth and of the forecast, (n_truth,) and (n_guess,).
 
-    Parameters
-    ----------
-    n_truth, n_guess : int
-        Numbers of rows of the truth and of the forecast.
-    start, index
-        The user's values; both take precedence over the indexes of the tables.
-    tables : (y_true, y_pred)
-        The user's tables.
+    The user's `start` and `index` take precedence over the indexes of `tables`, (y_true, y_pred).
     """
     of_truth, of_guess = (None if index is not None else stamps_of(table) for table in tables)
     # both have times: the forecast is drawn at its own, which need not be times of the truth

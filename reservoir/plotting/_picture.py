@@ -32,25 +32,9 @@ _AROUND = 0.8  # inches above and below axes: legend, numbers and label
 class Picture:
     """The axes of a plot, new ones or the caller's, with the styles for their background.
 
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        The caller's axes; None for the axes of a new figure of rcParams' size.
-    legend : bool or "outside"
-        Whether to draw a legend, and where.
-    line_kw : dict or None
-        Properties of the curves that are the subject of the plot.
-    spatial : bool, default=False
-        Whether axes of three dimensions are allowed.
-
-    Attributes
-    ----------
-    ax : matplotlib Axes
-        The axes.
-    own : bool
-        Whether the figure is new.
-    theme : Theme
-        Styles for the background of the axes.
+    Without `ax`, they are those of a new figure of rcParams' size, and `own` is True. `legend` is a
+    bool or "outside"; `line_kw` are properties of the curves that are the subject of the plot. Axes
+    of three dimensions raise an error, unless `spatial`.
     """
 
     def __init__(
@@ -69,16 +53,8 @@ class Picture:
     ) -> list[Picture]:
         """Return a picture for each of several panels, below or beside each other.
 
-        Parameters
-        ----------
-        ax : array of n_panels Axes, or None
-            The caller's axes, or None for those of a new figure.
-        n_panels : int
-            Number of panels.
-        legend, line_kw
-            As for one picture; `line_kw` is for the first panel.
-        below : bool
-            Whether the panels of a new figure are below each other, on one horizontal axis.
+        `ax` is an array of n_panels Axes, or None for those of a new figure; with `below`, its
+        panels share one horizontal axis. `line_kw` is for the first panel.
         """
         if ax is not None:
             if hasattr(ax, "get_xlim"):
@@ -167,12 +143,9 @@ class Picture:
     def finish(self, *, others: Sequence[Axes] = (), right_is_free: bool = True) -> Any:
         """Draw the legend, and return the axes.
 
-        Parameters
-        ----------
-        others : sequence of Axes, default=()
-            Further axes of the picture. They have legends of their own, unless the figure is new.
-        right_is_free : bool, default=True
-            Whether nothing, such as a colour bar, is on the right of the axes.
+        `others` are further axes of the picture, with legends of their own unless the figure is
+        new. `right_is_free` tells whether nothing, such as a colour bar, is on the right of the
+        axes.
         """
         every = [self.ax, *others]
         if self.ax.get_aspect() == 1:

@@ -54,15 +54,9 @@ def background(ax: Axes) -> Any:
 class Theme:
     """Styles of curves, marks and areas for the background of some axes.
 
-    Attributes
-    ----------
-    ground : tuple of 3 floats
-        Colour of the background.
-    ink : tuple of 3 floats
-        Colour of the strongest curves: that of text, or black or white if text would not be legible
-        on the axes.
-    muted : tuple of 3 floats
-        Colour of what lies below other curves: observed series, transients.
+    The colours are RGB: `ground` is the background's; `ink`, of the strongest curves, is that of
+    text, or black or white if text would not be legible; `muted` is of what lies below other
+    curves, such as transients.
     """
 
     def __init__(self, ax: Axes) -> None:

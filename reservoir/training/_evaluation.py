@@ -175,25 +175,11 @@ def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.
 class Evaluator:
     """Evaluator of the weights after each epoch, which records the best ones in a `Training`.
 
-    Parameters
-    ----------
-    objective : Objective
-    data : Data
-    validation : Data or None
-        Validation data. If given, their loss determines which weights are best.
-    batch_size : int
-    tol : float
-        Minimal improvement relative to the best loss; smaller improvements do not count.
-    refit : bool
-        Whether to solve for the readout, if the loss is the squared error.
-    report : callable or None
-        Function that is called with the `Training` so far, at the start and after each epoch.
-    unchanged : int, default=0
-        Number of epochs since the last improvement larger than `tol`.
-    since : int, default=0
-        First epoch whose loss counts in comparisons with later epochs.
-    home : dict of arrays
-        The best weights since that epoch.
+    The loss over `validation`, if given, otherwise over `data`, decides which weights are best. An
+    improvement below `tol` times the best loss does not count. `unchanged` is the number of epochs
+    since the last one that did, `since` the first epoch whose loss is compared with later ones, and
+    `home` holds the best weights from then on. With `refit`, the readout is solved for if the loss
+    is the squared error.
     """
 
     objective: Objective

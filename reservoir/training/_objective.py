@@ -28,21 +28,11 @@ def check_no_dropout(network: Network, solver: str) -> None:
 @saved
 @dataclass(frozen=True)
 class Objective:
-    """A network's mean loss with an elastic-net penalty on its weights and gradient control.
+    """A network's mean loss with penalties `l1` and `l2` on its weights, and a bounded gradient.
 
-    Parameters
-    ----------
-    network : Network
-    l1, l2 : float, default=0
-        Strengths of the penalties on the weights; see `reservoir.training.regularizers.penalty`.
-    clip_norm : float or None, default=None
-        Maximal norm of the gradient: a gradient with a larger norm is scaled down to it. None: the
-        gradient is not clipped.
-    control : Control, optional
-        A method against vanishing gradients.
-    clip_value : float or None, default=None
-        Largest magnitude of a component of the gradient; larger ones are set to it, before the norm
-        is limited.
+    Components of the gradient beyond `clip_value` are set to it; then a gradient whose norm exceeds
+    `clip_norm` is scaled down to that norm. None: no bound. `control` acts against vanishing
+    gradients.
     """
 
     network: Network

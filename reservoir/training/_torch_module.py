@@ -23,16 +23,8 @@ ACTIVATIONS = {
 class LeakyLayer(torch.nn.Module):
     """Recurrent layer with leaks: ``h = (1 - a) h + a f(W h + W_in x + bias)``.
 
-    Parameters
-    ----------
-    n_features, n_units : int
-        Numbers of inputs, without a column of times, and of units.
-    leak : tensor of shape (n_units,)
-        The leak rates a, which are not trained.
-    activation : str
-        A name in `ACTIVATIONS`.
-    place : int or None
-        Index of the column of times, in units of steps; None if all steps have length 1.
+    The leak rates a, one per unit, are not trained. `n_features` does not count the column of
+    times, whose index is `place` (in units of steps; None if all steps have length 1).
     """
 
     def __init__(
@@ -66,13 +58,8 @@ class LeakyLayer(torch.nn.Module):
 class Stack(torch.nn.Module):
     """Layers, each of which receives the states of the layer below.
 
-    Parameters
-    ----------
-    layers : list of torch.nn.Module
-    input_shortcuts : bool
-        Whether every layer also receives the inputs.
-    readout_shortcuts : bool
-        Whether the states of all layers are returned, instead of those of the topmost one.
+    With input shortcuts, every layer also receives the inputs. With readout shortcuts, the states
+    of all layers are returned instead of those of the topmost one.
     """
 
     def __init__(self, layers: Any, input_shortcuts: bool, readout_shortcuts: bool) -> None:
@@ -90,13 +77,7 @@ class Stack(torch.nn.Module):
 
 
 class BothDirections(torch.nn.Module):
-    """Two layers that run over the sequences in opposite directions, with joined states.
-
-    Parameters
-    ----------
-    ahead, back : torch.nn.Module
-        The forward and the backward layer. All sequences of a batch have the same length.
-    """
+    """Two layers that run over sequences of equal length in opposite directions."""
 
     def __init__(self, ahead: Any, back: Any) -> None:
         super().__init__()
@@ -116,17 +97,9 @@ def without(X: Any, place: int | None) -> Any:
 
 
 class RecurrentModule(torch.nn.Module):
-    """Torch module with a recurrent layer, a linear readout, and an output function.
+    """Torch module of a recurrent part (batch first), a linear readout, and an output function.
 
-    Parameters
-    ----------
-    recurrent : torch.nn.RNN, LSTM or GRU (batch first), LeakyLayer, Stack or BothDirections
-    readout : torch.nn.Linear
-    output : torch.nn.Module
-    include_input : bool
-        Whether the readout uses [states, inputs] instead of only the states.
-    loss : str
-        The loss of the network, which is stored for `from_torch`.
+    With `include_input`, the readout receives [states, inputs]. `from_torch` reads `loss`.
     """
 
     def __init__(

@@ -397,23 +397,11 @@ def loss_and_gradient(
 def through_readout(
     network: Network, params: Params, batch: Batch, features: Array, d: Array
 ) -> tuple[Params, Array]:
-    """Back-propagate the gradient with respect to the scores through the readout.
+    """Back-propagate `d`, the gradient with respect to the scores, (n_rows, n_outputs).
 
-    Parameters
-    ----------
-    network, params, batch
-        As in `forward`.
-    features : array of shape (n_rows, width [+ n_features])
-        The readout's features, from `forward`.
-    d : array of shape (n_rows, n_outputs)
-        The gradient with respect to the scores.
-
-    Returns
-    -------
-    grads : dict of arrays
-        The gradient with respect to "coef" and "intercept".
-    dH : array of shape (n_steps, n_sequences, width)
-        The gradient with respect to the states, zero at steps without a target.
+    `features`, (n_rows, width [+ n_features]), are those that `forward` returns. The results are
+    the gradients of "coef" and "intercept" by name, and the gradient with respect to the states,
+    (n_steps, n_sequences, width), which is zero at steps without a target.
     """
     readout = {"coef": d.T @ features, "intercept": d.sum(axis=0)}
     width, sides = network.cell.width, batch.inputs.shape[:2]

@@ -78,14 +78,7 @@ def compiled_as(name: str) -> Callable[[_Loop], _Loop]:
 def loop_for(loop: _Loop, shape: tuple[int, ...], dtype: Any) -> _Loop:
     """Return a loop in NumPy, or its compiled version if there is one and the job is large enough.
 
-    Parameters
-    ----------
-    loop : callable
-        The loop in NumPy.
-    shape : tuple of int
-        Size of the job, (n_steps, n_sequences, n_gates * n_units).
-    dtype : dtype
-        The dtype of the arrays.
+    `shape` is the size of the job, (n_steps, n_sequences, n_gates * n_units).
     """
     twin = TWINS.get(loop)
     if twin is None or np.dtype(dtype) not in (np.float64, np.float32):

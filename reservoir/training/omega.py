@@ -115,17 +115,10 @@ def _simple(cell: Cell) -> SimpleCell:
 class _BackwardPass:
     """Gradients with respect to the states, and their parts passed on to the previous states.
 
-    Attributes
-    ----------
-    slopes : array of shape (n_steps, n_sequences, n_units)
-        The slopes a f'(z).
-    delta : array of the same shape
-        The gradient with respect to the states.
-    back : array of the same shape
-        The gradient J' delta that each step passes on to the previous state.
-    counted : array of bool, shape (n_steps, n_sequences)
-        Whether the penalty has a term for a step and sequence. It has none at the first step, and
-        none if the gradient is zero or so small that it loses precision.
+    `slopes` a f'(z), `delta`, the gradient with respect to the states, and `back`, J' delta, which
+    each step passes on, have shape (n_steps, n_sequences, n_units). `counted`, (n_steps,
+    n_sequences), marks the terms of the penalty: there is none at the first step, nor where the
+    gradient is zero or so small that it loses precision.
     """
 
     slopes: Array

@@ -14,33 +14,9 @@ Params = dict[str, Array]
 def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, Params]:
     """Copy all weights into one vector, and return it with views into it by name.
 
-    Parameters
-    ----------
-    params : dict of arrays
-        The weights, all of one float dtype.
-    names : iterable of str, optional
-        Order of the weights in the vector; the order of `params` by default.
-
-    Returns
-    -------
-    vector : array of shape (n_weights,)
-    views : dict of arrays
-        The weights by name, as views into the vector: a change of one also changes the other.
-
-    Raises
-    ------
-    TypeError
-        If the weights are not all float64, or all float32.
-    ValueError
-        If `names` does not contain exactly the names in `params`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> vector, views = flatten({"W": np.eye(2), "bias": np.zeros(2)})
-    >>> vector[4:] = 7.0
-    >>> views["bias"]
-    array([7., 7.])
+    A change of a view changes the vector, and the reverse. `names` is the order in the vector, by
+    default that of `params`. Raises a TypeError unless the weights are all float64 or all float32,
+    and a ValueError if `names` is no permutation of theirs.
     """
     order = list(params) if names is None else list(names)
     if set(order) != set(params):
@@ -56,19 +32,7 @@ def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, 
 
 
 def unflatten(vector: Array, like: Params) -> Params:
-    """Return views into a vector, with the names and shapes of `like`.
-
-    Raises
-    ------
-    ValueError
-        If the size of the vector is not the total size of `like`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> unflatten(np.arange(3.0), {"coef": np.zeros((1, 2)), "intercept": np.zeros(1)})
-    {'coef': array([[0., 1.]]), 'intercept': array([2.])}
-    """
+    """Return views into a vector, with the names and shapes of `like`; the sizes must be equal."""
     size = sum(array.size for array in like.values())
     if vector.shape != (size,):
         raise ValueError(f"The vector must have shape ({size},); got {vector.shape}.")
@@ -83,12 +47,6 @@ def global_norm(params: Params) -> float:
     """Return the root of the sum of squares over all weights, without overflow or underflow.
 
     The result is infinite or NaN if one of the weights is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> global_norm({"W": np.array([[3e200]]), "bias": np.zeros(2)})
-    3e+200
     """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares = sum(float(np.vdot(array, array)) for array in params.values())
@@ -104,12 +62,5 @@ def global_norm(params: Params) -> float:
 
 
 def all_finite(params: Params) -> bool:
-    """Return whether all weights are finite.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> all_finite({"W": np.eye(2)}), all_finite({"W": np.array([[np.nan]])})
-    (True, False)
-    """
+    """Return whether all weights are finite."""
     return all(bool(np.isfinite(array).all()) for array in params.values())

@@ -26,34 +26,10 @@ def walk(
 ) -> tuple[Array, Array]:
     """Draw symbols one by one from a network, and feed each back as the next input.
 
-    Parameters
-    ----------
-    network : Network
-        A network with a softmax output, one column per symbol.
-    params : dict of arrays
-        The weights.
-    n_steps : int
-        Number of symbols to draw.
-    symbol : int
-        Last symbol, which the network has not yet received.
-    state : array of shape (state_size,)
-        State of the network before that symbol.
-    row_of : callable
-        Function ``row_of(symbol)`` that returns the input row, (n_features,), of a symbol.
-    choices : callable
-        Function ``choices(symbol)`` that returns the symbols that may follow a symbol, in ascending
-        order, or None if all symbols may follow.
-    temperature : float
-        Divisor of the scores. At 0, the symbol with the largest score is taken.
-    generator : Generator
-        Source of random numbers.
-
-    Returns
-    -------
-    symbols : int array of shape (n_steps,)
-        The drawn symbols.
-    state : array of shape (state_size,)
-        State of the network before the last drawn symbol.
+    `symbol` is the last one that the network has not yet received, `state`, (state_size,), the
+    state before it. ``row_of(symbol)`` is its input row, (n_features,), and ``choices(symbol)`` the
+    symbols that may follow, ascending, or None for all. At temperature 0, the largest score wins.
+    Returns the symbols, (n_steps,), and the state before the last of them.
     """
     drawn = np.empty(n_steps, dtype=np.intp)
     state = state[None]

@@ -111,8 +111,8 @@ def train(
     TypeError
         If `curriculum` is not a `Curriculum`.
     ValueError
-        If `truncation` or `curriculum` cuts off future rows that the cell uses, or if `max_iter`
-        epochs end before the curriculum reaches all the data.
+        If `truncation` or a `GrowingLength` is combined with a cell that reads the rows after each
+        step, or if `max_iter` does not exceed the number of epochs of the curriculum.
 
     Examples
     --------
@@ -175,14 +175,15 @@ def _length_of(
     if (truncation is not None or cuts) and not network.cell.causal:
         what = curriculum if cuts else f"truncation={truncation}"
         raise ValueError(
-            f"{what} cuts off future rows, which {type(network.cell).__name__} uses. "
+            f"{what} shortens sequences, but {type(network.cell).__name__} also needs the rows "
+            "after each step. "
             f"Use {'EasyFirst' if cuts else 'truncation=None'}."
         )
     n_easy = 0 if curriculum is None else curriculum.n_epochs
     if 0 < max_iter <= n_easy:
         raise ValueError(
-            f"max_iter={max_iter} epochs end before {curriculum} reaches all the data. "
-            "Set a larger max_iter."
+            f"max_iter={max_iter} is too small: {curriculum} leaves out part of the data in the "
+            f"first {n_easy} epochs. Set a larger max_iter."
         )
     return n_easy
 

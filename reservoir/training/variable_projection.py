@@ -186,13 +186,11 @@ def train_from_data(
 ) -> Training:
     """Train from a start that was computed from data, if need be from one that did not see all.
 
-    A start that is fitted to all rows has a small error on the held-out ones, too, which few
-    iterations lower. If training ends at the first iterate, though more were allowed, it is
-    therefore repeated with a start `began(learned)`, fitted only to the rows to learn from. If this
-    lowers the held-out error by a tenth, the readout is fitted to all rows, and a quarter as many
-    iterations follow on all rows; the losses of the result are those of the repetition. Otherwise,
-    or if the loss over the held-out rows or, in the end, over all rows is much larger than that of
-    the start, the first result is returned.
+    A start fitted to all rows has a small held-out error, too, which few iterations lower. If
+    training ends there, it is repeated from `began(learned)`, fitted only to the rows to learn
+    from. If that lowers the held-out error by a tenth, the readout is fitted to all rows, and a
+    quarter as many iterations follow on all rows; the losses are those of the repetition.
+    Otherwise, or if an error ends much larger than it began, the first result is returned.
     """
     generator = np.random.default_rng() if random_state is None else random_state
     same_split = deepcopy(generator)
@@ -553,16 +551,9 @@ class _Variables:
 class _Scaled(_Variables):
     """Changes in units of the second moments of regressors and, per gate, of slopes.
 
-    Parameters
-    ----------
-    params : dict of arrays
-    names : list of str
-        Names of the weights that vary.
-    layer : Layer
-    regressors : GramAccumulator
-        Sums over the inputs and states that the recurrent layer receives.
-    moments : array of shape (n_gates, n_units, n_units)
-        Second moments of the gradients with respect to the pre-activations.
+    `names` are the weights that vary. `regressors` sums over the inputs and states that the layer
+    receives; `moments`, (n_gates, n_units, n_units), are the second moments of the gradients with
+    respect to the pre-activations.
     """
 
     def __init__(

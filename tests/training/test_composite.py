@@ -220,7 +220,7 @@ def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     network = rnn.network_
     with pytest.raises(ValueError, match=r"uses future rows.*Use a causal cell"):
         OnlineLearner(network, rnn.params_)
-    with pytest.raises(ValueError, match="truncation=20 cuts off future rows"):
+    with pytest.raises(ValueError, match="truncation=20 shortens sequences"):
         train(network, rnn.params_, Data([X], [Y]), adam(), truncation=20)
 
 

@@ -127,7 +127,7 @@ def test_truncation_of_future_rows_raises():
     network = Network(bidirectional("rnn").cell(lambda name: SimpleCell(4)), 2, 1)
     params = initialize(network.weights(), "orthogonal", random_state=0)
     whole = Data(data().inputs, data().targets)
-    with pytest.raises(ValueError, match=r"cuts off future rows, .* Use EasyFirst"):
+    with pytest.raises(ValueError, match=r"shortens sequences, .* Use EasyFirst"):
         train(network, params, whole, adam(0.01), max_iter=4, curriculum=GrowingLength(2, first=3))
     assert train(network, params, whole, adam(0.01), max_iter=3, curriculum=EasyFirst(2)).losses
 
@@ -178,7 +178,7 @@ def test_errors():
     with pytest.raises(ValueError, match=r"one target, for its last step\. Use EasyFirst"):
         GrowingLength(2, first=1).of_epoch(data(last=True), 1)
     with pytest.raises(
-        ValueError, match=re.escape("max_iter=3 epochs end before EasyFirst(n_epochs=3")
+        ValueError, match=re.escape("max_iter=3 is too small: EasyFirst(n_epochs=3")
     ):
         train(network, params, data(), adam(0.01), max_iter=3, curriculum=EasyFirst(3))
     washed = [np.where(np.arange(n) < 3, 0.0, 1.0) for n in LENGTHS]

@@ -26,22 +26,9 @@ def dropping_out(generator: np.random.Generator) -> Iterator[None]:
 def dropout_mask(shape: tuple[int, int, int], rate: float, same: bool, dtype: np.dtype) -> Array:
     """Return a dropout mask: 0 for dropped values, and 1 / (1 - rate) for the others.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the values, (n_steps, n_sequences, n_units).
-    rate : float in [0, 1)
-        Probability that a value is dropped.
-    same : bool
-        Whether each sequence has one mask for all steps.
-    dtype : dtype
-        The dtype of the mask.
-
-    Returns
-    -------
-    array of shape (n_steps or 1, n_sequences, n_units), or (1, 1, 1)
-        With `same`, the first axis has length 1. The shape is (1, 1, 1), with the value 1, if
-        nothing is dropped: outside the context `dropping_out`, or at rate 0.
+    `shape` is (n_steps, n_sequences, n_units). With `same`, all steps of a sequence share a mask,
+    and the first axis has length 1. If nothing is dropped (rate 0, or outside `dropping_out`), the
+    mask is a single 1 of shape (1, 1, 1).
     """
     generator = _generator.get()
     if generator is None or rate == 0:

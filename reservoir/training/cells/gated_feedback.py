@@ -42,18 +42,10 @@ class _Step(NamedTuple):
 class _Kind(NamedTuple):
     """A kind of unit: the equations of a step and of its back-propagation.
 
-    Attributes
-    ----------
-    cell : callable
-        Function of the number of units that creates the single cell with these equations.
-    n_gates, candidate : int
-        Number of blocks of the pre-activations, and the index of the candidate's block.
-    forward : callable, ``forward(z, recurrent, before) -> (output, step)``
-        The step, where z is the projected input from below, `recurrent` is the input from the
-        previous step, and `before` is the memory.
-    backward : callable, ``backward(step, d, d_memory) -> (d_z, d_recurrent, d_before)``
-        The back-propagation of the gradients d, with respect to the output, and d_memory, with
-        respect to the memory.
+    There are `n_gates` blocks of pre-activations; `candidate` is the index of the candidate's
+    block. ``forward(z, recurrent, before) -> (output, step)`` receives the projected input from
+    below, the input from the previous step and the memory. ``backward(step, d, d_memory) -> (d_z,
+    d_recurrent, d_before)`` receives the gradients with respect to the output and the memory.
     """
 
     cell: Callable[[int], Cell]

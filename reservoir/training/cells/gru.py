@@ -131,7 +131,7 @@ class GRUCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate as a leaky layer, which the cell equals if its gates are open."""
+        """Return the candidate's layer; with open gates, the cell computes the same states."""
         n = self.n_units
         return Layer(
             slice(2 * n, 3 * n),
@@ -230,16 +230,10 @@ def _from_torch(arrays: Params) -> Params:
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
     """Run the GRU over all steps; the order of the gates is reset, update, candidate.
 
-    Parameters
-    ----------
-    H : array of shape (n_steps + 1, n_sequences, n_units)
-        The states. The first row must contain the initial states; the other rows are written.
-    G : array of shape (n_steps, n_sequences, 3 n_units)
-        On entry, the projected inputs; on return, the gates and the candidate.
-    R : array of shape (n_steps, n_sequences, n_units)
-        On return, the vector that the reset gate multiplies, W h + bias_recurrent.
-    W : array of shape (3 n_units, n_units)
-    bias_recurrent : array of shape (n_units,)
+    H, (n_steps + 1, n_sequences, n_units), has the initial states in its first row; the others are
+    written. G, (n_steps, n_sequences, 3 n_units), holds the projected inputs and is replaced by the
+    gates and the candidate. R, (n_steps, n_sequences, n_units), receives what the reset gate
+    multiplies, W h + bias_recurrent, where W is (3 n_units, n_units).
     """
     n = H.shape[2]
     W_T = np.ascontiguousarray(W.T)
@@ -262,20 +256,11 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 
 @compiled_as("gru_backward")
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
-    """Back-propagate through the GRU; G and R are replaced by gradients.
+    """Back-propagate through the GRU, and return the gradient with respect to the initial states.
 
-    Parameters
-    ----------
-    D : array of shape (n_steps, n_sequences, n_units)
-        The direct gradient with respect to each state; used as work space.
-    G, H, R, W
-        The arrays after `gru_forward`. G is replaced by the gradient with respect to the
-        pre-activations, and R by the gradient with respect to W h + bias_recurrent.
-
-    Returns
-    -------
-    array of shape (n_sequences, n_units)
-        The gradient with respect to the initial state.
+    D, (n_steps, n_sequences, n_units), is the direct gradient with respect to each state, and is
+    overwritten. The others are the arrays after `gru_forward`: G is replaced by the gradient with
+    respect to the pre-activations, R by the gradient with respect to W h + bias_recurrent.
     """
     n = D.shape[2]
     dh = np.zeros_like(D[0])

@@ -76,19 +76,10 @@ class Layer:
 def with_open_gates(
     params: Params, layer: Layer, biases: Sequence[float | None], others: Sequence[str] = ()
 ) -> Params:
-    """Return weights with open gates, so that a gated cell is equivalent to its layer.
+    """Return a copy of the weights with open gates: the gated cell is then equivalent to its layer.
 
-    Parameters
-    ----------
-    params : dict of arrays
-        The weights. Not changed.
-    layer : Layer
-        The layer of the cell.
-    biases : sequence of float or None
-        New bias of each gate; the other weights of the gate are set to 0. None marks the candidate,
-        which is not changed.
-    others : sequence of str
-        Names of other weights that are set to 0.
+    `biases` has one entry per gate: its new bias, with its other weights set to 0, or None for the
+    candidate, which keeps its weights. The weights named in `others` are set to 0, too.
     """
     opened = {name: array.copy() for name, array in params.items()}
     n = len(opened[layer.bias]) // len(biases)

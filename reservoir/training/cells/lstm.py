@@ -140,7 +140,7 @@ class LSTMCell(Cell):
     # ------------------------------------------------------------------ optional capabilities
 
     def layer(self) -> Layer:
-        """Return the candidate as a layer, ``o tanh(i tanh(z))`` with open gates i and o."""
+        """Return the candidate's layer; with open gates, the output is ``o tanh(i tanh(z))``."""
         rows = slice(2 * self.n_units, 3 * self.n_units)
         return Layer(rows, 0.0, OPEN * float(np.tanh(OPEN)), _invert_open)
 
@@ -218,18 +218,10 @@ def _invert_open(h: Array) -> Array:
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
     """Run the LSTM over all steps; the order of the gates is input, forget, candidate, output.
 
-    Parameters
-    ----------
-    H, C : arrays of shape (n_steps + 1, n_sequences, n_units)
-        Outputs and cell values. The first rows must contain the initial values; the other rows are
-        written.
-    TC : array of shape (n_steps, n_sequences, n_units)
-        On return, the tanh of the cell values.
-    G : array of shape (n_steps, n_sequences, 4 n_units)
-        On entry, the projected inputs; on return, the gates.
-    W : array of shape (4 n_units, n_units)
-    peephole : array of shape (3, n_units) or None
-        Weights of the cell values in the input, forget and output gates.
+    The outputs H and cell values C, (n_steps + 1, n_sequences, n_units), have the initial values in
+    their first rows; the others are written. TC, (n_steps, n_sequences, n_units), receives tanh(C).
+    G, (n_steps, n_sequences, 4 n_units), holds the projected inputs and is replaced by the gates. W
+    is (4 n_units, n_units); `peephole`, (3, n_units), is for the input, forget and output gates.
     """
     n = H.shape[2]
     W_T = np.ascontiguousarray(W.T)
@@ -259,22 +251,12 @@ def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Ar
 def lstm_backward(
     D: Array, dC: Array, G: Array, C: Array, TC: Array, W: Array, peephole: Array | None
 ) -> tuple[Array, Array]:
-    """Back-propagate through the LSTM; the gates, G, are replaced by gradients.
+    """Back-propagate through the LSTM, and return the gradients with respect to its initial state.
 
-    Parameters
-    ----------
-    D : array of shape (n_steps, n_sequences, n_units)
-        The direct gradient with respect to each output; used as work space.
-    dC : array of shape (n_sequences, n_units)
-        The direct gradient with respect to the final cell values.
-    G, C, TC, W, peephole
-        The arrays after `lstm_forward`. G is replaced by the gradient with respect to the
-        pre-activations.
-
-    Returns
-    -------
-    dh, dc : arrays of shape (n_sequences, n_units)
-        The gradients with respect to the initial state.
+    D, (n_steps, n_sequences, n_units), is the direct gradient with respect to each output, and is
+    overwritten; dC, (n_sequences, n_units), is the one with respect to the final cell values. The
+    others are the arrays after `lstm_forward`; G is replaced by the gradient with respect to the
+    pre-activations. The results, for outputs and cell values, have the shape of dC.
     """
     n = D.shape[2]
     dh, dc = np.zeros_like(D[0]), dC.copy()

@@ -364,19 +364,10 @@ def simple_forward(
 ) -> None:
     """Run ``h = (1 - a) h + a f(W h + u)`` over all steps.
 
-    Parameters
-    ----------
-    H : array of shape (n_steps + 1, n_sequences, n_units)
-        The states. The first row must contain the initial states; the other rows are written.
-    V : array of shape (n_steps, n_sequences, n_units)
-        On return, the values f(z). Without a leak, V must be the view ``H[1:]``.
-    U : array of shape (n_steps, n_sequences, n_units)
-        On entry, the projected inputs, including the bias. Overwritten, by z in this loop.
-    W : array of shape (n_units, n_units)
-    activation : str
-        A name in `reservoir.activations.ACTIVATIONS`.
-    leak : array of shape (n_units,), (n_steps, n_sequences, n_units or 1) or None
-        Leak rate of each unit, or of each unit and step. None: there is no leak.
+    H, (n_steps + 1, n_sequences, n_units), has the initial states in its first row; the others are
+    written. V, (n_steps, n_sequences, n_units), receives f(z); without a leak, it must be the view
+    ``H[1:]``. U, of that shape, holds the projected inputs with the bias, and is overwritten, here
+    by z. `leak` is (n_units,), or (n_steps, n_sequences, n_units or 1), or None, which means 1.
     """
     activate = ACTIVATIONS[activation].function
     W_T = np.ascontiguousarray(W.T)
@@ -398,23 +389,11 @@ def simple_forward(
 def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Back-propagate through a simple cell; D is replaced by the gradient dL/dz.
+    """Back-propagate through a simple cell; return the gradient with respect to the initial states.
 
-    Parameters
-    ----------
-    D : array of shape (n_steps, n_sequences, n_units)
-        On entry, the direct gradient with respect to each state; on return, dL/dz.
-    V, W, leak
-        As in `simple_forward`.
-    activation : str
-        As in `slope`.
-    extra : array of the shape of D, or None
-        The direct gradient with respect to the pre-activations z, which is added to dL/dz.
-
-    Returns
-    -------
-    array of shape (n_sequences, n_units)
-        The gradient with respect to the initial state.
+    D, (n_steps, n_sequences, n_units), is the direct gradient with respect to each state, and is
+    replaced by dL/dz. `extra`, of that shape, is a direct gradient with respect to z, which is
+    added. V, W and `leak` are those of `simple_forward`.
     """
     slopes = slope(activation, V)
     if leak is not None:

@@ -56,16 +56,9 @@ class LeastSquaresResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """An iterate of a fit: the weights, their run over the task, and its error.
+    """An iterate of a fit: the weights, their run over the task, and errors over the scored rows.
 
-    Parameters
-    ----------
-    params : dict of arrays
-    trace : Trace
-    error : float
-        Mean squared error over the scored rows, in units of `Task.scale`.
-    mse : float
-        Mean squared error in the units of the targets.
+    `error` is the mean squared error in units of `Task.scale`, `mse` that in units of the targets.
     """
 
     params: Params

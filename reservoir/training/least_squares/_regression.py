@@ -44,15 +44,10 @@ def choose_ridge(
 def sum_rows(
     parts: Iterable[tuple[tuple[Array, ...], Array, Array | None]], n_features: int, n_outputs: int
 ) -> GramAccumulator:
-    """Return the summed products of regressors and targets, computed block by block.
+    """Return the sums over blocks of (regressors, targets, weights), read one after the other.
 
-    Parameters
-    ----------
-    parts : iterable of (regressors, targets, weights)
-        Blocks of rows. The regressors of a block are a tuple of arrays, whose columns are
-        concatenated. Weights of None are 1.
-    n_features, n_outputs : int
-        Total number of columns of the regressors, and number of columns of the targets.
+    The columns of a block's regressors, a tuple of arrays, are joined to `n_features` columns.
+    Weights of None are 1.
     """
     gram = GramAccumulator(n_features, n_outputs)
     for regressors, targets, weights in parts:

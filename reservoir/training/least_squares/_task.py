@@ -25,32 +25,11 @@ BLOCK_ROWS = 512
 class Task:
     """A least-squares task: a network, a batch, and the rows used for the fit and for the error.
 
-    Scores and errors are divided by `scale`. If the output function is the identity, this is the
-    standard deviation of each output, so that outputs in large units do not count more than others;
-    otherwise, it is 1.
-
-    Parameters
-    ----------
-    network : Network
-    batch : Batch
-    fit, scored : arrays of int
-        Indices into `batch.targets` of the rows used by the regressions, and of the rows whose
-        error determines whether a step is kept. They are the same unless some rows are held out.
-    washout : int
-        Number of rows at the start of each sequence that are excluded.
-    rng_seed : int
-        Seed of the random initial states that `echo_gap` compares.
-    start : array of shape (n_sequences, state_size), optional
-        Initial state of each sequence; zeros by default.
-
-    Attributes
-    ----------
-    latent : array of shape (n_rows, n_outputs)
-        The targets as scores, before the output function, divided by `scale`.
-    inputs : array of shape (n_steps * n_sequences, n_channels)
-        The input columns that have weights.
-    scale, input_scale : arrays of shape (n_outputs,) and (n_channels,)
-        The units of scores and inputs in the regressions.
+    `fit` and `scored` index `batch.targets`: the rows of the regressions, and the rows whose error
+    decides whether a step is kept. `latent`, (n_rows, n_outputs), are the targets before the output
+    function, divided by `scale`: the standard deviation of each output for the identity, otherwise
+    1. `inputs`, (n_steps * n_sequences, n_channels), are the columns that have weights, and
+    `input_scale` is their unit. `start`, (n_sequences, state_size), is zero by default.
     """
 
     network: Network

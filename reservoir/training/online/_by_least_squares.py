@@ -29,12 +29,11 @@ _DROP = -2.0  # at or below: reset the trial weights to the reference weights
 class WindowedLeastSquares(Learner):
     """Learner that takes a least-squares step over a window of rows after each `truncation` rows.
 
-    A step also fits the noise of its window, and these errors accumulate over many steps. Therefore
-    there are two sets of weights: trial weights, which all steps change, and reference weights
-    (`held`), which stay fixed. Both predict each row before the trial weights are trained on it.
-    The trial weights are used if their errors are significantly smaller, and they replace the
-    reference weights if their lead is even larger. Without earlier rows (that is, without a
-    previous `fit`), the trial weights are used from the start.
+    A step also fits the noise of its window, which adds up over many steps. Therefore all steps
+    change the trial weights only, and `held` are reference weights; both predict each row before it
+    is learned. Trial weights with significantly smaller errors are used, and with an even larger
+    lead replace the reference weights. Without earlier rows (no previous `fit`), they are used at
+    once.
     """
 
     held: Params | None = None  # None until the first rows are learnt

@@ -18,25 +18,11 @@ from reservoir.training.params import Params, all_finite
 
 
 class Learner(ABC):
-    """Base class of online learners, which update the weights after each chunk of rows.
+    """Base class of online learners, which update the weights after each `rows_at_once` rows.
 
-    All state must be stored in attributes that can be saved: arrays, numbers, and objects of
-    classes decorated with `reservoir._saving.saved`.
-
-    Parameters
-    ----------
-    descent : Descent
-        Object that takes the gradient steps, for learners that compute a gradient.
-    truncation, window, seed : int
-        As in `OnlineLearner`.
-
-    Attributes
-    ----------
-    rows_at_once : int
-        Number of rows between two updates of the weights. `learn` receives this many rows, or fewer
-        at the end.
-    past : Window
-        The last rows of the sequence.
+    All state must be in attributes that can be saved: arrays, numbers, and objects of classes
+    decorated with `reservoir._saving.saved`. `past` holds the last rows of the sequence; `descent`
+    takes the steps of learners that compute a gradient. The rest is as in `OnlineLearner`.
     """
 
     def __init__(self, descent: Descent, truncation: int, window: int, seed: int) -> None:
@@ -51,31 +37,13 @@ class Learner(ABC):
     def learn(
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
-        """Run the network over the next rows of the sequence, and train it on them.
+        """Run over rows, and train on them; return the mean loss, new weights and the end state.
 
-        Parameters
-        ----------
-        params : dict of arrays
-            Current weights, which must not be changed in place.
-        state : array of shape (state_size,)
-            The state before the rows.
-        rows : array of shape (n_rows, n_features)
-            The input rows.
-        targets : array of shape (n_rows, n_outputs)
-            The targets; NaN in rows without a target.
-        n_skipped : int
-            Number of rows at the start, at most n_rows, that drive the network but are not trained
-            on.
-
-        Returns
-        -------
-        loss : float
-            The mean loss of the predictions for the rows that are trained on, made before training
-            on them; any number if there are no such rows.
-        params : dict of arrays
-            The new weights.
-        state : array of shape (state_size,)
-            The state after the rows.
+        `params` must not be changed in place. `state` is (state_size,), `rows` (n_rows,
+        n_features), and `targets` (n_rows, n_outputs), with NaN in rows without one. There are at
+        most `rows_at_once` rows, of which the first `n_skipped` drive the network only. The loss is
+        of predictions for the others, each made before training on it, and any number if there are
+        none.
         """
 
 

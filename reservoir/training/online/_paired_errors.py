@@ -14,10 +14,7 @@ _FEWEST = 20  # with fewer rows, the lead is 0
 class PairedErrors:
     """Differences between the squared errors of two networks, with exponential forgetting.
 
-    Parameters
-    ----------
-    memory : int
-        Number of rows after which the weight of a row has decayed to 1 / e.
+    After `memory` rows, the weight of a row has decayed to 1 / e.
     """
 
     def __init__(self, memory: int) -> None:
