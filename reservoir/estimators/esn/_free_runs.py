@@ -53,23 +53,11 @@ def check_free_runs(model: Any) -> None:
 class FreeRunTrial:
     """Closed loops from several origins in held-out rows, which can be run with any readout.
 
-    Attributes
-    ----------
-    model : ReadoutModel
-        The model that is run.
-    states : array of shape (n_starts, state_size)
-        State before the first step of each loop.
-    outputs : array of shape (n_starts, n_outputs)
-        Outputs that the first step of each loop receives.
-    exog : array of shape (n_starts, n_steps, n_exog) or None
-        Exogenous inputs of each loop; None if there are none.
-    followed : array of shape (n_steps, n_starts, n_outputs)
-        True values that the outputs are compared with; NaN if missing.
-    spread : array of shape (n_outputs,)
-        Standard deviations of the targets that are learned from.
-    scale, offset : arrays of shape (n_outputs,)
-        The targets are the inputs times `scale`, plus `offset`. All other arrays are in the units
-        of the inputs.
+    `states`, (n_starts, state_size), and `outputs`, (n_starts, n_outputs), are what the first steps
+    receive; `exog` is (n_starts, n_steps, n_exog) or None. The loops are compared with `followed`,
+    (n_steps, n_starts, n_outputs), NaN if missing. `spread` are the standard deviations of the
+    targets that are learned from. The targets are inputs times `scale` plus `offset`; all else is
+    in units of the inputs.
     """
 
     model: Any
@@ -112,14 +100,8 @@ def free_runs(
 ) -> FreeRunTrial:
     """Prepare the closed loops by which penalties are scored, before anything is learned.
 
-    Parameters
-    ----------
-    model : ReadoutModel
-        A model that has not learned from these rows.
-    sequences : sequence of TrainingSequence
-        The rows of part 0 are learned from; the rows after them are held out.
-    targets : sequence of arrays of shape (n_samples, n_outputs)
-        The targets of each sequence.
+    The model must not have learned from these rows. The rows of part 0 of each sequence are learned
+    from; those after them are held out. Targets are (n_samples, n_outputs).
     """
     source, n_outputs = model.source, targets[0].shape[1]
     scale, offset = np.ones(n_outputs), np.zeros(n_outputs)

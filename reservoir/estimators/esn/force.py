@@ -428,13 +428,7 @@ def _tested(
 
 
 class Loop(NamedTuple):
-    """State of a closed loop, and the output that the next step receives.
-
-    Attributes
-    ----------
-    state : array of shape (state_size,)
-    output : array of shape (n_outputs,)
-    """
+    """A closed loop: its state, (state_size,), and the output that the next step receives."""
 
     state: Array
     output: Array
@@ -473,18 +467,10 @@ class LinearReadout(NamedTuple):
 class ForceRun:
     """A run in which the readout is corrected.
 
-    Attributes
-    ----------
-    readout : LinearReadout
-        The readout after the last correction.
-    loop : Loop
-        The loop before the first step; after the run, the loop at its end.
-    outputs : array of shape (n_samples, n_outputs)
-        Outputs at each step, before its correction.
-    weight_norm, weight_change : arrays of shape (n_samples,)
-        Norms of all weights after each step, and of their change at that step.
-    marked : Loop or None
-        The loop before the marked row.
+    `readout` and `loop` are those after the last correction; before the run, `loop` is its start.
+    `outputs`, (n_samples, n_outputs), are those before the correction of their step; `weight_norm`
+    and `weight_change`, (n_samples,), are norms of all weights after each step and of their change.
+    `marked` is the loop before the marked row.
     """
 
     readout: LinearReadout
@@ -517,31 +503,11 @@ def _run_loop(
 ) -> None:
     """Run in closed loop, and correct the readout at the steps marked in `updates`.
 
-    The weights are those at the start of the run plus the ridge solution for their residuals on
-    the rows of all corrections so far.
-
-    Parameters
-    ----------
-    source : FeatureSource
-        A source with fed-back outputs.
-    inputs : array of shape (n_samples, n_features)
-    targets : array of shape (n_samples, n_outputs)
-    run : ForceRun
-        Updated in place.
-    factor : PenalisedFactor
-        Receives the rows of the corrections.
-    activity : Activity, Growth or None
-        Records the activity of the units from step `skip` on; None for no record.
-    skip : int
-        Number of washout steps.
-    updates : bool array of shape (n_samples,)
-        Steps with a correction.
-    feed_corrected : bool
-        Whether the output is computed again after a correction, before it is fed back.
-    mark : int
-        The row before which the loop is stored in `run.marked`.
-    steps : iterable
-        The numbers of the rows, in order.
+    The weights are those at the start of `run`, which is updated in place, plus the ridge solution
+    for their residuals on the rows of all corrections so far, which `factor` collects. The first
+    `skip` steps are washout and not in `activity`. With `feed_corrected`, the output is computed
+    again after a correction, before it is fed back. The loop before row `mark` is stored in
+    ``run.marked``.
     """
     first, dtype, limit = run.readout, source.dtype, loop_limit(source.dtype)
     state, fed = run.loop.state[None], run.loop.output[None]

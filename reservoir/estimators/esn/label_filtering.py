@@ -68,20 +68,11 @@ def with_filter(
     skips: list[int],
     solution: dict[str, Any],
 ) -> ReadoutModel:
-    """Return a model with a filter, chosen by the log loss of rows that a fit has excluded.
+    """Return a copy of a fitted model with a filter, chosen by the log loss of held-out rows.
 
-    Parameters
-    ----------
-    model : ReadoutModel
-        A model that has learned from all rows of a fit.
-    fits : dict from int to (coef, intercept)
-        For each part of the rows that is held out, a fit on the other rows.
-    empty : Readout
-        A readout with the same settings, which tells the part of each row.
-    data, starts, skips
-        As in `ReadoutModel.fitted`.
-    solution : dict
-        The fitted attributes of the readout.
+    `fits` has, by part of the rows, the (coef, intercept) of a fit on the other parts; `empty` is a
+    readout with the same settings, which tells the part of each row. `solution` has the fitted
+    attributes of the readout; the rest is as in `ReadoutModel.fitted`.
     """
     one, source = copy.copy(model), model.source
     readouts = [(solution["coef_"], solution["intercept_"]), *fits.values()]

@@ -24,14 +24,9 @@ from reservoir.readouts.contract import ReadoutSettings, RowLearner
 class FeatureLearner(SessionLearner):
     """Learner of the readout over a source of features.
 
-    Parameters
-    ----------
-    readout : RowLearner
-        The learner of rows, which continues from the readout of the estimator.
-    noise : numpy.random.Generator or None
-        Generator of the noise on the states, until the sequence ends.
-    activity : Activity, Growth or None
-        A record of the activity of the units; None if no warning is to be given.
+    `readout` learns rows and continues from the readout of the estimator. `noise` generates the
+    noise on the states until the sequence ends; `activity` is None if no warning of units is to be
+    given.
     """
 
     activity: Record | None = None  # missing in files of earlier versions

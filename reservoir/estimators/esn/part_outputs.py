@@ -31,15 +31,8 @@ class Made(NamedTuple):
 class PartOutputs:
     """A fitted estimator that predicts parts.
 
-    Parameters
-    ----------
-    estimator : SourceEstimator
-    rows : table
-        First rows of X, in which the overlap is measured.
-    initial_state : str, array or None
-        As in `predict`.
-    most : int
-        The overlap if states do not forget within these rows.
+    In `rows`, the first rows of X, the overlap of the parts is measured; it is `most` if states do
+    not forget within these rows.
     """
 
     def __init__(self, estimator: Any, rows: Any, initial_state: Any, most: int) -> None:

@@ -42,16 +42,10 @@ MOST_APART = {"float64": 1e-8, "float32": 1e-4}
 class Part:
     """Result of learning the parts `first` to `last` of a plan.
 
-    Attributes
-    ----------
-    first, last : int
-    model : ReadoutModel or None
-        Without its source, so that a part is small; None if there are no rows.
-    entry : array or None
-        The state to which the rows before the first one led; None if a sequence begins there.
-    seam : float
-        Largest difference between a state in which a part ended and that to which the next one was
-        warmed up, relative to the largest entry of the state.
+    `model` has no source, so that a part is small; it is None without rows. `entry` is the state to
+    which the rows before the first one led, None if a sequence begins there. `seam` is the largest
+    difference between a state in which a part ended and that to which the next one was warmed up,
+    relative to the largest entry of the state.
     """
 
     first: int

@@ -64,34 +64,10 @@ class RunOptions(NamedTuple):
 class ReadoutModel:
     """A readout over a source of features, with what it has learned so far.
 
-    Parameters
-    ----------
-    source : FeatureSource
-    n_outputs : int
-    certificate : Certificate, optional
-        Proof that the source forgets its initial state.
-    noise_seed : int, optional
-        Seed of the noise on states in training; each sequence has a separate generator.
-    increments : bool, default=False
-        Whether the readout learns the difference of y from the first columns of X.
-
-    Attributes
-    ----------
-    readout : Readout or None
-        The readout, with its sums over the rows so far.
-    progress : Progress
-        The position of the model in its data.
-    state : array of shape (state_size + n_fed_back,), or None
-        The state after the last row, followed by the last target.
-    noise_generator : numpy.random.Generator or None
-        Generator of the noise of the sequence to which the last row belongs.
-    activity : Activity, Growth or None
-        Record of the activity of the units so far; None once a warning has been given, or if no
-        warning is to be given.
-    n_trained : int
-        Number of rows run over in training.
-    label_filter : LabelFilter or None
-        Filter over the labels; `state` then continues with its start in the next row, (n_classes,).
+    With `increments`, the readout learns the difference of y from the first columns of X. `state`,
+    (state_size + n_fed_back,), is that after the last row, with the last target at its end; with a
+    label filter, its start in the next row, (n_classes,), follows. `noise_generator` is that of the
+    sequence of the last row. `activity` is None after its warning, or if none is to be given.
     """
 
     label_filter: LabelFilter | None = None  # missing in files of earlier versions
@@ -159,20 +135,10 @@ class ReadoutModel:
         *,
         by_loops: bool = False,
     ) -> ReadoutModel:
-        """Return a model that has learned from all rows of a fit.
+        """Return a copy that has learned from all rows of a fit, into the empty `readout`.
 
-        Parameters
-        ----------
-        data : TrainingData
-        starts : list of arrays
-            The state before each sequence.
-        skips : list of int
-            Washout of each sequence.
-        readout : Readout
-            An empty readout.
-        options : RunOptions
-        by_loops : bool, default=False
-            Whether the penalty is chosen by closed loops over held-out rows.
+        `starts` and `skips` are the state before each sequence and its washout. With `by_loops`,
+        the penalty is chosen by closed loops over held-out rows.
         """
         one = self.copy()
         sequences = one._training_sequences(data, starts, skips, readout)
@@ -387,17 +353,8 @@ def initial_states(
 ) -> list[Array]:
     """Return the state of a source before each sequence.
 
-    Parameters
-    ----------
-    source : FeatureSource
-    progress : Progress
-    spec : {"last", "zeros", "steady"} or array
-        As the user gave it.
-    sequences : Sequences
-    last : array of shape (state_size + n_fed_back,) or None
-        The state that "last" means, if there is one.
-    after_gap : str
-        As in `Progress.starts`.
+    `spec` is as the user gave it; `last`, (state_size + n_fed_back,), is the state that "last"
+    means.
     """
     clock = getattr(source, "clock", None)
     if clock is not None:
@@ -492,13 +449,7 @@ def raise_looks_ahead(what: str, remedy: str) -> NoReturn:
 
 
 class ReadoutPredictor(Predictor):
-    """A source of features with a solved readout.
-
-    Parameters
-    ----------
-    estimator : SourceEstimator
-        Its fitted attributes contain the coefficients.
-    """
+    """A source of features with a solved readout; the estimator has its coefficients."""
 
     def __init__(self, estimator: Any) -> None:
         self.model: ReadoutModel = estimator._model

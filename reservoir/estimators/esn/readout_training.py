@@ -47,17 +47,8 @@ def washout_lengths(
 ) -> list[int]:
     """Return the number of rows at the start of each sequence that the fit excludes.
 
-    Parameters
-    ----------
-    washout : int, "auto" or "measured"
-        With "auto", the memory of the source if that is finite.
-    source : FeatureSource
-    data : TrainingData
-    starts : sequence of arrays
-        The state before each sequence.
-    partial : bool, default=False
-        Whether `data` is a first chunk. The result is then one number, which is used for all later
-        chunks and may exceed the length of the chunk.
+    "auto" is the memory of the source if that is finite. For a first chunk (`partial`), the result
+    is one number, which is used for all later chunks and may exceed the length of the chunk.
     """
     lengths = data.sequences.lengths[:1] if partial else data.sequences.lengths
     if is_measured(washout):

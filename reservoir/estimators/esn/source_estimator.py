@@ -63,12 +63,8 @@ _Self = TypeVar("_Self", bound="SourceEstimator")
 class LazyTables(NamedTuple):
     """Fit and predict for tables of a library whose rows are not in memory.
 
-    Attributes
-    ----------
-    fit : callable
-        ``fit(estimator, X, y, sample_weight)`` returns a fitted clone of the estimator.
-    predict : callable
-        ``predict(estimator, X, initial_state)`` returns predictions whose rows are computed later.
+    ``fit(estimator, X, y, sample_weight)`` returns a fitted clone, and ``predict(estimator, X,
+    initial_state)`` returns predictions whose rows are computed later.
     """
 
     fit: Callable[..., Any]
@@ -658,16 +654,9 @@ def _(model: SourceRegressor) -> Forecaster:
 class LazySolution:
     """Fitted attributes of a model, all computed when the first of them is read.
 
-    An estimator contains this object in place of the attributes. Reading does not change the
-    estimator: the solution is cached here.
-
-    Parameters
-    ----------
-    model : ReadoutModel
-        The model, whose readout has the settings with which it is solved; shallow copies of both
-        are kept.
-    doubt : str or None
-        The text of a warning that is given when the readout is solved.
+    An estimator has this object in place of the attributes, and is not changed by reading them: the
+    solution is cached here. `model` and its readout, with the settings for solving, are kept as
+    shallow copies. `doubt` is a warning that is given when the readout is solved.
     """
 
     def __init__(self, model: ReadoutModel, doubt: str | None) -> None:

@@ -203,16 +203,9 @@ def reservoir_source(
 ) -> tuple[DrivenReservoir | BothDirections | PastInputs | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and its certificate, if any.
 
-    Parameters
-    ----------
-    estimator : estimator
-    clock : Clock or None
-        Provides the lengths of steps if rows are at irregular times.
-    rows : sequence of arrays of shape (n_samples, n_features)
-    targets : sequence of arrays of shape (n_samples, n_outputs), or None
-        The targets that are fed back; None if outputs are not fed back.
-    generator : numpy.random.Generator
-        Draws the weights.
+    `targets` are those that are fed back, (n_samples, n_outputs) for each sequence, or None;
+    `clock` gives the lengths of steps if rows are at irregular times. `generator` draws the
+    weights.
     """
     steps = None
     if clock is not None:

@@ -19,16 +19,9 @@ from reservoir.estimators.reading import asks_for_pandas, framed_forecast, index
 class Contexts:
     """The rows before each loop, and the container in which results are returned.
 
-    Attributes
-    ----------
-    tables : tuple
-        The rows before each loop, as the user gave them; (None,) if the loop continues training.
-    sequences : tuple of Sequences
-        The same rows as inputs of the network, one sequence each; empty if there are none.
-    container : {"table", "list", "object", "array"}
-        The container of the contexts, as in `Sequences`.
-    ids : tuple or None
-        The ids of the sequences of one table; None if the table is a single sequence.
+    `tables` are as the user gave them, (None,) if the loop continues training; `sequences` are the
+    same rows as inputs of the network, one sequence each. `container` is as in `Sequences`; `ids`
+    are those of the sequences of one table.
     """
 
     tables: tuple[Any, ...] = (None,)

@@ -401,14 +401,10 @@ class OneDirection(NamedTuple):
     def filled(
         self, rows: Array, known: Array | None, missing: Array
     ) -> tuple[Array, Array | None]:
-        """Fill every gap in the order of the rows.
+        """Fill every gap in the order of the rows; a gap without rows before it stays NaN.
 
-        Returns
-        -------
-        rows : array of shape (n_samples,) or (n_samples, n_outputs)
-            NaN in a gap without rows before it.
-        errors : array of shape (n_scored,) or (n_scored, n_outputs), or None
-            Mean squared errors by number of steps.
+        The second result is the mean squared errors by number of steps, (n_scored,) or (n_scored,
+        n_outputs), or None.
         """
         pairs = [_pairs(rows[s], None if known is None else known[s]) for s in self.segments]
         X, y = [X for X, _ in pairs], [y for _, y in pairs]

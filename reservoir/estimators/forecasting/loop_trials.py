@@ -35,36 +35,13 @@ def run_trials(
     as_in_training: bool = True,
     others: tuple[str, Sequence[float]] | None = None,
 ) -> Array | None:
-    """Run closed loops of a model from given rows of its data, in parallel.
+    """Run closed loops of a model from rows of its data, in parallel; the rows are in units of y.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A network, alone or in wrappers that `forecast` supports.
-    X, y : data
-        As in fit, with n_steps rows after each origin.
-    places : sequence of (index, row)
-        Forecast origins: number of the sequence of X, and row in it. The first input of the loop is
-        that row, and its first output is compared with y there. Row 0 is not allowed.
-    n_steps : int
-    clip : bool, (low, high) or callable, default=False
-        As in `forecast`.
-    as_in_training : bool, default=True
-        Whether the run up to the origins begins as in training; if not, it begins as in `predict`.
-    others : (name, values), optional
-        A parameter of the model, and values of it for which loops are run instead of the current
-        value, if that requires no further training.
-
-    Returns
-    -------
-    array of shape (n_steps, n_values, n_places, n_outputs), or None
-        In the units of y; n_values is 1 without `others`. Values are not finite where a loop has
-        diverged. None if the loops of the `others` require further training.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `forecast`.
+    At each origin (sequence, row) of `places`, row > 0, that row is the first input, and the first
+    output is compared with y there. With `as_in_training`, the run up to it begins as in training,
+    otherwise as in `predict`. `others` are a parameter and values of it to run loops for. Returns
+    (n_steps, n_values or 1, n_places, n_outputs), not finite where a loop has diverged, or None if
+    the `others` require training.
     """
     chain = walk(model)
     network, layout = chain.network, Layout(chain)

@@ -26,34 +26,13 @@ Step = Callable[[Array, Array], tuple[Array, Array]]
 
 
 class Forecaster(Protocol):
-    """Interface through which forecasts use a fitted network.
+    """Interface through which forecasts use a fitted network; `forecaster_of` returns one.
 
-    `forecaster_of` makes one from an estimator; another family of estimators registers its
-    conversion with ``@forecaster_of.register``. A derived class inherits the last four methods,
-    which serve to compare models and to measure exponents.
-
-    Attributes
-    ----------
-    n_outputs : int
-    n_features_in : int
-        Number of columns of X, including the id column.
-    id_column : int or None
-        Position of the column of ids in X.
-    dtype : numpy.dtype
-    one_dimensional : bool
-        Whether outputs have no column axis.
-    feeds_back : bool
-        Whether outputs are fed back through feedback weights; else they are the next inputs.
-    n_units : int
-        Size of a state, without the last output if that is part of the state.
-    progress : Progress
-    state : array
-        State at the end of training.
-    certificate : Certificate or None
-        The ranges in which the network is proved to forget its initial state, if there is a proof.
-    reads_targets : bool
-        Whether `progress` compares targets with the inputs of the network themselves; otherwise
-        with those of a part of it, which `to_first` returns.
+    Other families register theirs with ``@forecaster_of.register``. `n_features_in` and `id_column`
+    count the column of ids of X; `state` is that at the end of training, and `n_units` its size
+    without the last output. `feeds_back` tells whether outputs go through feedback weights or are
+    the next inputs; unless `reads_targets`, `progress` compares targets with what `to_first`
+    returns.
     """
 
     n_outputs: int
@@ -168,14 +147,8 @@ _MOST_ROWS = 2**16
 class Predictor(Forecaster):
     """Base class that runs a fitted model over rows, as read by the estimator's reader.
 
-    Forecasts and sessions use it. It is created for each call, and does not change the estimator.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted: with `_reader`, `_model` and `state_`.
-    n_fed_back : int, default=0
-        Number of outputs that are fed back through feedback weights.
+    Forecasts and sessions create one for each call; it does not change the estimator. `n_fed_back`
+    is the number of outputs that are fed back through feedback weights.
     """
 
     def __init__(self, estimator: Any, n_fed_back: int = 0) -> None:
@@ -350,11 +323,7 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
 class Results:
     """Array or list for the results of all sequences, into which each batch is written directly.
 
-    Parameters
-    ----------
-    sequences : Sequences
-    last_only : bool, default=False
-        Whether each sequence has one row, its last, and the container is one array.
+    With `last_only`, each sequence has one row, its last, and the container is one array.
     """
 
     def __init__(self, sequences: Sequences, *, last_only: bool = False) -> None:
@@ -366,13 +335,7 @@ class Results:
         self._parts: list[Any] = [None] * len(sequences)
 
     def put(self, which: Sequence[int], parts: Sequence[Array]) -> None:
-        """Store the results of some sequences, one array of rows for each.
-
-        Parameters
-        ----------
-        which : sequence of int
-        parts : sequence of arrays of shape (n_samples_i, ...)
-        """
+        """Store the results of some sequences, one array of shape (n_samples_i, ...) for each."""
         for i, rows in zip(which, parts, strict=True):
             rows = rows[-1:] if self.last_only else rows
             if not self._one_array:
@@ -405,21 +368,10 @@ def run_in_batches(
 ) -> tuple[Any, list[Array]]:
     """Return decoded outputs in the container of X, and end states if requested.
 
-    Batches save memory: the states of all sequences at once would take more than the result.
-
-    Parameters
-    ----------
-    batches : sequence of arrays of int
-        Indices of the sequences in each batch, as returned by `batches_of`.
-    sequences : Sequences
-    spec : {"last", "zeros", "steady"} or array
-        The initial state, as the user gave it.
-    starts_of : callable
-        ``starts_of(spec, sequences)`` returns the states before some sequences.
-    run : callable
-        ``run(sequences, starts)`` returns their outputs and end states.
-    decode : callable
-    last_only, return_state : bool, default=False
+    Batches save memory: the states of all sequences at once would take more than the result. They
+    are indices of sequences, as from `batches_of`. `spec` is the initial state as the user gave it,
+    ``starts_of(spec, sequences)`` the states before some sequences, and ``run(sequences, starts)``
+    returns their outputs and end states.
     """
     results, states = Results(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
     each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence

@@ -70,13 +70,8 @@ def _(step: Pipeline, n_columns: int) -> Affine | None:
 class Stage(ABC):
     """A fitted step of a pipeline: its source of features, and its runs.
 
-    Attributes
-    ----------
-    source : FeatureSource
-    end : array of shape (state_size,)
-        The state at the end of training.
-    reservoirs : list of ReservoirTransformer
-        The transformers inside, in order.
+    `end`, (state_size,), is the state at the end of training; `reservoirs` are the transformers
+    inside, in order.
     """
 
     source: FeatureSource
@@ -301,12 +296,7 @@ class _Table(Sequences):
 class ChainForecaster(Forecaster):
     """Steps of a pipeline that keep states, and the network or regressor behind them, as a network.
 
-    Parameters
-    ----------
-    steps : list
-        The steps from the first that keeps a state to the last before the regressor.
-    inner : Chain
-        The regressor, as `walk` returns it.
+    `steps` go from the first that keeps a state to the last before the regressor, `inner`.
     """
 
     feeds_back, certificate = False, None

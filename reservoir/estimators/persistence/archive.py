@@ -32,12 +32,7 @@ def write_archive(
 ) -> None:
     """Write arrays and a text to a file; an existing file is replaced once all data are written.
 
-    Parameters
-    ----------
-    file : path
-    header : str or bytes
-        Bytes take a quarter of the space.
-    arrays : dict of str to array
+    A header in bytes takes a quarter of the space of a str.
     """
     with _replacing(Path(file)) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, array in {_HEADER: np.array(header), **arrays}.items():
@@ -107,27 +102,12 @@ class _Entry(NamedTuple):
 
 
 class Archive:
-    """A file of arrays and a text, opened for reading.
+    """A file of arrays and a text, opened for reading; another file raises a ValueError.
 
     Memory is allocated only for data in the file: entries are stored uncompressed, in total not
-    larger than the file, and their sizes match their shapes and dtypes.
-
-    Parameters
-    ----------
-    stream : binary file
-        Kept open while arrays are read.
-
-    Attributes
-    ----------
-    size : int
-        Size of the file in bytes; no dimension of an array in it can be larger.
-    header : object
-        The text, read as JSON.
-
-    Raises
-    ------
-    ValueError
-        If the file is not such an archive.
+    larger than the file, and their sizes match their shapes and dtypes. `stream` stays open while
+    arrays are read. `size` is that of the file in bytes, a bound on each dimension of an array;
+    `header` is the text, read as JSON.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -150,16 +130,7 @@ class Archive:
         return self._entries.keys() - {_HEADER}
 
     def read(self, name: str) -> Array:
-        """Return an array.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        array
-        """
+        """Return an array in the byte order of this machine."""
         entry = self._entries[name]
         with self._zip.open(entry.info) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)

@@ -27,16 +27,9 @@ _DATES = re.compile(r"M8\[(s|ms|us|ns)\]")
 
 
 class _Line(NamedTuple):
-    """Entry of the table for a field.
+    """Entry of the table for a field; `text` is the kind as it is written there.
 
-    Attributes
-    ----------
-    kind : ast.expr
-    text : str
-        The kind as it is written in the table.
-    optional : bool
-    partner : str
-        A field that is present if and only if this one is; "" if there is none.
+    `partner` is a field that is present if and only if this one is; "" if there is none.
     """
 
     kind: ast.expr
@@ -57,19 +50,10 @@ class _Scope(NamedTuple):
 
 
 def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
-    """Check that fields are those of an object of a class.
+    """Check that values by name are the fields of an object of a class.
 
-    Parameters
-    ----------
-    cls : type
-        A class that is not in the table, nor derived from a class in the table, is not checked.
-    fields : dict
-        Name -> value.
-
-    Raises
-    ------
-    ValueError
-        If a field is missing, unknown, or not of its kind.
+    A field that is missing, unknown, or not of its kind raises a ValueError. A class that is not in
+    the table, nor derived from one in it, is not checked.
     """
     lines, scope = lines_of(cls), _Scope(fields, {})
     _check_names(cls, fields, lines)

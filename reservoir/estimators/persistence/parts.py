@@ -72,15 +72,7 @@ class KnownInputs:
 
 
 def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes in the present layout: with a reader, and a model if there is one.
-
-    Parameters
-    ----------
-    cls : type
-        The class of the estimator.
-    params, fitted : dict
-        Its parameters and its fitted attributes in a file, by name.
-    """
+    """Return fitted attributes in the present layout: with a reader, and a model if there is one."""
     progress = fitted.get("_progress") if issubclass(cls, ReservoirTransformer) else None
     if progress is not None and progress.continues and not progress.n_steps:
         progress.n_steps = fitted["_n_trained"]  # transformers did not count their rows

@@ -55,18 +55,9 @@ def stacked(value: Any, arrays: dict[str, Array]) -> tuple[Any, list[Any], dict[
 class Stacks:
     """The stacks of a file, from which arrays are read.
 
-    Parameters
-    ----------
-    archive : Archive
-    named : list
-        References to the stacks, as `stacked` returns them.
-    value : object
-        The JSON that refers to their arrays.
-
-    Raises
-    ------
-    ValueError
-        If a reference is none, or if items of a stack belong to no array, or to several.
+    `named` are references to the stacks, as from `stacked`; `value` is the JSON that refers to
+    their arrays. A ValueError is raised if one of `named` is no reference, or if items of a stack
+    belong to no array, or to several.
     """
 
     def __init__(self, archive: Archive, named: list[Any], value: Any) -> None:
