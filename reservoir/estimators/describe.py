@@ -233,13 +233,7 @@ def _words_for_certificate(certificate: Any) -> str:
 def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
     """Return a description of the penalty of a ridge, and of its choice.
 
-    Parameters
-    ----------
-    alpha : float or array of shape (n_outputs,)
-    path : array of shape (n_alphas,), or None
-        The candidates; None if the user set one penalty.
-    how : str
-        The criterion of the choice.
+    `path` are the candidates, or None if the user set one penalty; `how` is the criterion.
     """
     used = f"ridge, penalty {listed(alpha)}"
     if path is None:

@@ -75,13 +75,9 @@ def parameter(
 
 
 class Shared:
-    """Parameters by name, from the groups that define them.
+    """Parameters by name, from the groups (dataclasses) that define them.
 
     Each access returns a new field, so that several classes may list the same parameter.
-
-    Parameters
-    ----------
-    *groups : dataclasses
     """
 
     def __init__(self, *groups: type) -> None:

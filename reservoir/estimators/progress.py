@@ -34,12 +34,7 @@ AFTER_GAP = (
 
 
 class SeenIds:
-    """A set of ids that only grows, and whose copies share storage: copying takes constant time.
-
-    Parameters
-    ----------
-    ids : iterable, default=()
-    """
+    """A set of ids that only grows, and whose copies share storage: copying takes constant time."""
 
     def __init__(self, ids: Iterable[Any] = ()) -> None:
         # ids in order of entry, shared with copies; this set consists of the first `_n`
@@ -54,12 +49,7 @@ class SeenIds:
         return islice(self._numbers, self._n)
 
     def update(self, ids: Iterable[Any]) -> None:
-        """Add ids; if a copy has added others since, the storage is copied first.
-
-        Parameters
-        ----------
-        ids : iterable
-        """
+        """Add ids; if a copy has added others since, the storage is copied first."""
         if len(self._numbers) > self._n:
             self._numbers = dict(islice(self._numbers.items(), self._n))
         for value in ids:
@@ -86,45 +76,12 @@ class StateShape(NamedTuple):
 
 @saved
 class Progress:
-    """Position of an estimator in the data that it has learned from.
+    """Position of an estimator in the data that it has learned from, where runs begin.
 
-    `partial_fit` continues from here, and `predict` and `forecast` start here.
-
-    Parameters
-    ----------
-    n_outputs : int
-    washout : int, default=0
-        Number of rows at the start of each sequence that are not learned from.
-    compares : bool, default=True
-        Whether outputs may be fed back as inputs, so that targets are compared with the next
-        inputs.
-    coded : bool, default=False
-        Whether the input is a column of symbol numbers, and targets have one column per symbol.
-
-    Attributes
-    ----------
-    n_steps : int
-        Number of rows so far of the last sequence; 0 before the first chunk.
-    continues : bool
-        Whether a run can continue from the end of training; False after several sequences.
-    last_output : array of shape (n_outputs,)
-        The last target, or an output used instead of it.
-    last_is_target : bool
-        Whether `last_output` is a target: only then is the next input compared with it.
-    target_range : array of shape (2, n_outputs)
-        The smallest and the largest target of each output so far; (inf, -inf) before the first
-        target, NaN if unknown.
-    input_range : array of shape (2, n_columns) or None
-        The lowest and the highest value of each column of X so far; None before the first row, and
-        after training that an earlier version began.
-    pairing : NextInputCheck
-        Comparison of each target with the next input.
-    ids : SeenIds
-        Ids of all sequences so far.
-    last_id : object
-        The id of the last sequence; None without ids.
-    ended : tuple
-        The ends of the indexes of X and y.
+    `n_steps` are the rows so far of the last sequence, 0 before the first chunk. `last_output`,
+    (n_outputs,), need not be a target. `target_range` and `input_range`, (2, n), are the lowest and
+    highest values of each column so far. Unless `compares`, outputs are never fed back as inputs;
+    if `coded`, the input is a symbol's number. `ended` are the ends of the indexes of X and y.
     """
 
     last_is_target = True
@@ -278,24 +235,12 @@ class Progress:
         fresh: Callable[[Array], Array] | None = None,
         after_gap: str = AFTER_GAP,
     ) -> list[Array]:
-        """Return the state before each sequence.
+        """Return the state before each sequence; `spec` is the initial state, as the user gave it.
 
-        Parameters
-        ----------
-        spec : {"last", "zeros", "steady"} or array
-            The initial state, as the user gave it.
-        sequences : Sequences
-        shape : StateShape
-        last : array of shape (n_units + n_fed_back,) or None
-            The state that "last" means if there is one sequence, and it follows training. In all
-            other cases, and if `last` is None, "last" means the state of a new sequence.
-        steady : callable
-            ``steady(row, quiet=False)`` returns the state to which an input of constant rows leads.
-        fresh : callable, optional
-            ``fresh(row)`` returns the state before the first row of a new sequence. By default this
-            state is zero.
-        after_gap : str
-            Advice that ends the warning of rows that do not follow training.
+        "last" means `last`, (n_units + n_fed_back,), for one sequence that follows training,
+        otherwise the state of a new sequence: ``fresh(row)`` before its first row, by default
+        zeros. ``steady(row, quiet=False)`` is the state to which an input of constant rows leads.
+        `after_gap` is the advice that ends the warning of rows that do not follow training.
         """
         if not isinstance(spec, str):
             return _given_states(spec, len(sequences), shape)
@@ -404,21 +349,10 @@ def _warn_of_gap(gap: Gap) -> None:
 class NextInputCheck:
     """Comparison of targets with the inputs one step later, sequence by sequence.
 
-    Parameters
-    ----------
-    n_outputs : int
-    feedback : bool
-        Whether there are feedback weights: the outputs are then no columns of X, and nothing is
-        compared.
-    coded : bool, default=False
-        Whether the input is one column, which contains the number of the largest output.
-
-    Attributes
-    ----------
-    problem : str or None
-        Text that shows the first y[t] that differs from X[t+1]; None if there is none.
-    targets, inputs : arrays of shape (n_pairs, n_outputs) and (n_pairs, n_features)
-        A sample of targets, each with the row of X one step later.
+    With feedback weights, outputs are no columns of X, and nothing is compared. If `coded`, the
+    input is one column, the number of the largest output. `problem` is a text that shows the first
+    y[t] that differs from X[t+1]. `targets` and `inputs`, (n_pairs, n_outputs) and (n_pairs,
+    n_features), are a sample of targets, each with the row of X one step later.
     """
 
     coded = False  # missing in files of earlier versions
@@ -494,11 +428,6 @@ def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Arr
 
     Such numbers exist if a scaler in a pipeline scales X but not y. The result is None if there are
     none, or if the scale of an output is 0.
-
-    Parameters
-    ----------
-    arrays : sequence of arrays of shape (n_samples, n_features)
-    targets : sequence of arrays of shape (n_samples, n_outputs)
     """
     x = np.concatenate([X[1:, : targets[0].shape[1]] for X in arrays])
     return _affine(x, np.concatenate([Y[:-1] for Y in targets]))
@@ -571,17 +500,10 @@ def warn_of_leaving(
 ) -> None:
     """Warn once if loops are far outside the range of the training targets, or diverged.
 
-    Parameters
-    ----------
-    loops : sequence of (rows, n_valid)
-        The rows of each loop, (n_steps, n_outputs), and the step at which it left the
-        floating-point range, or the number of steps if it did not.
-    reach : array of shape (2, n_outputs)
-        The range of the training targets, in the units of the rows; NaN or infinite where unknown.
-    names : sequence, optional
-        Number or id of the sequence that each loop continues, for the message.
-    clipped : bool or None, default=False
-        Whether the fed-back outputs went through `clip`; None if they cannot.
+    Each loop is its rows, (n_steps, n_outputs), and the step at which it left the floating-point
+    range, or n_steps. `reach`, (2, n_outputs), is the range of the targets in the units of the
+    rows, NaN or infinite where unknown. `names` are numbers or ids of the sequences that the loops
+    continue. `clipped` tells whether fed-back outputs went through `clip`; None if they cannot.
     """
     left = [_first_outside(rows[:n_valid], reach) for rows, n_valid in loops]
     lost = [i for i, (rows, n) in enumerate(loops) if left[i] is not None or n < len(rows)]

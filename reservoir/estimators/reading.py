@@ -68,16 +68,10 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Training data, as read from X, y and sample_weight.
+    """Training data, as read from X, y and sample_weight, by sequence.
 
-    Attributes
-    ----------
-    sequences : Sequences
-    targets : list of arrays of shape (n_samples, n_outputs)
-        Targets of each sequence as columns of numbers; NaN where a target is missing.
-    weights : list of arrays of shape (n_samples,), or None
-        None if all rows have equal weight.
-    columns : Columns
+    `targets` are columns of numbers, (n_samples, n_outputs), NaN where missing; `weights` are
+    (n_samples,), and None if all rows have equal weight.
     """
 
     sequences: Sequences
@@ -105,27 +99,9 @@ class TrainingData:
 class DataReader:
     """Reader of X and y, and the parameters of an estimator that its first data have fixed.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its parameters define the columns of ids and times, and the dtype.
-    targets : TargetCoding, optional
-        Converts y to columns of numbers, and outputs back; None if there is no y.
-
-    Attributes
-    ----------
-    sequence_column, time_column : int, str or None
-        The columns of X that contain ids and times; None if there are none.
-    dtype : {"float64", "float32"}
-        Precision of inputs and outputs.
-    clock : Clock or None
-        Converts the column of times to steps.
-    n_symbols : int or None
-        Number of symbols, if the rows of X are symbol numbers; None otherwise.
-    target_names : list or None
-        Names of the columns of y.
-    fixed : dict
-        Parameters of the estimator that later rows cannot change, by name.
+    `targets` converts y to columns of numbers, and outputs back; it is None if there is no y.
+    `clock` converts a column of times to steps. `n_symbols` is None unless the rows of X are symbol
+    numbers. `fixed` are the parameters of the estimator that later rows cannot change, by name.
     """
 
     n_symbols: int | None = None  # for files of earlier versions, as the next one
@@ -458,15 +434,9 @@ def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
 def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:
     """Return the index of a forecast; None if outputs are arrays or the index is unknown.
 
-    Parameters
-    ----------
-    estimator : estimator
-    network : Forecaster
-        The network of the estimator. If its outputs are fed back through feedback weights, y has
-        the time stamps of X, unless the index of y is ahead; else y is X one step later.
-    n_steps : int
-    context : table or None
-        The rows before the forecast, by default the rows of training.
+    `context` are the rows before the forecast, by default those of training. If outputs are fed
+    back through feedback weights, y has the time stamps of X, unless its index is ahead; otherwise
+    y is X one step later.
     """
     if not asks_for_pandas(estimator):
         return None

@@ -45,21 +45,10 @@ def log(text: str) -> None:
 class ProgressReport:
     """Progress of one task: a bar if tqdm is installed, else lines in the log.
 
-    The share that is done, and from it the remaining time, is that of the estimated cost, so that a
-    large model counts for more than a small one. Costs are rough microseconds on one core; only
-    their ratios matter. If it turns out that there is more work than expected, the share decreases.
-
-    Parameters
-    ----------
-    verbose : int
-        Nothing is shown if it is 0.
-    unit : str, default="network"
-        The noun for one result in texts.
-
-    Attributes
-    ----------
-    done, total : float
-        Cost of all results so far, and of all work that is known or expected.
+    With ``verbose=0``, nothing is shown. The share that is done, and from it the remaining time, is
+    `done / total` of the estimated cost, so that a large model counts for more than a small one.
+    Costs are rough microseconds on one core; only their ratios matter. If more work than expected
+    turns up, the share decreases. `unit` is the noun for one result.
     """
 
     def __init__(self, verbose: int, unit: str = "network") -> None:
@@ -80,17 +69,8 @@ class ProgressReport:
     ) -> Iterable[Any]:
         """Return the results, and report each of them as it arrives.
 
-        Parameters
-        ----------
-        results : iterable
-        costs : sequence of float
-            Estimated cost of each result.
-        what : str
-            Description of the work, for the text.
-        later : float, default=0.0
-            Estimated cost of the work after the last of these results.
-        unit : str, optional
-            The noun for one result; by default that of the report.
+        `costs` are those of each result, `later` that of the work after the last, all estimated.
+        `what` describes the work; `unit` is the noun for one result, by default that of the report.
         """
         if not self.verbose:
             return results

@@ -16,13 +16,7 @@ from reservoir.estimators.progress import Ended, warn_of_session_gap
 class Session:
     """Base class of sessions, with the state and the position in the sequence.
 
-    Parameters
-    ----------
-    estimator : fitted estimator
-    initial_state : {"last", "zeros", "steady"} or array
-        The state before the first row.
-    ended : tuple
-        The ends of the indexes of X and y in training.
+    `ended` are the ends of the indexes of X and y in training.
     """
 
     _beyond = False  # whether a warning of rows beyond the training range was issued

@@ -46,26 +46,12 @@ class SessionLearner(ABC):
         skip: int,
         follows: bool,
     ) -> Array:
-        """Learn from rows of the sequence.
+        """Learn from rows of the sequence, and return the state after them.
 
-        Parameters
-        ----------
-        estimator : estimator
-            The estimator of the session.
-        rows : array of shape (n_rows, n_features)
-        targets : array of shape (n_rows, n_outputs)
-        weights : array of shape (n_rows,) or None
-        start : array
-            The state before the first row.
-        skip : int
-            Number of rows at the start that are run over but not learned from.
-        follows : bool
-            Whether the rows follow the rows that were learned from last.
-
-        Returns
-        -------
-        array
-            The state after the rows.
+        `estimator` is that of the session, and `start` the state before the first row. `rows`,
+        `targets` and `weights` are (n_rows, n_features), (n_rows, n_outputs) and (n_rows,) or None.
+        The first `skip` rows are run over only. `follows` tells whether the rows follow those that
+        were learned from last.
         """
 
     @abstractmethod
@@ -114,17 +100,10 @@ def rows_that_enter(targets: Array, weights: Array | None, skip: int) -> Array:
 
 @saved
 class Chunk:
-    """Rows that were predicted together.
+    """Rows that were predicted together, (n_rows, n_features), and the state before them.
 
-    Parameters
-    ----------
-    first : int
-        The number of the first row, counted over all rows that the session has run over.
-    rows : array of shape (n_rows, n_features)
-    state : array
-        The state before the first row.
-    outputs : array of shape (n_rows, ...)
-        The outputs of the readout at the time of the prediction.
+    `first` is the number of the first row, counted over all rows of the session. `outputs`,
+    (n_rows, ...), are those of the readout at the time of the prediction.
     """
 
     def __init__(self, first: int, rows: Array, state: Array, outputs: Array) -> None:
@@ -141,11 +120,7 @@ class PendingRows:
     """The latest rows that a session has run over but not learned from, in order.
 
     Rows are found by their values, in a time that hardly depends on the number of waiting rows.
-
-    Parameters
-    ----------
-    most : int
-        Number of rows to keep; older ones are dropped. The last chunk is kept whole.
+    `most` rows are kept, and the last chunk is kept whole.
     """
 
     def __init__(self, most: int) -> None:

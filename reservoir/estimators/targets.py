@@ -19,13 +19,7 @@ from reservoir._validation import check_choice, check_number, check_unmasked
 
 
 class TargetCoding(ABC):
-    """Converts targets to columns of numbers for the network, and its outputs back.
-
-    Parameters
-    ----------
-    per_sequence : bool, default=False
-        Whether there is one target per sequence; otherwise there is one per row.
-    """
+    """Conversion of targets, one per row or sequence, to columns of numbers, and back."""
 
     one_dimensional = False  # whether outputs have no column axis
     classes: Array | None = None
@@ -37,20 +31,10 @@ class TargetCoding(ABC):
     def read(
         self, estimator: Any, y: Any, sequences: Sequences, *, first: bool, **known: Any
     ) -> list[Array]:
-        """Return the targets of each sequence as columns of numbers.
+        """Return the targets of each sequence as columns of numbers, (n_samples, n_outputs).
 
-        An array has shape (n_samples, n_outputs), or (n_outputs,) if there is one target per
-        sequence.
-
-        Parameters
-        ----------
-        estimator : object
-            The estimator, whose name appears in messages.
-        y : object
-            As the user gave it.
-        sequences : Sequences
-        first : bool
-            Whether these targets determine the form of later ones; otherwise their form is checked.
+        With one target per sequence, the shape is (n_outputs,). The `first` targets determine the
+        form of later ones, which is checked. The name of `estimator` appears in messages.
         """
 
     @abstractmethod
@@ -135,15 +119,9 @@ class Numbers(TargetCoding):
 
 @saved
 class Labels(TargetCoding):
-    """Labels, coded as one column per class: 1 in the column of the label's class.
+    """Labels, coded as one column per class: 1 for the class of the label, `low` for the others.
 
-    Parameters
-    ----------
-    per_sequence : bool, default=False
-    low : float, default=-1.0
-        Value in the columns of all other classes.
-    single : bool, default=False
-        Whether two classes are coded in one column, which is 1 for the second class.
+    With `single`, two classes are coded in one column, which is 1 for the second class.
     """
 
     classes: Array
@@ -294,17 +272,7 @@ def _check_class_weight(given: Any) -> None:
 
 
 class RunningScore(ABC):
-    """A score over all rows so far; each row multiplies the weights of earlier rows by a factor.
-
-    Parameters
-    ----------
-    forgetting : float in (0, 1]
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows scored.
-    """
+    """A score over all rows so far; each row multiplies earlier rows' weights by `forgetting`."""
 
     what = ""  # the score's name, for messages
 

@@ -72,7 +72,7 @@ class KnownInputs:
 
 
 def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes in the present layout: with a reader, and a model if there is one."""
+    """Return fitted attributes in the present layout: with a reader, and a model if any."""
     progress = fitted.get("_progress") if issubclass(cls, ReservoirTransformer) else None
     if progress is not None and progress.continues and not progress.n_steps:
         progress.n_steps = fitted["_n_trained"]  # transformers did not count their rows

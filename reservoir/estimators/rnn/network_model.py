@@ -40,34 +40,11 @@ Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, was
 class NetworkModel:
     """A network, its weights, and its position in the data.
 
-    Parameters
-    ----------
-    network : Network
-    progress : Progress
-    dtype : {"float64", "float32"}
-        The dtype of weights and outputs.
-    control : Control, optional
-        Control of gradients, in training and online.
-    clock : Clock, optional
-        The lengths of steps, if rows are at irregular times.
-
-    Attributes
-    ----------
-    params : dict of arrays
-    state : array of shape (state_size,), or None
-        The state after the last row.
-    losses : list of float
-        The loss at the start and after each epoch, or the loss of each chunk in online learning.
-    n_iter : int
-        Epochs done, or calls of partial_fit.
-    online : OnlineLearner or None
-        Continues row by row from the weights; None before online learning begins.
-    online_fixed : dict or None
-        Parameters of the estimator that were fixed when online learning began, by name.
-    recent : tuple or None
-        The last rows of a fit, for an online learner that uses them.
-    engine : {"auto", "numpy", "numba"}
-        Engine of the loop over time; a large training run also determines it for later runs.
+    `state`, (state_size,), is that after the last row. `losses` are those at the start and after
+    each epoch, or of each chunk learned online; `n_iter` counts epochs, or calls of partial_fit.
+    `online` and `online_fixed`, parameters of the estimator by name, are None before online
+    learning begins; `recent` are the last rows of a fit for it. A large training run sets `engine`
+    for later runs, too.
     """
 
     online_fixed: dict[str, Any] | None = None  # missing in files of earlier versions
@@ -193,12 +170,7 @@ class NetworkModel:
 
 
 class NetworkPredictor(Predictor):
-    """Predictor that runs a trained network.
-
-    Parameters
-    ----------
-    estimator : NetworkEstimator
-    """
+    """Predictor that runs a trained network."""
 
     def __init__(self, estimator: Any) -> None:
         self.model: NetworkModel = estimator._shown_model()

@@ -179,10 +179,7 @@ def learn_sequence(
 class NetworkLearner(SessionLearner):
     """Session learner that trains all weights with the online learner of `partial_fit`.
 
-    Parameters
-    ----------
-    online : OnlineLearner
-        The online learner, which is not shared with an estimator.
+    `online` is not shared with an estimator.
     """
 
     def __init__(self, online: OnlineLearner) -> None:

@@ -54,13 +54,7 @@ def new_model(
 ) -> NetworkModel:
     """Return an untrained model of the network that an estimator's parameters describe.
 
-    Parameters
-    ----------
-    estimator : NetworkEstimator
-    reader : DataReader
-    data : TrainingData
-    output, loss : str
-        The function applied to the readout, and the loss of training.
+    `output` is the function applied to the readout, `loss` that of training.
     """
     control = read_control(estimator.gradient_control)
     network = Network(
@@ -366,11 +360,10 @@ def starting_weights(
 ) -> tuple[str | None, Params, StartResult | None]:
     """Return the start of training: its name, the weights, and how they were found from data.
 
-    X and y are the data as the user passed them, for an `init` estimator that is not fitted yet,
-    and `data` contains the sequences to learn from. If rows have times, `step` is the gap between
+    X and y are as the user passed them, for an `init` estimator that is not fitted yet: the name is
+    then None. `data` are the sequences to learn from. If rows have times, `step` is the gap between
     rows for which leaks are given. `n_draws` is the number of reservoirs that a start from data
-    draws; for `pass_on` see `reservoir.training.starts.start`. The name is None if the weights are
-    those of an estimator.
+    draws; for `pass_on` see `reservoir.training.starts.start`.
     """
     init, found = resolve_init(estimator, network.cell), None
     if not isinstance(init, str):

@@ -129,20 +129,11 @@ class StartTable:
 
 
 class Start:
-    """Initial weights of a training run.
+    """Initial weights of a training run; `drawn` tells whether they are random.
 
-    Attributes
-    ----------
-    name : str or None
-        Name of the start, as in `init`; None for an estimator.
-    params : dict of arrays
-    drawn : bool
-        Whether the weights are random.
-    results : dict of arrays or None
-        The starts that were tried, by columns; None if the weights do not come from data.
-    began : callable or None
-        Function that computes the start from part of the data; None if the weights do not come from
-        data, or have been trained.
+    `name` is as in `init`, None for an estimator. `results` are the starts that were tried, by
+    columns, None if the weights do not come from data. `began` computes the start from part of the
+    data; it is None if the weights do not come from data, or have been trained.
     """
 
     def __init__(
@@ -173,13 +164,7 @@ def first_weights(
 ) -> Start:
     """Return the start of a training run: the best of several, if a trial is needed.
 
-    Parameters
-    ----------
-    estimator : NetworkEstimator
-    model : NetworkModel
-    task : Task
-    given : tuple of X and y, as the user gave them
-    generator : numpy.random.Generator
+    `given` is (X, y) as the user passed them.
     """
     network, learned = model.network, task.learned
     if estimator.warm_start and not estimator._is_new:
@@ -449,12 +434,8 @@ def _followed(
 class ClosedLoopTest:
     """Closed loops from fixed origins, by which different weights of a network are compared.
 
-    Parameters
-    ----------
-    network : Network
-    data : Data
-        The sequences, with ``y[t] == X[t+1]`` in the first columns of X; further columns of X are
-        exogenous. If there are any, the loops end where the data end.
+    In `data`, ``y[t] == X[t+1]`` in the first columns of X; further columns are exogenous. If there
+    are any, the loops end where the data end.
     """
 
     def __init__(self, network: Network, data: Data) -> None:

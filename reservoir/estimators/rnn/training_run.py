@@ -88,24 +88,10 @@ _WHY_DRAWN = {
 class Task(NamedTuple):
     """The data that a network learns from, and the held-out data that stop its training.
 
-    Attributes
-    ----------
-    learned : Data
-    validation : Data or None
-    kept : list of int
-        Indices of the sequences in `learned`.
-    sequences : Sequences
-        All sequences, including held-out ones.
-    targets : list of arrays
-        Targets, with missing ones filled.
-    known : list of arrays or None
-        Mask of the rows that have a target; None if all have one.
-    weights : list of arrays or None
-        Weights of rows, 0 where a target is missing.
-    skips : list of int
-        Washout of each sequence.
-    initial_states : list of arrays
-        The state before each sequence.
+    `kept` are the indices of the sequences in `learned`. All else has an entry per sequence, held
+    out or not: `targets` with missing ones filled, masks `known` of rows with a target (None if all
+    have one), `weights` of rows, 0 where a target is missing, washouts `skips`, and
+    `initial_states`.
     """
 
     learned: Data

@@ -29,20 +29,10 @@ def _by_number(i: int, step: int) -> str:
 class SequenceInputs:
     """Transformation of the channels of a series into inputs of a reservoir.
 
-    Attributes
-    ----------
-    mean, scale : arrays of shape (n_channels,)
-        `mean` is subtracted from each channel, and the result is divided by `scale`.
-    fill : array of shape (n_channels,)
-        Value of each channel in a series without any value of it: the mean over all training steps.
-    lags : tuple of int
-        Lags of the differences x[t] - x[t - lag] that are inputs; before step `lag` they are
-        differences from x[0].
-    lag_scale : array of shape (n_lags, n_channels)
-        Divisors of these differences of scaled channels.
-    missing : {"raise", "hold", "interpolate"}
-    indicator : bool
-        Whether each channel has an input that is 1 where it was missing.
+    Channels are shifted by `mean` and divided by `scale`, (n_channels,). `fill` are their means
+    over all training steps, for series without a value. Differences x[t] - x[t - lag], before step
+    `lag` from x[0], are inputs divided by `lag_scale`, (n_lags, n_channels). With `indicator`, each
+    channel has an input that is 1 where it was missing.
     """
 
     mean: Array
@@ -178,17 +168,10 @@ class SequenceInputs:
 
 
 def chosen_lags(differences: Any, lengths: Sequence[int], most: int) -> tuple[int, ...]:
-    """Return the lags over which differences are inputs.
+    """Return the lags over which differences are inputs, ascending; True means a lag of 1.
 
-    Parameters
-    ----------
-    differences : bool or sequence of int
-        True means a lag of 1.
-    lengths : sequence of int
-        Steps of each of the training series. Lags beyond a third of their median are omitted; if
-        all of them are, the shortest is used.
-    most : int
-        Maximum number of lags: the longest are omitted.
+    Lags beyond a third of the median length of the training series are omitted; if all are, the
+    shortest is used. At most `most` are returned: the longest are omitted.
     """
     if isinstance(differences, bool | np.bool_):
         return (1,)[:most] if differences else ()

@@ -44,22 +44,13 @@ _FITTED_AT_TIMES = (
 
 
 class UniqueSequences(NamedTuple):
-    """The distinct sequences of positive weight, in an order determined by their content.
+    """The distinct sequences of positive weight (cases), in an order determined by their content.
 
-    Repeating a sequence is thus equivalent to a larger weight, also when the sequence is held out,
-    and a weight of zero is equivalent to omitting the sequence. Neither the order of the sequences
-    in X nor the units and zero points of the channels matter, because the order of the cases does
-    not depend on the bytes of a sequence.
-
-    Attributes
-    ----------
-    sequences : Sequences
-    targets : array of shape (n_cases, n_outputs)
-        Targets of the cases: weighted means if equal sequences have different targets.
-    weights : array of shape (n_cases,)
-        Total weight of the sequences of each case.
-    place : array of shape (n_sequences,)
-        Index of the case of each sequence; -1 for sequences of weight zero.
+    A repeated sequence is thus a larger weight, also when held out, and a weight of zero omits it.
+    The order does not depend on bytes, so the order of X and units of channels do not matter.
+    `targets`, (n_cases, n_outputs), are weighted means over equal sequences, and `weights`,
+    (n_cases,), totals. `place`, (n_sequences,), is the case of each sequence, or -1 for weight
+    zero.
     """
 
     sequences: Sequences
