@@ -1,6 +1,6 @@
 """The interfaces of readouts, sources, rules, targets, forecasters and others: toys that use them.
 
-The toys are in `tests/helpers/toys`, one file each, written as CONTRIBUTING.md describes; here
+The toys are in `tests/helpers/toys`, one file each, written as `docs/extending.md` describes; here
 they are registered in the same way as the parts of the package.
 """
 

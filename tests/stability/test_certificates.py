@@ -111,7 +111,7 @@ def column_sums(network, box):
 
 
 def test_a_proof_is_a_function_and_a_line_in_the_registry(monkeypatch):
-    # as the recipe in CONTRIBUTING says
+    # as the recipe in docs/extending.md says
     proof = _certify.Proof("toy: contraction in the sum of moduli", column_sums, dense=False)
     monkeypatch.setitem(_certify.PROOFS, "column_sums", proof)
     res = Reservoir([[0.0, 0.0], [0.9, 0.0]], np.ones((2, 1)), np.zeros(2))

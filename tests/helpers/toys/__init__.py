@@ -1,1 +1,1 @@
-"""Toys that follow the recipes of CONTRIBUTING.md; `tests/contracts` puts them to use."""
+"""Toys that follow the recipes of `docs/extending.md`; `tests/contracts` puts them to use."""
