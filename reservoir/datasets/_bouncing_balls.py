@@ -168,10 +168,7 @@ def _to_walls(x: Array, v: Array, radius: float) -> Array:
 
 
 def _to_contact(x: Array, v: Array, radius: float, one: Array, two: Array) -> Array:
-    """Return the time until the balls of each pair touch, in shape (n_videos, n_pairs).
-
-    It is infinite for pairs that do not touch.
-    """
+    """Return the time until each pair of balls touches, (n_videos, n_pairs); infinite if never."""
     d, w = x[:, one] - x[:, two], v[:, one] - v[:, two]
     square, speed = (d**2).sum(axis=-1), (w**2).sum(axis=-1)
     # The first root of |d + w t| = 2 radius, in the form without cancellation.

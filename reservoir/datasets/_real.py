@@ -137,10 +137,7 @@ def load_el_nino(*, as_frame: bool = False) -> Array | pd.DataFrame:
 
 
 def _read(name: str) -> tuple[list[str], Array]:
-    """Return the columns of a CSV file: the dates as strings, the values in shape (n, 1).
-
-    Empty values become NaN.
-    """
+    """Return a CSV file's dates as strings and its values, (n, 1), with NaN for empty ones."""
     text = files("reservoir.datasets").joinpath("data", name).read_text(encoding="utf-8")
     rows = [line.split(",") for line in text.splitlines()[1:]]
     return [date for date, _ in rows], np.array([[float(v or "nan")] for _, v in rows])

@@ -149,10 +149,7 @@ _RULES = {
 
 
 class Described:
-    """Base of estimators that describe their fitted parts in HTML.
-
-    Jupyter, and other users of the HTML, show a table of two columns below the diagram.
-    """
+    """Base of estimators that show their fitted parts in a table below their HTML diagram."""
 
     def _description(self) -> Mapping[str, str]:
         """Return a description of each part of the fitted estimator, by the part's name."""

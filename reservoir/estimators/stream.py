@@ -86,10 +86,7 @@ class SessionLearner(ABC):
 
 
 def rows_that_enter(targets: Array, weights: Array | None, skip: int) -> Array:
-    """Return a mask of the rows to learn from.
-
-    These are the rows after the washout with known targets and a positive weight.
-    """
+    """Return a mask of the rows after the washout with known targets and a positive weight."""
     enter = np.arange(len(targets)) >= skip
     if weights is not None:
         enter &= weights > 0

@@ -52,10 +52,7 @@ def _is_several(value: Any) -> bool:
 
 
 class Group(NamedTuple):
-    """Candidates that differ in one parameter only, `name`, which is None for a single candidate.
-
-    `members` are their positions in the search; the first of them is fitted.
-    """
+    """Positions of candidates that differ only in `name` (None for one); the first is fitted."""
 
     members: list[int]
     name: str | None = None

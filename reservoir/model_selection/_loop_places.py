@@ -29,10 +29,7 @@ class Round(NamedTuple):
 
 
 class LoopData:
-    """X and y as in the `fit` of estimators, split into sequences.
-
-    `lengths` are their numbers of rows, and `targets` their targets, (n_samples_i, n_outputs).
-    """
+    """X and y as in `fit`, split into sequences; `targets` are (n_samples_i, n_outputs)."""
 
     def __init__(self, X: Any, y: Any, sequence_column: int | str | None) -> None:
         if y is None:
@@ -52,10 +49,7 @@ class LoopData:
         self.targets = parts
 
     def heads(self, values: Any, sizes: list[int] | None) -> Any:
-        """Return the first rows of each sequence of X, or of values with one entry per row of X.
-
-        Other values are returned unchanged.
-        """
+        """Return the first rows of each sequence of X, or of values by row; others unchanged."""
         if sizes is None or not self._belongs(values):
             return values
         if not self.is_table:

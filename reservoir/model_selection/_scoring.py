@@ -169,10 +169,7 @@ class _Trimmed:
         self._known: Array | None = None
 
     def only(self, known: Array) -> None:
-        """Restrict predictions to rows with known targets.
-
-        `known` is a mask of the rows remaining after the washout of each sequence.
-        """
+        """Restrict predictions by a mask of the rows remaining after each sequence's washout."""
         self._known = known
 
     def __getattr__(self, name: str) -> Any:

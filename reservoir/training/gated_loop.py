@@ -30,10 +30,7 @@ def run_gated_loop(
     exog: Array | None = None,
     clip: Any = None,
 ) -> tuple[Array, Array, int]:
-    """Run a network in closed loop, as `run_closed_loop` does for a reservoir.
-
-    Returns the outputs, the final state, and the number of valid steps.
-    """
+    """Run a network in closed loop; return outputs, final state and the number of valid steps."""
     dtype = params["coef"].dtype
     if not callable(readout):
         coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)

@@ -127,10 +127,7 @@ class _BackwardPass:
     counted: Array
 
     def ratios(self) -> tuple[Array, Array, Array]:
-        """Return the ratio of the norms of `back` and `delta`, and the norms of `delta` and `back`.
-
-        All are 1 where `counted` is False.
-        """
+        """Return |back| / |delta|, |delta| and |back| by step and sequence; 1 where not `counted`."""
         before, after = (
             np.where(self.counted, _norms(part), part.dtype.type(1))
             for part in (self.delta, self.back)

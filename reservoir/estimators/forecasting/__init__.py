@@ -1,8 +1,8 @@
 """Closed-loop forecasts with networks, alone or inside scikit-learn's wrappers.
 
-`forecaster` defines what a network must offer, `pipeline` finds it inside wrappers and maps columns
-and units to it and back, `closing` closes the loop, and `forecast` returns the rows. `filling` runs
-closed loops into gaps from both sides; `loop_trials` compares loops with the data that followed.
+`predictor` defines what a network must offer, `pipeline` finds it inside wrappers, maps columns and
+units to it and back, and closes the loop, and `forecast` returns the rows. `filling` runs closed
+loops into gaps from both sides; `loop_trials` compares loops with the data that followed.
 """
 
 from reservoir.estimators.forecasting.filling import fill_gap, fill_gaps

@@ -19,8 +19,7 @@ from reservoir.stability.loop_of import Loop, loop_of
 class LoopMap(Loop):
     """The closed loop of a model, as a map of points: the state, then what is fed back into it.
 
-    Scalers around the network are affine maps, and enter the readout. `context` is as in
-    `forecast`.
+    Scalers around the network are affine maps, and enter the readout.
     """
 
     def __init__(self, model: Any, context: Any) -> None:

@@ -94,10 +94,7 @@ class Forecaster(Protocol):
         )
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        """Return the readouts for other values of the parameter `alpha`.
-
-        None if that requires training again for each value.
-        """
+        """Return the readouts for other values of `alpha`; None if each requires training again."""
         return None
 
     def tangent(self) -> Step:
@@ -301,10 +298,7 @@ class Predictor(Forecaster):
 
 
 def batches_of(lengths: Sequence[int]) -> list[Array]:
-    """Cut sequences of these lengths into batches, longest first.
-
-    Returns indices of sequences; no batches if there are too few sequences for two.
-    """
+    """Return batches of indices of sequences, longest first; none if there are too few for two."""
     if len(lengths) <= _SEQUENCES:
         return []
     sizes = np.asarray(lengths)

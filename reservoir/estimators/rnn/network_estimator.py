@@ -350,10 +350,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         return self._shown_model().reservoir()
 
     def _shown_model(self) -> NetworkModel:
-        """Return the model with the weights and the state in the fitted attributes.
-
-        The user may have set these.
-        """
+        """Return the model with weights and state of the fitted attributes, which users may set."""
         model = self._model
         if self.params_ is model.params and self.state_ is model.state:
             return model

@@ -85,10 +85,7 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
 def started_online(
     estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
 ) -> tuple[NetworkModel, Start]:
-    """Return a model with initial weights, and the start that they come from.
-
-    `given` is the first chunk, X and y, as the user passed it.
-    """
+    """Return a model with initial weights, and their start; `given` is (X, y) of the first chunk."""
     model = model.copy()
     step = None if model.clock is None else model.clock.step
     generator, washout = as_generator(estimator.random_state), estimator.washout
@@ -177,10 +174,7 @@ def learn_sequence(
 
 @saved
 class NetworkLearner(SessionLearner):
-    """Session learner that trains all weights with the online learner of `partial_fit`.
-
-    `online` is not shared with an estimator.
-    """
+    """Session learner that trains all weights by an `OnlineLearner` that no estimator shares."""
 
     def __init__(self, online: OnlineLearner) -> None:
         self.online = online

@@ -52,10 +52,7 @@ _DECLARED = (
 def new_model(
     estimator: Any, reader: DataReader, data: TrainingData, output: str, loss: str
 ) -> NetworkModel:
-    """Return an untrained model of the network that an estimator's parameters describe.
-
-    `output` is the function applied to the readout, `loss` that of training.
-    """
+    """Return an untrained model of the network that an estimator's parameters describe."""
     control = read_control(estimator.gradient_control)
     network = Network(
         make_cell(estimator, reader.clock),

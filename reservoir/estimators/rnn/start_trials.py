@@ -162,10 +162,7 @@ def first_weights(
     given: tuple[Any, Any],
     generator: np.random.Generator,
 ) -> Start:
-    """Return the start of a training run: the best of several, if a trial is needed.
-
-    `given` is (X, y) as the user passed them.
-    """
+    """Return the start of training, chosen by a trial if needed; `given` is (X, y) of the user."""
     network, learned = model.network, task.learned
     if estimator.warm_start and not estimator._is_new:
         before: NetworkModel = estimator._model

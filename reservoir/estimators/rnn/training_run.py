@@ -148,10 +148,7 @@ def _split(
     dtype: str,
     generator: np.random.Generator,
 ) -> tuple[Data, Data | None, list[int]]:
-    """Return the data to learn from, the held-out data for early stopping, and the indices.
-
-    The indices are those of the sequences to learn from.
-    """
+    """Return the data to learn from, the held-out data, and indices of sequences to learn from."""
     last = estimator.target == "last"
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
