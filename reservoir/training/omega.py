@@ -127,7 +127,7 @@ class _BackwardPass:
     counted: Array
 
     def ratios(self) -> tuple[Array, Array, Array]:
-        """Return |back| / |delta|, |delta| and |back| by step and sequence; 1 where not `counted`."""
+        """Return |back| / |delta|, |delta| and |back| of each step; 1 where not `counted`."""
         before, after = (
             np.where(self.counted, _norms(part), part.dtype.type(1))
             for part in (self.delta, self.back)

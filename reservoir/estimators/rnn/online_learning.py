@@ -85,7 +85,7 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
 def started_online(
     estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
 ) -> tuple[NetworkModel, Start]:
-    """Return a model with initial weights, and their start; `given` is (X, y) of the first chunk."""
+    """Return a model with initial weights, and their start; `given` is the first chunk, (X, y)."""
     model = model.copy()
     step = None if model.clock is None else model.clock.step
     generator, washout = as_generator(estimator.random_state), estimator.washout
