@@ -22,18 +22,10 @@ RHOS = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98])
 class RunEnd:
     """The last row of a run of neighbours, which the next row of its sequence may continue.
 
-    Attributes
-    ----------
-    number : int
-        Position of the row among all rows.
-    h, y : arrays of shape (n_features,) and (n_outputs,)
-        Features and targets of the row.
-    weight : float > 0
-        Sample weight of the row.
-    age : float
-        Fraction of the weight that remains after forgetting.
-    pivots : array of shape (n_rhos,)
-        Pivots of the row for each rho, as long as no row follows it.
+    `number` is its position among all rows; `h`, (n_features,), and `y`, (n_outputs,), are its
+    features and targets, `weight` > 0 its sample weight. `age` is the fraction of the weight that
+    remains after forgetting. `pivots`, (n_rhos,), are those of the row for each rho as long as no
+    row follows it.
     """
 
     number: int
@@ -54,23 +46,11 @@ class NeighbourSums:
     ends. One sum over differences therefore serves every rho, and the weighted means do not depend
     on rho. A row that is skipped ends a run.
 
-    Parameters
-    ----------
-    differences : RowSums
-        An empty accumulator, of the same class as the sums over the rows.
-    starts : array of shape (n_sequences,)
-        Ascending numbers of the first rows of sequences.
-    before : RunEnd, optional
-        The last row of an earlier call, which the first sequence may continue.
-
-    Attributes
-    ----------
-    log_dets : array of shape (n_rhos,)
-        Logarithm of the determinant of the precision under each rho, relative to the determinant of
-        W. It is the sum over rows of the logarithm of a row's pivot (given the rows before it)
-        times the row's ageing factor.
-    ends : dict of int to RunEnd
-        Last rows of runs. The key is the number of sequences that began up to this row.
+    `differences` must be empty, and of the class of the sums over the rows. `starts` are the
+    ascending numbers of the first rows of sequences. `ends` has the last row of each run; its key
+    is the number of sequences that began up to this row. `log_dets`, (n_rhos,), are logarithms of
+    the determinant of the precision over that of W: sums over rows of the log pivot (given the rows
+    before) times the row's ageing factor.
     """
 
     def __init__(self, differences: RowSums, starts: Array, before: RunEnd | None = None) -> None:
@@ -83,12 +63,9 @@ class NeighbourSums:
     ) -> None:
         """Add rows, in order within each sequence; sequences may be interleaved.
 
-        Parameters
-        ----------
-        numbers : array of shape (n_rows,)
-            Positions of the rows among all rows ever learned from.
-        features, targets, weights : arrays of shape (n_rows, ...)
-            The rows, which are not changed. Rows of weight zero, or with a NaN target, are skipped.
+        `numbers`, (n_rows,), are the positions of the rows among all rows ever learned from. The
+        other arrays have a row each and are not changed. Rows of weight zero, or with a NaN target,
+        are skipped.
         """
         enters = ~np.isnan(targets).any(axis=1)
         if weights is not None:
@@ -120,7 +97,7 @@ class NeighbourSums:
         self.differences.update(h, y, None if weights is None else edges, overwrite_h=True)
 
     def _ends_before(self, numbers: Array, runs: Array, joined: Array) -> dict[int, RunEnd]:
-        """Return the end of an earlier run for each row, by position, that continues this run."""
+        """Return the ends of earlier runs that these rows continue, by position of the row."""
         found = {}
         for i in np.flatnonzero(~joined[:-1]).tolist():
             end = self.ends.get(int(runs[i]))
@@ -209,18 +186,8 @@ class NeighbourSums:
     def scores(self, sums: RowSums, alphas: Array, fit_intercept: bool) -> Array:
         """Return the restricted likelihood of each penalty, at the rho that is best for it.
 
-        It has the units of `PenaltyPath.reml`, to which it is equal for rho = 0.
-
-        Parameters
-        ----------
-        sums : RowSums
-            Sums over the same rows.
-        alphas : array of shape (n_alphas,)
-        fit_intercept : bool
-
-        Returns
-        -------
-        array of shape (n_alphas, n_outputs)
+        The result is (n_alphas, n_outputs), in the units of `PenaltyPath.reml`, to which it is
+        equal for rho = 0; infinite for a penalty of 0. `sums` are over the same rows.
         """
         scores = np.full((len(alphas), sums.n_outputs), np.inf)
         m = sums._n_contrasts(fit_intercept)
@@ -241,16 +208,10 @@ class NeighbourSums:
 
 
 def starts_of(lengths: Sequence[int], number: int, continues: bool) -> Array:
-    """Return the numbers of the first rows of sequences.
+    """Return the numbers of the first rows of sequences of the given lengths.
 
-    Parameters
-    ----------
-    lengths : sequence of int
-        Number of rows of each sequence.
-    number : int
-        Number of the first row among all rows.
-    continues : bool
-        Whether the first sequence began in an earlier call.
+    `number` is the number of the first row of all. If the first sequence `continues` from an
+    earlier call, its first row is left out.
     """
     starts = number + np.cumsum([0, *lengths[:-1]])
     return starts[1:] if continues else starts

@@ -26,19 +26,12 @@ class LabelFilter:
 
         p_t ~ (T' p_(t-1)) (q_t / f)^a
 
-    where q_t are those of the readout, f the frequencies of the classes, and T = 1 f' + g (M - 1
-    f') is a mixture of the transitions M of the labels and of independent labels. A readout over
-    states with memory knows past rows already: with a < 1 and g < 1 they are not counted twice.
-    Before the first row f takes the place of T' p. With a = 1 and g = 0 nothing is filtered.
-
-    Parameters
-    ----------
-    frequencies : array of shape (n_classes,)
-        Frequencies f of the classes, all positive.
-    transition : array of shape (n_classes, n_classes)
-        The matrix T: entry (i, j) is the probability that class j follows class i.
-    power : float
-        The power a.
+    where q_t are those of the readout, f the `frequencies` of the classes, (n_classes,), all
+    positive, a the `power`, and T the `transition`, (n_classes, n_classes): T_ij is the probability
+    that class j follows class i. T = 1 f' + g (M - 1 f') mixes the transitions M of the labels with
+    independent labels. A readout over states with memory knows past rows already: a < 1 and g < 1
+    do not count them twice. Before the first row f takes the place of T' p. With a = 1 and g = 0
+    nothing is filtered.
     """
 
     def __init__(self, frequencies: Array, transition: Array, power: float) -> None:
@@ -52,20 +45,10 @@ class LabelFilter:
     def run(self, scores: Array, temperature: float, start: Array) -> tuple[Array, Array]:
         """Filter the scores of consecutive rows.
 
-        Parameters
-        ----------
-        scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
-        temperature : float
-            Number by which scores are divided before the softmax.
-        start : array of shape (n_classes,)
-            Logarithm of T' p over f before the first row; zeros where a sequence begins.
-
-        Returns
-        -------
-        scores : array of the shape of `scores`
-            Their softmax at the temperature is p.
-        end : array of shape (n_classes,)
-            The start of the row after the last one.
+        `scores` are (n_rows, n_classes), or (n_rows, 1) for two classes. Return scores of this
+        shape, whose softmax after division by `temperature` is p, and the start of the row after
+        the last. A start is the logarithm of T' p over f before a row, (n_classes,); zeros where a
+        sequence begins.
         """
         if self.is_neutral:
             return scores, np.zeros_like(start)
@@ -85,15 +68,9 @@ class LabelFilter:
 class LabelledSequence(NamedTuple):
     """The labels of a sequence beside the probabilities of fits that exclude them.
 
-    Attributes
-    ----------
-    probabilities : array of shape (n_rows, n_classes)
-    labels : array of int of shape (n_rows,)
-        The place of each label among the classes.
-    weights : array of shape (n_rows,)
-        Weight of each row; 0 for rows that were not learned from.
-    scored : array of bool of shape (n_rows,)
-        Whether the fit excludes the row.
+    `probabilities` are (n_rows, n_classes); the others have an entry a row. `labels` are the places
+    of labels among the classes. `weights` are 0 for rows that were not learned from. `scored` marks
+    rows that the fit excludes.
     """
 
     probabilities: Array
@@ -109,10 +86,6 @@ def fitted_filter(sequences: Sequence[LabelledSequence]) -> LabelFilter:
     later row, and one more transition of average weight from each class, to all in proportion to
     their frequencies. If no filter has a lower log loss than the probabilities as they are, the
     filter is neutral.
-
-    Parameters
-    ----------
-    sequences : sequence of LabelledSequence
     """
     n_classes = sequences[0].probabilities.shape[1]
     frequencies = class_frequencies(sequences, n_classes)
@@ -127,7 +100,7 @@ def fitted_filter(sequences: Sequence[LabelledSequence]) -> LabelFilter:
 
 
 def neutral_filter(n_classes: int) -> LabelFilter:
-    """Return a filter that changes nothing, for want of held-out rows."""
+    """Return a filter that changes nothing, for fits without held-out rows."""
     equal = np.full(n_classes, 1 / n_classes)
     return LabelFilter(equal, np.tile(equal, (n_classes, 1)), 1.0)
 
