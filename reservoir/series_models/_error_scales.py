@@ -9,6 +9,13 @@ from reservoir._typing import Array
 
 _GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond validated horizons
 _PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: the weight of two or three horizons
+_SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
+
+
+def shares_of_origins(origins: Array) -> Array:
+    """Return the weights of errors at ascending origins, which rise to 1 at the last one."""
+    shares: Array = _SHARE_OF_FIRST ** ((origins[-1] - origins) / max(np.ptp(origins), 1))
+    return shares
 
 
 def log_columns(point: Array, followed: Array, positive: Array) -> Array:

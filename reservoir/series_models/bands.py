@@ -17,7 +17,6 @@ from reservoir.series_models._error_dependence import (
     dependent_normals,
 )
 
-_SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
 _PER_WINDOW = 3  # degrees of freedom for each window of rows that is as long as a forecast
 _LEAST, _MOST = 2.0, 12.0  # bounds on the degrees of freedom of Student's t, if windows are few
 _MANY = 12  # if they are many, it has at most 1 / 12 of the errors' degrees of freedom
@@ -137,7 +136,7 @@ class Bands:
             )
         log = error_scales.log_columns(point, followed, positive)
         errors = np.where(known, _on_scale(followed, log, known) - _on_scale(point, log), np.nan)
-        shares = _SHARE_OF_FIRST ** ((origins[-1] - origins) / max(np.ptp(origins), 1))
+        shares = error_scales.shares_of_origins(origins)
         sizes = [error_scales.sizes_by_horizon(column, shares) for column in _columns(errors)]
         scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
         relative = _relative(errors, scales)

@@ -12,6 +12,7 @@ from reservoir._typing import Array
 from reservoir.series_models.ari import ARI
 from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.intermittent import IntermittentDemand
+from reservoir.series_models.mean_of_rows import MeanOfRows, may_be_independent
 from reservoir.series_models.model import FittedModel, SeriesModel
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.seasonal_naive import LastSeason
@@ -67,14 +68,19 @@ class Forecasting:
 
 
 def candidates_for(
-    data: SeriesData, n_networks: int, *, intermittent: bool | None = None
+    data: SeriesData,
+    n_networks: int,
+    *,
+    intermittent: bool | None = None,
+    independent: bool | None = None,
 ) -> list[Candidate]:
     """Return the models to try on a series; if columns are positive, most on both scales.
 
     `intermittent` is whether the model of intermittent demand is tried; with None, it is if any
-    column is intermittent. The first fits may see too few periods of the longest season to test for
-    it and to determine a drift. Theta is then also tried without the test, and the last season is
-    also repeated without drift.
+    column is intermittent. Otherwise the mean is tried if the rows may be `independent`; with None,
+    a test of the series decides. The first fits may see too few periods of the longest season to
+    test for it and to determine a drift. Theta is then also tried without the test, and the last
+    season is also repeated without drift.
     """
     periods = seen_periods(data)
     longest = periods[-1]
@@ -89,6 +95,8 @@ def candidates_for(
     found = []
     if data.intermittent.any() if intermittent is None else intermittent:
         found.append(Candidate("intermittent demand", False, IntermittentDemand()))
+    elif may_be_independent(data) if independent is None else independent:
+        found.append(Candidate("mean", False, MeanOfRows()))
     for log in scales:
         found += [
             Candidate("theta", log, Theta(longest)),

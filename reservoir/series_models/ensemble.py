@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array, Report
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
-from reservoir.series_models.intermittent import FittedIntermittent, IntermittentDemand
+from reservoir.series_models.mean_of_rows import MeanOfRows
 from reservoir.series_models.rolling import RollingForecasts, origins_of, roll
 from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
 
@@ -173,12 +173,12 @@ def learn(
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(tried, data, steps, bounds, seed, report)
     errors = rolling.errors()
-    factors = handicaps(tried, data.n_rows, data.seasons)
-    shares = without_small(rolling.weights(factors))
+    factors = handicaps(tried, data.n_rows, data.seasons), favours(tried)
+    shares = without_small(rolling.weights(*factors))
     used = np.flatnonzero(shares)
     members = [tried[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
-    average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], factors)
+    average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], *factors)
     return Learned(ensemble, tried, errors, shares, rolling, average)
 
 
@@ -188,18 +188,20 @@ def mean_if_no_worse(learned: Learned, data: SeriesData) -> Learned | None:
     They are compared by their errors in held-out rows, those of the mean of all rows before.
     """
     rolling, bounds = learned.rolling, learned.ensemble.bounds
-    # without smoothing, the expected demand per row is the mean of all rows before
-    mean = Forecasting(False, FittedIntermittent(np.zeros(data.values.shape[1])))
+    candidate = Candidate("mean", False, MeanOfRows())
+    mean = candidate.fit(data, 0)
     predicted = mean.forecast(data, rolling.origins, rolling.followed.shape[1], bounds)
     of_models, of_mean = replace(rolling, predicted=np.stack([learned.average, predicted])).errors()
     if of_models < of_mean:
         return None
-    rolling = replace(rolling, predicted=np.concatenate([rolling.predicted, predicted[None]]))
+    others = [i for i, one in enumerate(learned.candidates) if one != candidate]
+    every = np.concatenate([rolling.predicted[others], predicted[None]])
+    rolling = replace(rolling, predicted=every)
     return Learned(
         Ensemble([mean], np.ones(1), bounds),
-        [*learned.candidates, Candidate("mean", False, IntermittentDemand())],
+        [*(learned.candidates[i] for i in others), candidate],
         rolling.errors(),
-        np.append(np.zeros(len(learned.shares)), 1.0),
+        np.append(np.zeros(len(others)), 1.0),
         rolling,
         predicted,
     )
@@ -214,6 +216,11 @@ def handicaps(candidates: Sequence[Candidate], n_rows: int, seasons: Sequence[fl
     simple = np.array([candidate.model.simple for candidate in candidates])
     is_short = n_rows < _SHORT or untested_season(n_rows, seasons) > 0
     return np.where(simple | (not is_short), 1.0, _HANDICAP)
+
+
+def favours(candidates: Sequence[Candidate]) -> Array:
+    """Return the factors by which the weights of the models are multiplied, (n_models,)."""
+    return np.array([candidate.model.favour for candidate in candidates])
 
 
 def without_small(shares: Array) -> Array:

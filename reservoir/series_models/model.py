@@ -59,11 +59,14 @@ class SeriesModel(ABC):
         Whether the model has only a few parameters, which a short series can determine.
     cost : float
         Rough time of fits and forecasts, relative to `Theta`, by which progress is weighed.
+    favour : float
+        Factor by which the model's weight in an average is multiplied.
     """
 
     min_rows: int = 3
     simple: ClassVar[bool] = True
     cost: ClassVar[float] = 1.0
+    favour: ClassVar[float] = 1.0
 
     @abstractmethod
     def fit(self, history: History, seed: int) -> FittedModel:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, Report
+from reservoir.series_models._error_scales import shares_of_origins
 from reservoir.series_models.candidates import Candidate, costs_of
 from reservoir.series_models.series_data import Bounds, SeriesData
 
@@ -17,7 +18,10 @@ _FEWEST_FITS = 3  # least number of fits to compute weights from all fits but on
 _PER_HORIZON = 4  # number of origins within the length of a forecast
 _EXACT = 1e-12  # errors, relative to the values, that count as rounding errors
 _WORST = 1e100  # largest error relative to the best model
-_SHARPNESS = 3  # the weight of a model is proportional to its error to the power of -3
+_LEAST = 0.05  # least error at a horizon, relative to the mean error of the best model
+# Weights are proportional to errors to the power of minus 4 + 1.5 * (ln(n_windows) - 2).
+_POWER, _MORE, _LOG_WINDOWS = 4.0, 1.5, 2.0
+_POWERS = (0.5, 20.0)  # least and greatest power
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +45,28 @@ class RollingForecasts:
     followed: Array
     intermittent: Array | None = None
 
-    def errors(self) -> Array:
-        """Return the mean absolute error of each model, relative to the best model, (n_models,).
+    @property
+    def n_windows(self) -> float:
+        """Number of rows with a known value after an origin, divided by the number of steps."""
+        n_steps = self.followed.shape[1]
+        known = np.isfinite(self.followed).any(axis=2)
+        return len(np.unique(np.add.outer(self.origins, np.arange(n_steps))[known])) / n_steps
+
+    def errors(self, *, typical: bool = False) -> Array:
+        """Return the error of each model, relative to the best model, (n_models,).
+
+        It is the mean absolute error, or with `typical` an error to which single large errors
+        contribute less: the square of the mean root of absolute errors at each horizon, in which
+        the first origin has half the weight of the last one, and the geometric mean over horizons.
+        No horizon counts with less than a twentieth of the best model's mean absolute error.
 
         Errors of each output are divided by the error of the best model for this output. The error
         of a model that could not be fitted is infinite.
 
         The mean absolute error of intermittent demand is least if all forecasts are zero. The
-        errors of intermittent outputs are therefore multiplied by the root mean squared errors of
-        the sums of forecasts, which are least if these sums are unbiased.
+        mean absolute errors of intermittent outputs, also with `typical`, are therefore multiplied
+        by the root mean squared errors of the sums of forecasts, which are least if these sums are
+        unbiased.
         """
         fitted: Array = np.all(np.isfinite(self.predicted), axis=(1, 2, 3))
         relative = np.full(len(fitted), np.inf)
@@ -60,44 +77,61 @@ class RollingForecasts:
         # rounding errors count as zero
         size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
         none = np.maximum(_EXACT * size, np.finfo(float).tiny)
-        each = _to_best(np.nansum(np.abs(errors), axis=(1, 2)) / counts, none)
+        means = np.maximum(np.nansum(np.abs(errors), axis=(1, 2)) / counts, none)
+        each = _to_best(self._typical(errors, means.min(axis=0)) if typical else means)
         if self.intermittent is not None and self.intermittent.any():
-            of_sums = _to_best(_root_mean_squares(np.nansum(errors, axis=2)), none)
-            each = _to_best(np.where(self.intermittent, each * of_sums, each), np.zeros(len(size)))
+            of_sums = np.maximum(_root_mean_squares(np.nansum(errors, axis=2)), none)
+            products = _to_best(means) * _to_best(of_sums)
+            each = _to_best(np.where(self.intermittent, products, each))
         relative[fitted] = each.mean(axis=1)
         return relative
 
-    def weights(self, handicaps: ArrayLike = 1.0) -> Array:
+    def _typical(self, errors: Array, best: Array) -> Array:
+        """Return errors of models as `errors` with `typical` does, (n_models, n_outputs).
+
+        `best`, (n_outputs,), is the mean absolute error of the best model.
+        """
+        shares = shares_of_origins(self.origins)
+        weights = np.tensordot(shares, np.isfinite(self.followed), 1)
+        roots = np.tensordot(shares, np.sqrt(np.nan_to_num(np.abs(errors))), (0, 1))
+        sizes = np.square(roots / np.where(weights > 0, weights, 1.0))
+        logs = np.where(weights > 0, np.log(np.maximum(sizes, _LEAST * best)), 0.0)
+        typical: Array = np.exp(logs.sum(axis=1) / np.maximum((weights > 0).sum(axis=0), 1))
+        return typical
+
+    def weights(self, handicaps: ArrayLike = 1.0, favours: ArrayLike = 1.0) -> Array:
         """Return the weight of each model in the average, (n_models,).
 
-        Errors are first multiplied by `handicaps`, (n_models,).
+        Errors are first multiplied by `handicaps`, and weights by `favours`, (n_models,).
 
         Raises
         ------
         ValueError
             If no model could be fitted.
         """
-        errors = self.errors()
+        errors = self.errors(typical=True)
         if not np.isfinite(errors).any():
             raise ValueError(
                 f"No model could be fitted to the first {self.origins[0]} rows: all models need "
                 "more rows. Use a longer series."
             )
-        return shares_by(errors * np.asarray(handicaps))
+        return shares_by(errors * np.asarray(handicaps), self.n_windows, favours)
 
     def combined(self, weights: Array) -> Array:
         """Return the weighted average of the forecasts, (n_origins, n_steps, n_outputs)."""
         used = weights > 0
         return np.tensordot(weights[used], self.predicted[used], 1)
 
-    def combined_apart(self, n_origins: Sequence[int], handicaps: ArrayLike = 1.0) -> Array:
+    def combined_apart(
+        self, n_origins: Sequence[int], handicaps: ArrayLike = 1.0, favours: ArrayLike = 1.0
+    ) -> Array:
         """Return averages whose weights do not depend on the errors of the same fit.
 
         Parameters
         ----------
         n_origins : sequence of int
             Number of origins of each fit, in order.
-        handicaps : array of shape (n_models,), optional
+        handicaps, favours : arrays of shape (n_models,), optional
             As in `weights`.
 
         Returns
@@ -107,7 +141,7 @@ class RollingForecasts:
             are fewer than three fits, the weights follow from all of them.
         """
         if len(n_origins) < _FEWEST_FITS:
-            return self.combined(self.weights(handicaps))
+            return self.combined(self.weights(handicaps, favours))
         fitted = np.isfinite(self.errors())
         found = np.empty(self.followed.shape)
         for part in np.split(np.arange(len(self.origins)), np.cumsum(n_origins)[:-1]):
@@ -119,16 +153,12 @@ class RollingForecasts:
                 followed=self.followed[others],
             )
             same = replace(self, predicted=self.predicted[:, part])
-            found[part] = same.combined(rest.weights(handicaps))
+            found[part] = same.combined(rest.weights(handicaps, favours))
         return found
 
 
-def _to_best(errors: Array, none: Array) -> Array:
-    """Return errors of models, (n_models, n_outputs), relative to the best model of each output.
-
-    Errors less than `none`, (n_outputs,), are taken to be equal to it.
-    """
-    errors = np.maximum(errors, none)
+def _to_best(errors: Array) -> Array:
+    """Return errors of models, (n_models, n_outputs), relative to the best model of each output."""
     with np.errstate(over="ignore"):
         return np.minimum(errors / errors.min(axis=0), _WORST)
 
@@ -208,10 +238,15 @@ def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
     return [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
 
 
-def shares_by(errors: Array) -> Array:
-    """Return the weights of models in an average from their errors, some of which are finite."""
+def shares_by(errors: Array, n_windows: float, favours: ArrayLike = 1.0) -> Array:
+    """Return the weights of models in an average from their errors, some of which are finite.
+
+    The more windows were forecast, the more reliable are differences of errors, and the larger is
+    the power by which they determine the weights. Weights are multiplied by `favours`.
+    """
+    power = _POWER + _MORE * (np.log(max(n_windows, 1e-9)) - _LOG_WINDOWS)
     with np.errstate(under="ignore"):
-        shares = (errors / errors.min()) ** -float(_SHARPNESS)
+        shares = favours * (errors / errors.min()) ** -float(np.clip(power, *_POWERS))
     return shares / shares.sum()
 
 

@@ -15,9 +15,11 @@ from reservoir.series_models.ensemble import (
     Ensemble,
     Learned,
     default_steps,
+    favours,
     handicaps,
     without_small,
 )
+from reservoir.series_models.mean_of_rows import may_be_independent
 from reservoir.series_models.rolling import (
     RollingForecasts,
     origins_of,
@@ -59,7 +61,10 @@ def learn_shared(
     positive: Array = np.any([data.positive for data in series], axis=0)
     intermittent = any(data.intermittent.any() for data in series)
     candidates = candidates_for(
-        replace(longest, positive=positive), n_networks, intermittent=intermittent
+        replace(longest, positive=positive),
+        n_networks,
+        intermittent=intermittent,
+        independent=all(map(may_be_independent, series)),
     )
     bounds = [Bounds.of(data.values, data.positive, widths, data.possible) for data in series]
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
@@ -75,8 +80,11 @@ def learn_shared(
         rolled.append(RollingForecasts(origins, one, followed, data.intermittent))
     errors = shared_errors(rolled)
     n_rows = sum(data.n_rows for data in series)
-    weighted = errors * handicaps(candidates, n_rows, longest.seasons)
-    shares = [shares_in(rolling, shares_by(weighted)) for rolling in rolled]
+    weighted = shared_errors(rolled, typical=True)
+    weighted *= handicaps(candidates, n_rows, longest.seasons)
+    n_windows = sum(rolling.n_windows for rolling in rolled)
+    common = shares_by(weighted, n_windows, favours(candidates))
+    shares = [shares_in(rolling, common) for rolling in rolled]
     used = np.flatnonzero(np.any(shares, axis=0)).tolist()
     fits = list(run_jobs(fit_candidate, [(candidates[m], series, seed) for m in used], n_jobs))
     learned = []
@@ -149,17 +157,17 @@ def fit_candidate(
     return [Forecasting(candidate.log, next(models)) if fits else None for fits in long_enough]
 
 
-def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
+def shared_errors(rolled: Sequence[RollingForecasts], *, typical: bool = False) -> Array:
     """Return the error of each model over all series, relative to the best model, (n_models,).
 
     It is the mean of the model's errors on the series to which it could be fitted, each relative to
     the median error of all models on that series. The median is used because the error of the best
-    model may be almost zero on a single series.
+    model may be almost zero on a single series. `typical` is as in `RollingForecasts.errors`.
     """
-    errors = np.stack([rolling.errors() for rolling in rolled])
+    errors = np.stack([rolling.errors(typical=typical) for rolling in rolled])
     fitted = np.isfinite(errors)
-    typical = np.nanmedian(np.where(fitted, errors, np.nan), axis=1, keepdims=True)
-    relative = np.where(fitted, errors, 0.0) / typical
+    medians = np.nanmedian(np.where(fitted, errors, np.nan), axis=1, keepdims=True)
+    relative = np.where(fitted, errors, 0.0) / medians
     counts = fitted.sum(axis=0)
     mean = np.where(counts, relative.sum(axis=0) / np.maximum(counts, 1), np.inf)
     return mean / mean.min()

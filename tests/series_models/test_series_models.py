@@ -23,7 +23,7 @@ from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
-from reservoir.series_models.rolling import RollingForecasts, roll
+from reservoir.series_models.rolling import RollingForecasts, roll, shares_by
 from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import FittedTheta, Theta, season_beside_line
@@ -562,8 +562,13 @@ def forecasts_that_err(errors):
 def test_weights_fall_with_the_error_and_sum_to_one():
     found = forecasts_that_err([[1.0], [2.0], [4.0], [np.nan]])
     np.testing.assert_allclose(found.errors(), [1, 2, 4, np.inf])
-    np.testing.assert_allclose(found.weights(), np.array([64, 8, 1, 0]) / 73)
-    np.testing.assert_allclose(found.weights([2, 1, 1, 1]), np.array([8, 8, 1, 0]) / 17)
+    np.testing.assert_allclose(found.errors(typical=True), [1, 2, 4, np.inf])
+    power = 4 + 1.5 * (np.log(8 / 3) - 2)  # 8 rows by forecasts of 3 steps
+    expected = np.array([1, 2**-power, 4**-power, 0])
+    np.testing.assert_allclose(found.weights(), expected / expected.sum())
+    np.testing.assert_allclose(found.weights([2, 1, 1, 1])[:2], [1 / (2 + 2**-power)] * 2)
+    favoured = expected * [1, 3, 1, 1]
+    np.testing.assert_allclose(found.weights(1, [1, 3, 1, 1]), favoured / favoured.sum())
     combined = found.combined(found.weights())
     expected = np.tensordot(found.weights()[:3], found.predicted[:3], 1)
     np.testing.assert_allclose(combined, expected)
@@ -571,6 +576,42 @@ def test_weights_fall_with_the_error_and_sum_to_one():
     # each output in units of the best error in it
     both = forecasts_that_err([[1.0, 300.0], [2.0, 100.0]])
     np.testing.assert_allclose(both.errors(), [2, 1.5])
+    np.testing.assert_allclose(both.errors(typical=True), [2, 1.5])
+
+
+def test_typical_errors_are_means_of_roots_at_each_horizon():
+    rng = np.random.default_rng(0)
+    followed = rng.normal(size=(5, 3, 1))
+    errors = rng.exponential(size=(4, 5, 3, 1))
+    said = followed + errors
+    followed[3:, 2] = followed[4, 1] = np.nan  # beyond the last row
+    found = RollingForecasts(np.array([10, 11, 12, 13, 14]), said, followed)
+    assert found.n_windows == 5 / 3
+    shares = 0.5 ** np.array([1, 0.75, 0.5, 0.25, 0])
+    at_horizons = []
+    for step, n_known in enumerate((5, 4, 3)):
+        roots = np.sqrt(errors[:, :n_known, step, 0])
+        at_horizons.append(np.average(roots, axis=1, weights=shares[:n_known]) ** 2)
+    expected = np.prod(at_horizons, axis=0)
+    expected = (expected / expected.min()) ** (1 / 3)
+    np.testing.assert_allclose(found.errors(typical=True), expected)
+
+
+def test_one_exact_horizon_does_not_decide():
+    # whole numbers, of which the second model meets one horizon exactly
+    errors = np.array([[[1.0, 1, 1, 1]], [[0.0, 3, 3, 3]]])[..., None]
+    followed = np.arange(20.0).reshape(5, 4, 1)
+    found = RollingForecasts(np.arange(5), followed + errors, followed)
+    np.testing.assert_allclose(found.errors(typical=True), [1, (0.05 * 27) ** 0.25])
+
+
+def test_more_windows_make_weights_differ_more():
+    ratios = []
+    for n_windows in (1, 1e-3, 10, 1000, 1e12):
+        one, other = shares_by(np.array([1.0, 2.0]), n_windows)
+        ratios.append(np.log2(one / other))
+    expected = 4 + 1.5 * (np.log([1, 1e-3, 10, 1000, 1e12]) - 2)
+    np.testing.assert_allclose(ratios, np.clip(expected, 0.5, 20))
 
 
 def test_exact_forecasts_share_the_weight_among_themselves():
@@ -672,11 +713,11 @@ def test_averages_apart_do_not_depend_on_the_errors_of_their_fit():
     said = followed + rng.normal(size=(3, 9, 4, 2)) * rng.uniform(0.5, 2, size=(3, 9, 1, 1))
     said[2, 0] = np.nan  # a model that could not be fitted to the first rows
     found = RollingForecasts(np.arange(9), said, followed)
-    apart = found.combined_apart([3, 2, 4], [1.0, 1.25, 1.0])
+    apart = found.combined_apart([3, 2, 4], [1.0, 1.25, 1.0], [3.0, 1.0, 1.0])
     for part in (slice(0, 3), slice(3, 5), slice(5, 9)):
         others = np.delete(np.arange(9), np.r_[part])
         rest = RollingForecasts(others, said[:2, others], followed[others])
-        weights = rest.weights([1.0, 1.25])
+        weights = rest.weights([1.0, 1.25], [3.0, 1.0])
         np.testing.assert_allclose(apart[part], np.tensordot(weights, said[:2, part], 1))
     # two fits are too few to leave one out
     together = found.combined(found.weights([1.0, 1.25, 1.0]))

@@ -106,11 +106,11 @@ class ESNForecaster(Described, BaseEstimator):
     series, with trends, seasons and noise, are forecast by an average of models that are compared
     on held-out rows: networks in closed loop, networks that forecast all horizons at once, linear
     autoregression, an average of ARI models (autoregressions of levels and of first and second
-    differences), Theta [2]_, the last season with drift and, if more than
-    half of the values are 0, a model of intermittent demand [5]_. Most of them are fitted to
-    the values and, if these are positive, to their logarithms as well. `summary` describes the
-    choice. `forecast` returns the type of y: an array, or a Series or DataFrame whose
-    index continues the index of y.
+    differences), Theta [2]_, the last season with drift, the mean if a test finds no dependence
+    between rows and, if more than half of the values are 0, a model of intermittent demand [5]_.
+    Most of them are fitted to the values and, if these are positive, to their logarithms as well.
+    `summary` describes the choice. `forecast` returns the type of y: an array, or a Series or
+    DataFrame whose index continues the index of y.
 
     Parameters
     ----------
@@ -133,7 +133,8 @@ class ESNForecaster(Described, BaseEstimator):
         `model`, `scale` ("log" or "plain"), `error` (the mean absolute error of forecasts of
         held-out rows, relative to the error of the best model; in columns of intermittent demand
         times the root mean squared error of the sum of each forecast, because the absolute error
-        alone is least for a forecast of 0) and `share` (the model's weight in the average).
+        alone is least for a forecast of 0) and `share` (the model's weight in the average, which
+        follows from errors to which single large ones and older rows contribute less).
         For "dynamics" there is a row for each combination of network and penalty, with the
         network's parameters, `alpha` (the penalty per row), `score` (minus the mean decimal
         logarithm of the error of loops within the data, in standard deviations; greater is
