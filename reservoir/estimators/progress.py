@@ -78,10 +78,10 @@ class StateShape(NamedTuple):
 class Progress:
     """Position of an estimator in the data that it has learned from, where runs begin.
 
-    `n_steps` are the rows so far of the last sequence, 0 before the first chunk. `last_output`,
-    (n_outputs,), need not be a target. `target_range` and `input_range`, (2, n), are the lowest and
-    highest values of each column so far. Unless `compares`, outputs are never fed back as inputs;
-    if `coded`, the input is a symbol's number. `ended` are the ends of the indexes of X and y.
+    `n_steps` are the rows so far of the last sequence, 0 before the first chunk; `continues` is
+    False after several sequences. `last_output`, (n_outputs,), need not be a target. `target_range`
+    and `input_range`, (2, n), are the lowest and highest values of each column so far. Unless
+    `compares`, outputs are never fed back as inputs; if `coded`, the input is a symbol's number.
     """
 
     last_is_target = True

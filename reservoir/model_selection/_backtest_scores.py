@@ -22,9 +22,8 @@ SCALED = ("mase", "rmsse")  # metrics that need a training series, and a season
 class Case(NamedTuple):
     """One forecast of one column; `score` drops the rows without a true value.
 
-    `truth`, `guess` and the lower and upper `bounds`, by coverage, are (n_known,). `train`,
-    (n_train,), are the rows before the origin, from which scales are computed; `season`, in rows,
-    is for them.
+    `truth`, `guess` and the lower and upper `bounds`, by coverage, are (n_known,). Scales are
+    computed from `train`, (n_train,), the rows before the origin, with the `season`, in rows.
     """
 
     truth: Array
