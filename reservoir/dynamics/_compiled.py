@@ -60,19 +60,12 @@ def advance(
 
 
 def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
-    """Run sequences side by side, one per lane of a vector.
+    """Run sequences side by side, one per lane of a vector, and write their states to `place`.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-        With an activation that the kernels support.
-    states : array of shape (n_sequences, n_units)
-        The states before the first step.
-    inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
-        The features, then the outputs that are fed back, if any.
-    place : array of shape (at least n_sequences, a multiple of 8, n_steps, n_units)
-        Memory that the states are written to. The rows of one sequence must be contiguous;
-        different sequences need not be adjacent.
+    `states`, (n_sequences, n_units), are those before the first step. `inputs`, (n_sequences,
+    n_steps, n_features + n_outputs), are the features, then outputs that are fed back. `place` is
+    (at least n_sequences, a multiple of 8, n_steps, n_units); the rows of one sequence must be
+    contiguous, but different sequences need not be adjacent.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
     # the kernel reads lanes along the last axis; unused lanes receive 0
@@ -89,19 +82,10 @@ def pool_lanes(
 ) -> _kernels.LaneSums:
     """Run sequences side by side and return sums of their states.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-        With an activation that the kernels support.
-    thresholds : array of shape (n_thresholds, n_units)
-        For each unit, the levels above which its states are counted.
-    states : array of shape (n_sequences, n_units)
-        The states before the first step.
-    series : sequence of arrays of shape (n_steps_i, n_features)
-        The inputs of each sequence, which may differ in length.
-    wanted : bool
-        Whether to compute each kind of sum: `moments`, `ends` and `last`, as in
-        `_kernels.lane_sums`.
+    `thresholds`, (n_thresholds, n_units), are the levels above which states are counted. `states`,
+    (n_sequences, n_units), are those before the first step. Series, (n_steps_i, n_features), may
+    differ in length. `wanted` says whether to compute `moments`, `ends` and `last`, as in
+    `_kernels.lane_sums`.
     """
     n_units, n_inputs, dtype = reservoir.n_units, reservoir.n_features, reservoir.dtype
     width, code = _kernels.lanes_for(len(series), dtype), code_of(reservoir)

@@ -25,16 +25,10 @@ _ROOM = {np.dtype(dtype): float(np.finfo(dtype).max) / 4 for dtype in (np.float3
 
 
 class StatesError(ValueError):
-    """Error for states that are not finite.
+    """Error for states that are not finite from `step` on.
 
-    Attributes
-    ----------
-    step : int
-        The first step whose state is not finite.
-    reason : str
-        The cause and the remedy, which end the message.
-    series : str or None
-        Name of the series in the message; None if there is only one series.
+    `reason` is the cause and the remedy, which end the message. `series` is the name of the series
+    in the message; None if there is only one.
     """
 
     def __init__(self, step: int, reason: str, series: str | None = None) -> None:
@@ -92,17 +86,9 @@ def check_states(
 ) -> None:
     """Raise if states are not finite or result from a sum with infinite terms of both signs.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    before : array of shape (n_units,)
-        The state before the first row of `block`.
-    X, feedback : arrays of shape (rows, n_features) and (rows, n_outputs), or None
-        The inputs of the steps, and the outputs that are fed back.
-    block : array of shape (rows, n_units)
-        The states after the steps.
-    start : int
-        Index of the block's first row in the series, for the message.
+    `before` is the state before the first row of `block`, which has the states after the steps; `X`
+    and `feedback` are the inputs of these steps and the outputs fed back, or None. `start` is the
+    index of the block's first row in the series, for the message.
     """
     # the normal case takes one pass: the root of the sum of squares bounds every state
     with np.errstate(over="ignore", invalid="ignore"):
@@ -163,19 +149,9 @@ def cancelling_units(
     """Return, for each row, a unit whose positive and negative terms both overflow; -1 if none.
 
     Whether the sum of such a unit is infinity, minus infinity or NaN depends on the order of its
-    terms, and therefore on the engine. If only the positive or only the negative terms overflow,
-    the sum has their sign in any order, and a bounded activation saturates.
-
-    Parameters
-    ----------
-    reservoir : Reservoir
-    states, X, feedback : arrays of shape (rows, n_units), (rows, n_features), (rows, n_outputs)
-        The state before each step, the input, and the output that is fed back. `feedback` is None
-        if no outputs are fed back.
-
-    Returns
-    -------
-    array of shape (rows,), int
+    terms, and therefore on the engine. If only terms of one sign overflow, the sum has this sign in
+    any order, and a bounded activation saturates. `states`, (rows, n_units), are those before each
+    step.
     """
     # for each unit, the sum of its positive terms and the sum of the moduli of its negative terms
     positive = np.tile(np.maximum(reservoir.bias, 0), (len(X), 1))

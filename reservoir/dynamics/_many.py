@@ -154,31 +154,12 @@ def iter_many(
 class Plan(NamedTuple):
     """The checked arguments of `run_many`, with the groups and the engine for running them.
 
-    Attributes
-    ----------
-    reservoir : Reservoir
-    inputs : list of arrays of shape (n_samples_i, n_features)
-        The inputs of each series.
-    feedback : list of arrays of shape (n_samples_i, n_outputs), or of None
-        The outputs fed back in each series; None for each series without feedback weights.
-    gaps : list of arrays of shape (n_samples_i,), or None
-        The durations of the steps; None if every step has duration 1.
-    starts : array of shape (n_series, n_units)
-        The states before the first steps.
-    engine : {"numba", "numpy"}
-        Engine for the series, or remaining parts of series, that are run alone.
-    lanes : bool
-        Whether groups are run by the kernel for lanes instead of NumPy.
-    size : int
-        The largest number of series in a group.
-    check : bool
-        Whether states may become infinite and must be checked.
-    groups : list of lists of int
-        Indices of the series in each group, longest series first; the series of a group run side by
-        side, and empty series are in no group.
-    name_of : function of int, or None
-        Function that returns the name of a series in messages. If it is None, an error for states
-        that are not finite does not name the series.
+    `inputs`, `feedback` and `gaps` (durations of steps, None if all are 1) have an array for each
+    series; `starts`, (n_series, n_units), are the states before the first steps. `groups` are at
+    most `size` indices of series, longest first, that run side by side, by the kernel for `lanes`
+    or NumPy; empty series are in none. Series, or rests of series, that run alone use `engine`.
+    `check` says whether states may become infinite. Without `name_of`, errors do not name the
+    series.
     """
 
     reservoir: Reservoir

@@ -21,26 +21,18 @@ _NOT_FOLLOWED = -1.0  # in a state: the next step looks for an analogue
 @saved
 @dataclass(frozen=True, eq=False)
 class Analogue(FeatureSource):
-    """The known rows that are most like the last rows of the input, and what followed them.
+    """The known rows that are most like the last `n_lags` rows of the input, and their successors.
 
     The features are the difference between the row that followed the analogue and the input, so
-    that the input plus the features repeats known rows. In closed loop one analogue is followed up
-    to the end of its trajectory, where the next one is looked for. E. N. Lorenz, "Atmospheric
-    predictability as revealed by naturally occurring analogues", Journal of the Atmospheric
-    Sciences 26, 1969.
+    that input plus features repeats known rows. In closed loop one analogue is followed to the end
+    of its trajectory, where the next one is looked for (E. N. Lorenz, "Atmospheric predictability
+    as revealed by naturally occurring analogues", Journal of the Atmospheric Sciences 26, 1969).
+    `rows` are those of all trajectories, one after the other; `followed` is False at the end of
+    each trajectory.
 
     An analogue is a local minimum of the distance over time, if there is one: rows just before or
     after a more similar row, and the rows just before the forecast, are similar only because they
     are near in time.
-
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_features)
-        The known rows of all trajectories, one after the other.
-    followed : array of bool of shape (n_rows,)
-        Whether the next row follows this one; False at the end of each trajectory.
-    n_lags : int
-        Number of consecutive rows that are compared.
     """
 
     rows: Array

@@ -17,20 +17,11 @@ _TOLERANCE = 1e-3  # relative to the largest result: smaller differences are rou
 class Squares(NamedTuple):
     """An entry of `AUGMENTS`: features that consist of states and squares of states.
 
-    Attributes
-    ----------
-    width : callable
-        ``width(n_units)`` returns the number of features.
-    write : callable
-        ``write(states, place)`` fills `place`, of shape (n_rows, width), with the features of
-        states of shape (n_rows, n_units).
-    split : callable
-        ``split(coef, n_units)`` splits the weights of the features, of shape (n_outputs, width),
-        into the weights of the states and the weights of their squares, each of shape
-        (n_outputs, n_units), for compiled closed loops.
-    slopes : callable
-        ``slopes(state)`` returns the derivative of each feature by the unit that it comes from, of
-        shape (width,), for a state of shape (n_units,). Features are in the order of the units.
+    ``width(n_units)`` is their number; ``write(states, place)`` fills `place`, (n_rows, width).
+    ``split(coef, n_units)`` splits weights, (n_outputs, width), into those of the states and those
+    of their squares, (n_outputs, n_units) each, for compiled closed loops. ``slopes(state)``,
+    (width,), are derivatives by the unit that each feature comes from; features are in the order of
+    the units.
     """
 
     width: Callable[[int], int]

@@ -26,22 +26,13 @@ _GROUP = 32  # sequences side by side, whose states backwards are in memory toge
 class BothDirections(SourceWrapper):
     """A reservoir that runs over each sequence twice: forwards, and backwards from the last row.
 
-    The features of a row are the features of the run forwards, then the states of the run backwards
-    at this row, or the functions of them that `augment` computes. Both runs have the same weights.
-    The features therefore depend on later rows: `iter_features` must receive whole sequences.
-
-    A state contains the state before the first row, then the state after the last row, from which
-    the run backwards starts. The state after a block contains the states of both runs at its last
-    row.
-
-    Of a long sequence, the states backwards are computed in parts, so that the memory does not grow
-    with its length: a first run keeps the state at the end of each part only, and a second run
-    computes the part. Sequences that fit into one part are run over backwards once.
-
-    Parameters
-    ----------
-    source : DrivenReservoir
-        The reservoir, without feedback, as a source of features.
+    The features of a row are those of the run forwards, then the states of the run backwards at
+    this row, or their `augment`. Both runs have the same weights. Features depend on later rows:
+    `iter_features` must receive whole sequences. A state is that before the first row, then that
+    after the last row, from which the run backwards starts; after a block, those of both runs at
+    its last row. States backwards of a long sequence are computed in parts: a first run keeps only
+    the states at the ends of parts, so that memory does not grow with length, and a second run
+    computes the part.
     """
 
     source: DrivenReservoir

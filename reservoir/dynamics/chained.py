@@ -18,16 +18,8 @@ from reservoir.dynamics.saturation import Record
 class RowFunction(FeatureSource):
     """A function of each row alone, as a source without a state.
 
-    Parameters
-    ----------
-    function : callable
-        ``function(rows)`` returns one row of features per row.
-    n_features : int
-        Number of columns of the rows.
-    scale : float or array of shape (n_features,), optional
-        The factor of each column if the function is an affine map of columns.
-    name : str
-        Name of the function in messages.
+    ``function(rows)`` returns one row of features per row. `scale` is a float or (n_features,): the
+    factor of each column if the function is an affine map of columns. `name` is for messages.
     """
 
     function: Callable[[Array], Array]
@@ -79,12 +71,7 @@ class RowFunction(FeatureSource):
 
 @dataclass(frozen=True, eq=False)
 class SeveralSources(FeatureSource):
-    """Base class of sources that run several; a state contains theirs, one after the other.
-
-    Parameters
-    ----------
-    sources : tuple of FeatureSource
-    """
+    """Base class of sources that run several; a state contains theirs, one after the other."""
 
     sources: tuple[FeatureSource, ...]
 
@@ -153,12 +140,7 @@ class SeveralSources(FeatureSource):
 
 
 class ChainedSource(SeveralSources):
-    """Sources of which each receives the features of the one before it: a deep reservoir.
-
-    Parameters
-    ----------
-    sources : tuple of FeatureSource
-    """
+    """Sources of which each receives the features of the one before it: a deep reservoir."""
 
     @property
     def n_features(self) -> int:
@@ -185,16 +167,7 @@ class ChainedSource(SeveralSources):
 
 @dataclass(frozen=True, eq=False)
 class JoinedSource(SeveralSources):
-    """Sources side by side, whose features are joined; each receives some columns of the input.
-
-    Parameters
-    ----------
-    sources : tuple of FeatureSource
-    columns : tuple of arrays of int
-        The columns of the input that each source receives.
-    n_features : int
-        Number of columns of the input.
-    """
+    """Sources side by side, whose features are joined; each receives its `columns` of the input."""
 
     columns: tuple[Array, ...]
     n_features: int

@@ -141,15 +141,9 @@ def run_closed_loop(
 class LoopInputs(NamedTuple):
     """The input rows of a closed loop, older ones of which are the last features of its readout.
 
-    Attributes
-    ----------
-    rows : array of shape (n_past + n_steps, n_features)
-        The rows before the loop, then memory for the input of each step, which the loop writes.
-    n_past : int
-        Number of rows before the loop.
-    older : array of shape (n_older,), int
-        Indices of the older rows that the first step's features contain, latest first; at step k
-        they are greater by k.
+    `rows`, (n_past + n_steps, n_features), are those before the loop, then memory for the input of
+    each step, which the loop writes. `older` are indices of the older rows that the first step's
+    features contain, latest first; at step k they are greater by k.
     """
 
     rows: Array
@@ -248,20 +242,10 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
 class _Seen(NamedTuple):
     """The state of a loop, and the features that its readout receives.
 
-    Attributes
-    ----------
-    state : array of shape (n_units,)
-    features : array of shape (n_seen [+ n_features],)
-        Memory for the features: first the state itself, or the result of `augment` for it; then
-        the input, if the readout receives it; then older inputs, if there are any.
-    n_seen : int
-        Number of features that are computed from the state.
-    augment : None, str or callable
-        As in `run_closed_loop`.
-    inputs : LoopInputs
-        The inputs of the loop.
-    tail, older : array of shape (n_features,) or (0,), array of shape (n_older * n_features,)
-        The parts of `features` that are the input and older inputs.
+    `features` is memory: first the `n_seen` features computed from the state (itself, or `augment`,
+    which is as in `run_closed_loop`), then the input, if the readout receives it, then older
+    inputs. `tail`, (n_features,) or (0,), and `older`, (n_older * n_features,), are its parts that
+    are the input and older inputs.
     """
 
     state: Array
@@ -324,12 +308,8 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
 def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
     """Return the weights from the outputs and from the exogenous inputs to the units.
 
-    Returns
-    -------
-    from_output : array of shape (n_units, n_outputs)
-        W_fb if there are feedback weights, otherwise the first `n_outputs` columns of W_in.
-    from_exog : array of shape (n_units, n_exog)
-        The columns of W_in after the first `n_fed`.
+    These are W_fb, or without feedback weights the first `n_outputs` columns of W_in; and the
+    columns of W_in after the first `n_fed`.
     """
     W_in = dense(reservoir.W_in, "W_in")
     from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
@@ -453,34 +433,13 @@ def _loop(
     limited: Callable[[Array], Array],
     extreme: bool,
 ) -> tuple[Array, Array, int]:
-    """Run the closed loop step by step with NumPy.
+    """Run the closed loop step by step with NumPy, which writes to `seen`.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    readout : callable
-        ``readout(features)`` returns the outputs, of shape (n_outputs,).
-    seen : _Seen
-        The initial state and memory for the features; written in place.
-    output : array of shape (n_outputs,)
-        The previous output that the first step receives.
-    exog : array of shape (n_steps, n_exog)
-    n_fed : int
-        Number of outputs that are fed back as inputs: 0 with feedback weights, otherwise all.
-    limited : callable
-        ``limited(outputs)`` returns the values that are fed back: the outputs, clipped or changed
-        by a function.
-    extreme : bool
-        Whether sums may overflow, so that every step must be checked for infinite terms that
-        cancel.
-
-    Returns
-    -------
-    outputs : array of shape (n_steps, n_outputs)
-    state : array of shape (n_units,)
-        The last finite state.
-    n_valid : int
-        Number of steps that stayed finite.
+    `output` is the one that the first step receives; `n_fed` is the number of outputs fed back as
+    inputs: 0 with feedback weights, otherwise all. ``limited(outputs)`` returns what is fed back.
+    If sums may overflow (`extreme`), every step is checked for infinite terms that cancel. Return
+    outputs, (n_steps, n_outputs), the last finite state, and the number of steps that stayed
+    finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
     state, features = seen.state, seen.features

@@ -36,17 +36,8 @@ _TRIED = 10  # rows of input on which a function passed as `augment` is tried ou
 class DrivenReservoir(FeatureSource):
     """A reservoir as a source of features: its states, optionally followed by the inputs.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-        The reservoir that computes the states.
-    include_input : bool, default=False
-        Whether the features contain the input after the state.
-    augment : {"square", "even_square"} or callable, optional
-        Features that are computed from the states and replace them: a name in `AUGMENTS`, or a
-        function of the states.
-    n_augmented : int, optional
-        Number of columns that `augment` returns; required if it is a function.
+    `augment`, a name in `AUGMENTS` or a function of the states, computes features that replace the
+    states; for a function, `n_augmented` must be the number of columns that it returns.
     """
 
     reservoir: Reservoir
@@ -74,17 +65,7 @@ class DrivenReservoir(FeatureSource):
     ) -> DrivenReservoir:
         """Return a source with the given `augment`; a function is tried on a few states first.
 
-        Parameters
-        ----------
-        augment : None, str or callable
-            As in the class. The number of columns that a function returns is determined here.
-        reservoir : Reservoir
-            The reservoir that computes the states.
-        rows : array of shape (n_samples, n_features)
-            Inputs, the first of which drive the reservoir to the states on which a function is
-            tried.
-        include_input : bool
-            As in the class.
+        These states, of the first of the input `rows`, tell how many columns a function returns.
         """
         check_augment(augment)
         if not callable(augment):

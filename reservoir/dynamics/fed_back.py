@@ -42,11 +42,7 @@ def as_hold(clip: Any, n_outputs: int, dtype: Any) -> Callable[[Array], Array]:
 def changed(clip: Callable[[Array], Any], output: Array) -> Array:
     """Return ``clip(outputs)`` after checks; the function receives a copy that it may change.
 
-    Raises
-    ------
-    ValueError
-        If the function returns a wrong shape, or returns a value that is not finite although the
-        outputs are finite.
+    Raise ValueError if it returns a wrong shape, or values that are not finite for finite outputs.
     """
     fed = np.asarray(clip(output.copy()), dtype=output.dtype)
     if fed.shape != output.shape:
@@ -64,17 +60,9 @@ def changed(clip: Callable[[Array], Any], output: Array) -> Array:
 
 
 def one_step_late(before: Array, outputs: Array) -> Array:
-    """Return the output that each step of a run receives: the output of the previous step.
+    """Return the output that each step of a run receives: that of the previous step.
 
-    Parameters
-    ----------
-    before : array of shape (n_outputs,)
-        The output before the first step.
-    outputs : array of shape (n_steps, n_outputs)
-        The outputs of the steps; in training, the targets (teacher forcing).
-
-    Returns
-    -------
-    array of shape (n_steps, n_outputs)
+    `before`, (n_outputs,), is the output before the first step; `outputs`, (n_steps, n_outputs),
+    are those of the steps, in training the targets (teacher forcing).
     """
     return np.vstack([before, outputs[:-1]])

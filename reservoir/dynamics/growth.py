@@ -25,20 +25,11 @@ _BELOW_ONE = 0.95  # spectral radius that the remedy aims at
 class Growth:
     """Growth of the states of unbounded units, relative to the growth of their drive.
 
-    If the inputs grow, the states of a stable reservoir grow in proportion; states that settle or
-    decay become small relative to the largest drive so far. If the states grow faster than this
-    drive, the reservoir itself is unstable.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of steps after the washout so far.
-    first_size, first_drive : float
-        Largest modulus of the states in the first 32 of these steps, and of the drive (inputs,
-        outputs fed back, bias) up to the last of those 32.
-    size, drive : float
-        Largest modulus of the states in the last 32 steps of any block, and of the drive in any
-        step.
+    If the inputs grow, the states of a stable reservoir grow in proportion. If states grow faster
+    than the largest drive (inputs, outputs fed back, bias) so far, the reservoir itself is
+    unstable. `first_size` and `first_drive` are the largest moduli in the first 32 steps after the
+    washout, the drive's up to the last of these; `size` is the largest modulus in the last 32 steps
+    of any block, `drive` in any step.
     """
 
     def __init__(self) -> None:

@@ -44,15 +44,10 @@ def training_of(model: Any) -> Training:
 
 
 def as_reservoir(model: Any) -> Reservoir:
-    """Return the reservoir of a model, which is a `Reservoir` itself or a fitted estimator.
+    """Return the reservoir of a model, which is a `Reservoir` or an estimator with `reservoir_`.
 
-    The reservoir of an estimator is its attribute `reservoir_`.
-
-    Raises
-    ------
-    TypeError
-        If the model is of another type, is not fitted, or has no reservoir (a gated network, for
-        example).
+    Raise TypeError for other types, an estimator that is not fitted, or one without a reservoir (a
+    gated network, for example).
     """
     reservoir = getattr(model, "reservoir_", model)
     if isinstance(reservoir, Reservoir):

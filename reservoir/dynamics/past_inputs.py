@@ -23,14 +23,7 @@ sys.modules["reservoir.dynamics.lagged"] = sys.modules[__name__]  # its name in 
 class HoldsPast(SourceWrapper):
     """A source whose state contains past rows of its input, then the state of an inner source.
 
-    Parameters
-    ----------
-    source : FeatureSource
-        The inner source.
-    n_lags : int
-        Number of rows in use: the present row and the rows `skip`, 2 `skip`, ... steps before it.
-    skip : int, default=1
-        Number of steps from one of these rows to the next.
+    The `n_lags` rows in use are the present row and the rows `skip`, 2 `skip`, ... steps before it.
     """
 
     source: Any
@@ -82,17 +75,9 @@ class PastInputs(HoldsPast):
     """A reservoir that receives the present row, for a readout that also receives older rows.
 
     The states then need not represent the linear effects of the last few inputs. The features are
-    the features of the reservoir, which end with the present input, followed by the older rows,
-    latest first. How many of them the features contain does not change the state.
-
-    Parameters
-    ----------
-    source : DrivenReservoir
-        The reservoir as a source of features, with ``include_input=True``.
-    n_lags, skip : int
-        As in `HoldsPast`.
-    n_used : int, optional
-        Number of rows, the present row included, that the features contain; by default `n_lags`.
+    those of `source`, which must end with the present input, followed by the older rows, latest
+    first: of `n_used` rows in all, the present one included, by default `n_lags`. `n_used` does not
+    change the state.
     """
 
     source: DrivenReservoir
@@ -305,15 +290,8 @@ class LaggedSource(HoldsPast):
     """A source that passes past rows to an inner source, as inputs in addition to the present row.
 
     It is meant for systems of which one row does not determine the state: delayed values of the few
-    observed variables replace the variables that are not observed (Takens 1981).
-
-    Parameters
-    ----------
-    source : FeatureSource
-        The inner source, whose inputs are the present row, then the rows `skip`, 2 `skip`, ...
-        steps before it.
-    n_lags, skip : int
-        As in `HoldsPast`.
+    observed variables replace the variables that are not observed (Takens 1981). The inner source
+    receives the present row, then the rows `skip`, 2 `skip`, ... steps before it.
     """
 
     @property

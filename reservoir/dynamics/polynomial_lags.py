@@ -30,19 +30,11 @@ Factors = tuple[tuple[int, int], ...]
 class Plan(NamedTuple):
     """A plan for computing products of powers, each by multiplying two terms computed earlier.
 
-    Terms are stored in the order of their computation: first the powers of each variable, then the
-    products of powers of two variables, of three variables, and so on.
-
-    Attributes
-    ----------
-    levels : tuple of (start, stop, left, right)
-        Terms ``start:stop`` are the products of the terms with indices `left` and `right`, which
-        are arrays.
-    order : array of shape (n_terms,)
-        Index of the term in each column of the features. Columns are ordered by total degree and
-        within a degree as in scikit-learn's PolynomialFeatures.
-    factors : tuple of tuples of (variable, power)
-        The factors of the term in each column.
+    Terms are in the order of their computation: first the powers of each variable, then products of
+    powers of two variables, of three, and so on. A level is (start, stop, left, right): terms
+    ``start:stop`` are products of the terms with indices `left` and `right`. `order` is the term in
+    each column of the features, by total degree and then as in scikit-learn's PolynomialFeatures;
+    `factors` are the pairs (variable, power) of each column.
     """
 
     levels: tuple[tuple[int, int, Array, Array], ...]
@@ -87,25 +79,11 @@ def count_terms(n_variables: int, degree: int) -> int:
 @saved
 @dataclass(frozen=True, eq=False)
 class LaggedPolynomials(FeatureSource):
-    """A source whose features are all products of powers of the last inputs, up to a total degree.
+    """A source whose features are all products of powers of the last inputs, up to total `degree`.
 
-    A state contains the rows before the present one, oldest first.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of columns of the input.
-    n_lags : int
-        Number of rows in use, including the present one.
-    skip : int
-        Number of steps from one of these rows to the next.
-    degree : int
-        The largest total degree.
-    basis : {"monomial", "chebyshev"}
-        Whether the factors are powers or Chebyshev polynomials.
-    centre, width_of_input : arrays of shape (n_features,)
-        Inputs are scaled to ``(u - centre) / width_of_input``. The dtype of these arrays is also
-        the dtype of the features.
+    The `n_lags` rows in use, the present one included, are `skip` steps apart; a state contains
+    those before the present one, oldest first. By `basis`, factors are powers or Chebyshev
+    polynomials of ``(u - centre) / width_of_input``, whose dtype is also that of the features.
     """
 
     n_features: int
@@ -122,12 +100,8 @@ class LaggedPolynomials(FeatureSource):
     ) -> LaggedPolynomials:
         """Return a source for sequences, whose range sets the scale of Chebyshev polynomials.
 
-        Constant inputs are centred but not rescaled.
-
-        Raises
-        ------
-        ValueError
-            If there are more terms than a readout can be solved for.
+        Constant inputs are centred but not rescaled. Raise ValueError if there are more terms than
+        a readout can be solved for.
         """
         n_features, dtype = rows[0].shape[1], rows[0].dtype
         n_terms = count_terms(n_lags * n_features, degree)

@@ -22,12 +22,8 @@ from reservoir.dynamics.reservoir import Reservoir
 class Pool(ABC):
     """A running summary of the states of one series, which are added block by block.
 
-    Parameters
-    ----------
-    n_units : int
-    thresholds : array of shape (n_thresholds, n_units) or None
-        Thresholds of the `Pooling`; None if there are none. A class that needs thresholds sets
-        `needs_thresholds`.
+    `thresholds`, (n_thresholds, n_units), are those of the `Pooling`, or None. A class that needs
+    them sets `needs_thresholds`.
     """
 
     needs_thresholds = False
@@ -351,16 +347,9 @@ def pool_into(
 ) -> None:
     """Write the result of `pool_many` into a table, one row per series.
 
-    Parameters
-    ----------
-    table : array of shape (n_rows, n_columns)
-        The table, which is changed in place.
-    rows : array of int of shape (n_series,)
-        Index of the table's row for each series.
-    reservoir, series, pooling, initial_states, dt, engine, n_jobs
-        As in `pool_many`.
-    name_of : function of int
-        Function that returns the name of a series in messages, given its index.
+    `table`, (n_rows, n_columns), is changed in place; `rows` are the indices of its rows for the
+    series. `name_of` returns the name of a series in messages, given its index. The other arguments
+    are as in `pool_many`.
     """
     check_n_jobs(n_jobs)
     workers = n_workers(n_jobs)

@@ -21,17 +21,10 @@ from reservoir.dynamics.saturation import Record
 class RadialUnits(FeatureSource):
     """Gaussian radial basis functions of the input: ``exp(-|scaling * u - centre|^2 / 2)``.
 
-    The units have no memory. D. S. Broomhead and D. Lowe, "Multivariable functional interpolation
-    and adaptive networks", Complex Systems 2, 1988; for chaotic series M. Casdagli, "Nonlinear
-    prediction of chaotic time series", Physica D 35, 1989.
-
-    Parameters
-    ----------
-    centres : array of shape (n_units, n_features)
-        The scaled input, that is, the input multiplied by `scaling`, at which the response of each
-        unit is 1.
-    scaling : array of shape (n_features,)
-        Factor by which each column of the input is multiplied.
+    `centres`, (n_units, n_features), are scaled inputs; `scaling` is (n_features,). The units have
+    no memory. D. S. Broomhead and D. Lowe, "Multivariable functional interpolation and adaptive
+    networks", Complex Systems 2, 1988; for chaotic series M. Casdagli, "Nonlinear prediction of
+    chaotic time series", Physica D 35, 1989.
     """
 
     centres: Array

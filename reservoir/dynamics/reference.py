@@ -31,21 +31,10 @@ def advance(
 ) -> None:
     """Run a block of steps and write the states into the first columns of `place`.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    state : array of shape (n_units,)
-        The state before the first step.
-    place : array of shape (n_steps, at least n_units)
-        Memory that the states are written to: row t becomes the state after step t.
-    X : array of shape (n_steps, n_features)
-        The inputs.
-    feedback : array of shape (n_steps, n_outputs) or None
-        Row t is the previous output y[t-1]; None if the reservoir has no feedback weights.
-    kicks : array of shape (n_steps, n_units) or None
-        Noise that is added to the state after each step; None for no noise.
-    leaks : two arrays whose first axis has length n_steps, or None
-        The result of `leaks_of`; None if all steps have duration 1.
+    `state` is the one before the first step; row t of `place`, (n_steps, at least n_units), becomes
+    that after step t. Row t of `feedback` is y[t-1]; None without feedback weights. `kicks`,
+    (n_steps, n_units), is noise added to the state after each step, or None. `leaks` is as from
+    `leaks_of`; None if all steps have duration 1.
     """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
@@ -69,21 +58,10 @@ def leaks_of(leak_rate: Any, dt: Array, dtype: Any) -> tuple[Array, Array]:
 
 
 def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Array | None) -> Array:
-    """Return the states of many runs after one step.
+    """Return the states of many runs after one step, (n_runs, n_units).
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    states : array of shape (n_runs, n_units)
-        The state of each run before the step.
-    inputs : array of shape (n_runs, n_features)
-        The input of each run.
-    feedback : array of shape (n_runs, n_outputs) or None
-        The previous output that each run receives; None if the reservoir has no feedback weights.
-
-    Returns
-    -------
-    array of shape (n_runs, n_units)
+    The other arrays have a row for each run too: states before the step, inputs, and the previous
+    outputs that are fed back, None without feedback weights.
     """
     z = np.empty((len(states), reservoir.n_units), reservoir.dtype)
     project(reservoir, inputs, feedback, z)
@@ -179,20 +157,12 @@ def advance_many(
     place: Array,
     leaks: tuple[Array, Array] | None = None,
 ) -> None:
-    """Run several sequences of equal length side by side.
+    """Run several sequences of equal length side by side, and write their states to `place`.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    states : array of shape (n_sequences, n_units)
-        The states before the first step.
-    inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
-        The features, then the outputs that are fed back, if any.
-    place : array of shape (at least n_sequences, n_steps, n_units)
-        Memory that the states are written to.
-    leaks : two arrays of shape (n_steps, 1 or n_units, n_sequences), or None
-        The results of `leaks_of` for each sequence, stacked along the last axis; None if all steps
-        have duration 1.
+    `states`, (n_sequences, n_units), are those before the first step. `inputs`, (n_sequences,
+    n_steps, n_features + n_outputs), are the features, then outputs that are fed back. `place` is
+    (at least n_sequences, n_steps, n_units). `leaks` are results of `leaks_of`, stacked along a
+    last axis of sequences; None if all steps have duration 1.
     """
     n_sequences, n_steps, _ = inputs.shape
     W, k = recurrent_matrix(reservoir), reservoir.n_features

@@ -47,18 +47,11 @@ def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
 class Activity:
     """Counts of the steps at which each unit's activation was at a bound, in a sample of the steps.
 
-    Activations are recorded instead of states, because with a small leak rate states move away from
-    zero slowly, and because states include the noise.
-
-    Attributes
-    ----------
-    n_rows, n_looked : int
-        Number of steps so far, and number of steps that were sampled.
-    low, high : int arrays of shape (n_units,)
-        Number of sampled steps at which each unit was at the lower and at the upper bound.
-    inputs, received : float or arrays of shape (n_features,) and (n_outputs,)
-        Sums over the sampled steps of the squared inputs and of the squared outputs fed back; 0.0
-        before the first step.
+    Activations are recorded instead of states, which with a small leak rate move away from zero
+    slowly, and include the noise. `low` and `high`, (n_units,), count sampled steps at the lower
+    and the upper bound. `n_looked` of `n_rows` steps were sampled. `inputs` and `received`,
+    (n_features,) and (n_outputs,), are sums of their squares over the sampled steps; 0.0 before the
+    first step.
     """
 
     def __init__(self, n_units: int) -> None:

@@ -36,20 +36,8 @@ class SpikingNetwork:
         V(t) = V(t-1) + (1 - exp(-1 / membrane_time)) [background + I(t) - V(t-1)]
 
     When V reaches 1 the unit fires, s(t) = 1; V is set to `reset` and stays there for the next
-    `refractory` steps.
-
-    Parameters
-    ----------
-    W : csr_array of shape (n_units, n_units)
-        Synapses; row i contains the weights of the synapses to unit i.
-    W_in : csr_array of shape (n_units, n_channels)
-        Weights from the input channels to the units.
-    refractory : array of shape (n_units,), int, steps
-        Refractory period of each unit.
-    membrane_time, synapse_time : float, steps
-        Time constants of the decay of voltages and of synaptic currents.
-    background, reset : float, thresholds
-        Constant current that all units receive, and voltage after a spike.
+    `refractory` steps, (n_units,). Row i of W, (n_units, n_units), and of W_in, (n_units,
+    n_channels), contains the weights to unit i.
     """
 
     W: sp.csr_array
@@ -68,14 +56,8 @@ class SpikingNetwork:
     def spikes(self, inputs: Array) -> Array:
         """Return the spikes of each unit for several series, each of which starts at rest.
 
-        Parameters
-        ----------
-        inputs : array of shape (n_series, n_steps, n_channels)
-            Input of each channel: spikes, which are 0 or 1, or currents.
-
-        Returns
-        -------
-        bool array of shape (n_series, n_steps, n_units)
+        The result is bool, (n_series, n_steps, n_units). Inputs, (n_series, n_steps, n_channels),
+        are spikes, which are 0 or 1, or currents.
         """
         n_series, n_steps = inputs.shape[:2]
         kept, moved = np.exp(-1.0 / self.synapse_time), -np.expm1(-1.0 / self.membrane_time)
@@ -113,30 +95,16 @@ def draw_spiking_network(
 ) -> SpikingNetwork:
     """Draw a random network with the connectivity of Maass, Natschlaeger and Markram (2002).
 
-    Units are points of a grid. Two units at a distance D are connected with probability
-    ``C exp(-(D / connection_length)^2)``. C and the mean strength of a connection depend on whether
-    the two units are excitatory or inhibitory. Strengths follow a gamma distribution whose standard
-    deviation equals its mean, and all outgoing weights of a unit have the same sign (Dale's
-    principle).
+    Units are points of a grid. Two units at a distance D, in points of the grid, are connected with
+    probability ``C exp(-(D / connection_length)^2)``. C and the mean strength of a connection
+    depend on whether the two units are excitatory or inhibitory. Strengths follow a gamma
+    distribution whose standard deviation equals its mean, and all outgoing weights of a unit have
+    the same sign (Dale's principle).
 
-    Parameters
-    ----------
-    n_units, n_channels : int
-        Number of units and number of input channels.
-    generator : Generator
-        Source of the random numbers.
-    inhibitory : float in [0, 1]
-        Fraction of units that are inhibitory.
-    connection_length : float, points of the grid
-        Length scale over which the connection probability decreases.
-    recurrent_scaling, input_scaling : float
-        Factors by which the strengths of synapses and of input weights are multiplied.
-    input_density : float in [0, 1]
-        Probability that a unit receives a channel.
-    refractory : (int, int), steps
-        Refractory periods of excitatory and of inhibitory units.
-    **times
-        `membrane_time` and `synapse_time` of the network.
+    `inhibitory` is the fraction of inhibitory units; `input_density` the probability that a unit
+    receives a channel; the scalings multiply strengths. `refractory` are periods, in steps, of
+    excitatory and of inhibitory units; `times` are `membrane_time` and `synapse_time` of the
+    network.
     """
     of_kinds, of_places, of_inputs = generator.spawn(3)
     inhibits = np.zeros(n_units, bool)

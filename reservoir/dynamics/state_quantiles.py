@@ -25,28 +25,9 @@ def state_quantiles(
 ) -> Array:
     """Return quantiles of each unit's states in runs over series, from a random sample of steps.
 
-    Parameters
-    ----------
-    reservoir : Reservoir
-    series : sequence of arrays of shape (n_steps, n_features)
-        The inputs of each series; the reservoir is run over all series.
-    levels : array of shape (n_levels,)
-        Levels of the quantiles, each in [0, 1].
-    max_rows : int, default=2000
-        Largest number of steps in the sample.
-    generator : numpy.random.Generator
-        Draws the sample.
-    dt : sequence of arrays of shape (n_steps,), optional
-        Duration of each step, as in `run_many`.
-    engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`.
-    name_of : function of int
-        Function that returns the name of a series in messages, given its index.
-
-    Returns
-    -------
-    array of shape (n_levels, n_units), of the reservoir's dtype
-        One row of quantiles per level.
+    The result is (n_levels, n_units), of the reservoir's dtype; `levels` are in [0, 1]. The sample,
+    of at most `max_rows` steps of all series, is drawn by `generator`. `dt` has the durations of
+    steps, as in `run_many`. `name_of` returns the name of a series in messages, given its index.
     """
     plan = make_plan(reservoir, series, None, None, engine, name_of, dt)
     begins = np.cumsum([0, *map(len, plan.inputs)])

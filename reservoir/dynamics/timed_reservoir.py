@@ -21,18 +21,10 @@ from reservoir.dynamics.saturation import Record
 class TimedReservoir(SourceWrapper):
     """A reservoir whose step durations are computed from a column of times in the input.
 
-    The times are in steps since the clock's origin (`Clock.set`). A state contains, in addition to
-    the units, the time of the previous row. The duration of a step is therefore known even if the
-    row is the first of a chunk, and the result does not depend on how rows are split into chunks.
-    Times are float64 for any dtype of the reservoir, because float32 would round seconds since 1970
-    to a minute or two.
-
-    Parameters
-    ----------
-    driven : DrivenReservoir
-        The reservoir, without feedback, as a source of features of the other columns.
-    clock : Clock
-        Position of the column of times, and conversion of its values to steps.
+    The times are in steps since the clock's origin (`Clock.set`). A state contains the units and
+    the time of the previous row, so that the result does not depend on how rows are split into
+    chunks. Times are float64 for any dtype of the reservoir: float32 would round seconds since 1970
+    to a minute or two. `driven`, without feedback, receives the other columns.
     """
 
     driven: DrivenReservoir

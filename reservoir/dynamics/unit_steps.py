@@ -23,20 +23,10 @@ class Names(NamedTuple):
 class Steps(NamedTuple):
     """Consecutive steps of one run, with the inputs of the units.
 
-    Attributes
-    ----------
-    states : array of shape (n_rows, n_units)
-        The state after each step.
-    before : array of shape (n_units,)
-        The state before the first step.
-    inputs : array of shape (n_rows, n_features)
-        The input of each step.
-    received : array of shape (n_rows, n_outputs) or None
-        The outputs that were fed back; None if there is no feedback.
-    leak : float or array of shape (n_units,), or of shape (n_rows, 1 or n_units)
-        The leak rate, or the effective leak of each step if steps differ in duration.
-    noisy : bool
-        Whether noise was added to the states.
+    `states`, (n_rows, n_units), are those after each step; `before` is the one before the first.
+    `received`, (n_rows, n_outputs), are the outputs that were fed back, or None. `leak` is the leak
+    rate, a float or (n_units,), or the effective leak of each step, (n_rows, 1 or n_units), if
+    steps differ in duration. `noisy` says whether noise was added to the states.
     """
 
     states: Array

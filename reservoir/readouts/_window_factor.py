@@ -28,18 +28,7 @@ class WindowFactor:
     with signs s, and from time to time R is replaced by K R, where ``K'K = I + V' diag(s) V``. R
     only serves to solve for corrections of the coefficients, which are accepted once the residuals
     of the rows require no further correction. If the corrections do not converge, R is recomputed
-    from the rows.
-
-    Parameters
-    ----------
-    n_rows, n_features, n_outputs : int
-    alpha : float > 0
-    fit_intercept : bool
-
-    Attributes
-    ----------
-    n_remade : int
-        Number of times that the factor was recomputed from the rows.
+    from the rows; `n_remade` counts how often.
     """
 
     def __init__(

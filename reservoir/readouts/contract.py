@@ -73,19 +73,11 @@ class ReadoutSettings:
 
 
 class RowsAndColumns(NamedTuple):
-    """Numbers of rows and columns that limit the errors of a fit under a single small penalty.
+    """Numbers of rows and columns that limit the errors of a fit under one small penalty `alpha`.
 
-    Attributes
-    ----------
-    rows : float
-        Effective number of rows, (sum w)^2 / sum w^2 for the weights w that remain after
-        forgetting.
-    remembered : float
-        Number of rows that forgetting remembers, 1 / (1 - forgetting); infinite without forgetting.
-    columns : int
-        Number of columns, plus one if an intercept is fitted.
-    alpha : float
-        The penalty.
+    `rows` is the effective number, (sum w)^2 / sum w^2 for the weights w that remain after
+    forgetting. `remembered` is the number that forgetting remembers, 1 / (1 - forgetting); infinite
+    without it. `columns` counts one more if an intercept is fitted.
     """
 
     rows: float

@@ -205,11 +205,8 @@ def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
 class StandardRows:
     """Rows whose columns have mean 0 and standard deviation 1, computed block by block.
 
-    Attributes
-    ----------
-    mean, scale : arrays of shape (n_features,)
-        Weighted means and standard deviations; the standard deviation of a column that is constant
-        to rounding is infinite.
+    `mean` and `scale` are the weighted means and standard deviations, (n_features,); the standard
+    deviation of a column that is constant to rounding is infinite.
     """
 
     def __init__(self, H: Array, weights: Array) -> None:

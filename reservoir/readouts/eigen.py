@@ -20,23 +20,11 @@ NOISE = 8 * EPS
 class PenaltyPath(ABC):
     """Ridge solutions for any penalty at little cost, and the scores that choose among them.
 
-    Attributes
-    ----------
-    values : array of shape (n_features,)
-        Squared singular values of the features (about their means, with an intercept), ascending.
-    vectors : array of shape (n_features, n_features)
-        The right singular vectors, as columns.
-    projected : array of shape (n_features, n_outputs)
-        Products of features and targets, in the basis of the vectors.
-    mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
-        Weighted means of features and targets; zeros without an intercept.
-    n_samples : int
-        Number of rows in the decomposition.
-    n_free : int
-        Degrees of freedom of the rows: n_samples, or one fewer with an intercept.
-    ages : tuple of two floats, or None
-        With forgetting, the sum of the rows' ageing factors and the sum of the squares of these
-        factors; otherwise None.
+    `values`, (n_features,), are squared singular values of the features, ascending; `vectors` has
+    the right singular vectors as columns; `projected`, (n_features, n_outputs), are products of
+    features and targets in their basis. `mean_h`, `mean_y` are weighted means, which are
+    subtracted; zeros without an intercept. `n_free` is n_samples, or one fewer with an intercept.
+    With forgetting, `ages` are the sums of the rows' ageing factors and of their squares.
     """
 
     values: Array
@@ -89,15 +77,9 @@ class PenaltyPath(ABC):
         return predictive_variance(self._objective(alpha), np.log1p(values / alpha).sum(), m)
 
     def coef(self, alpha: ArrayLike) -> Array:
-        """Return the coefficients under a penalty.
+        """Return the coefficients, (n_outputs, n_features).
 
-        Parameters
-        ----------
-        alpha : float or array of shape (n_outputs,)
-
-        Returns
-        -------
-        array of shape (n_outputs, n_features)
+        The penalty is one number, or one for each output.
         """
         gain = self._gain(alpha)
         gain = gain if gain.ndim == 2 else gain[:, None]
@@ -147,24 +129,11 @@ def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
 def aged_inflation(dof: float, total: float, squares: float) -> float:
     """Return the factor from the residual sum of squares to the error of held-out rows.
 
-    This generalises cross-validation to rows with weights a after ageing
-    (docs/theory/readouts.md). Let Q be the leverage of a row that is not in the fit, assumed to be
-    the same for all rows; in the fit, the row's leverage is ``a Q / (1 + a Q)``. The sum of these
-    leverages is `dof`, which determines Q. The weights are assumed to decrease geometrically from 1
-    to `least`, as they do under a constant forgetting factor, so that their sum and the sum of
-    their squares determine them.
-
-    Parameters
-    ----------
-    dof : float
-        The trace of the hat matrix.
-    total, squares : float
-        The sum of the ageing factors, and the sum of their squares.
-
-    Returns
-    -------
-    float
-        ``n / (n - dof)^2`` for n equal weights; infinite if dof is too large for these rows.
+    It generalises cross-validation to rows with weights after ageing (docs/theory/readouts.md): all
+    rows are assumed to have the same leverage outside the fit, which `dof`, the trace of the hat
+    matrix, determines, and weights to decrease geometrically from 1 to `least`, which the `total`
+    of the ageing factors and the sum of their `squares` determine. It is ``n / (n - dof)^2`` for n
+    equal weights; infinite if dof is too large for these rows.
     """
     least = max(2 * squares / total - 1, 0.0)
     rate = min(2 * squares / total**2, (1 - least) / total)
@@ -183,16 +152,9 @@ _FULL = 600.0  # logarithm of an inflation so large that no such penalty is ever
 class Eigenbasis(PenaltyPath):
     """Eigenbasis of a Gram matrix.
 
-    Parameters
-    ----------
-    matrix : array of shape (n_features, n_features)
-        The Gram matrix of the features, without penalty; overwritten.
-    cross : array of shape (n_features, n_outputs)
-        Products of features and targets.
-    sum_y2 : array of shape (n_outputs,)
-        Sums of the squared targets.
-    mean_h, mean_y, n_samples, n_free, ages
-        As in `PenaltyPath`.
+    `matrix` is the Gram matrix without penalty, and is overwritten; `cross`, (n_features,
+    n_outputs), are products of features and targets; `sum_y2`, (n_outputs,), are sums of squared
+    targets. The other arguments are as in `PenaltyPath`.
     """
 
     def __init__(
@@ -257,24 +219,13 @@ class Eigenbasis(PenaltyPath):
 
 
 class SingularBasis(PenaltyPath):
-    """Singular value decomposition of a triangular factor.
+    """Singular value decomposition of a triangular factor R of the features.
 
-    Parameters
-    ----------
-    R : array of shape (n_features, n_features)
-        The triangular factor of the features.
-    targets : array of shape (n_features, n_outputs)
-        The targets, transformed with the features: the right-hand side of the system of R.
-    rest_y2 : array of shape (n_outputs,)
-        Sums of squares of the targets' remainder, which no coefficients can fit.
-    size : array of shape (n_features,)
-        Lengths of the columns, their means included, to which rounding errors are relative.
-    noise : float
-        Rounding errors of the columns, relative to `size`.
-    least_rss : array of shape (n_outputs,)
-        Squared rounding errors of the targets.
-    mean_h, mean_y, n_samples, n_free, ages
-        As in `PenaltyPath`.
+    `targets`, (n_features, n_outputs), are the right-hand side of R's system; `rest_y2`,
+    (n_outputs,), are sums of squares of the remainder, which no coefficients can fit; `least_rss`
+    are squared rounding errors of the targets. `size`, (n_features,), are lengths of the columns,
+    their means included, to which their rounding errors, `noise`, are relative. The other arguments
+    are as in `PenaltyPath`.
     """
 
     def __init__(

@@ -605,14 +605,8 @@ class GramAccumulator(RowSums):
 def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved | None:
     """Solve for one penalty; None if neither data nor penalty determine all coefficients.
 
-    Parameters
-    ----------
-    gram : array of shape (n_features, n_features)
-        Overwritten.
-    cross : array of shape (n_features, n_outputs)
-    alpha : float, at least 0
-    mean : array of shape (n_features,)
-        Means that were subtracted from the features.
+    `gram`, (n_features, n_features), is overwritten; `cross` is (n_features, n_outputs). `mean`
+    contains the means that were subtracted from the features.
     """
     varies = np.diagonal(gram) > 0
     # a penalty above the rounding errors makes any Gram matrix positive definite
@@ -641,22 +635,12 @@ def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved
 
 
 def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
-    """Return the coefficients under each penalty, from one tridiagonal reduction.
+    """Return the coefficients under each penalty, (n_alphas, n_outputs, n_features).
 
-    The reduction is a quarter of the work of an eigendecomposition; each penalty then costs the
-    solution of a tridiagonal system.
-
-    Parameters
-    ----------
-    gram : array of shape (n_features, n_features)
-        Symmetric; overwritten.
-    cross : array of shape (n_features, n_outputs)
-    alphas : array of shape (n_alphas,)
-        Penalties above the rounding errors of the Gram matrix.
-
-    Returns
-    -------
-    array of shape (n_alphas, n_outputs, n_features)
+    They come from one tridiagonal reduction, a quarter of the work of an eigendecomposition; each
+    penalty then costs the solution of a tridiagonal system. The symmetric `gram` is overwritten;
+    `cross` is (n_features, n_outputs). Penalties must be above the rounding errors of the Gram
+    matrix.
     """
     if len(cross) == 1:
         return cross.T / (gram + alphas[:, None, None])
@@ -711,14 +695,8 @@ class ReducedGram:
 class _TridiagonalPath:
     """The restricted likelihood of any penalty, from one tridiagonal reduction.
 
-    Parameters
-    ----------
-    gram : array of shape (n_features, n_features)
-        Symmetric matrix of at least two features; overwritten.
-    cross : array of shape (n_features, n_outputs)
-    sum_y2 : array of shape (n_outputs,)
-    m : float
-        Number of contrasts in the likelihood.
+    `gram` is the symmetric matrix of at least two features, and is overwritten; `cross` is
+    (n_features, n_outputs). `m` is the number of contrasts in the likelihood.
     """
 
     def __init__(self, gram: Array, cross: Array, sum_y2: Array, m: float) -> None:

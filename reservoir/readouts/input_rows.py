@@ -42,18 +42,10 @@ _RATIOS = (1.0, 1e2, 1e4)  # of both penalties, for rules that score one penalty
 @saved
 @dataclass(frozen=True)
 class InputRows:
-    """The features that copy rows of the input.
+    """The features that copy rows of the input: from `start` on, `n_columns` for each row.
 
-    Attributes
-    ----------
-    start : int
-        First of these features; rows before the present one are the last features.
-    n_columns : int
-        Number of features for each row.
-    n_rows : int
-        Number of rows, the present row included.
-    chosen : bool
-        Whether the readout receives only as many of these rows as lower its held-out error.
+    There are `n_rows` rows, the present one included; rows before it are the last features. If
+    `chosen`, the readout receives only as many of these rows as lower its held-out error.
     """
 
     start: int
@@ -111,15 +103,10 @@ def most_input_rows(n_columns: int) -> int:
 class GramBesideOlderRows(GramAccumulator):
     """Sums over features and present input, and apart from them sums with older rows of the input.
 
-    The features are those without older rows, of which all sums are the same to the bit as without
-    older rows: a product of wider matrices has other rounding errors. `_leading` includes the older
-    rows. H has `n_older` further columns in `update`.
-
-    Attributes
-    ----------
-    older : GramAccumulator
-        Sums of the older rows, whose targets are the targets and the other features; their squares
-        (`sum_y2`) are not added up.
+    The features are those without older rows: all their sums are the same to the bit as without
+    older rows, while a product of wider matrices has other rounding errors. `_leading` includes
+    older rows. H has `n_older` further columns in `update`. `older` are the sums of these columns,
+    whose targets are the targets and the other features; their squares (`sum_y2`) are not added up.
     """
 
     def __init__(
@@ -208,20 +195,11 @@ class GramBesideOlderRows(GramAccumulator):
 
 
 class _Choice(NamedTuple):
-    """A choice of penalties and rows.
+    """A choice of penalties, and of the number of rows of the input that the readout receives.
 
-    Attributes
-    ----------
-    solve : callable
-        Function without arguments that returns what `RidgeReadout.solve` needs.
-    n_rows : int
-        Number of rows of the input that the readout receives.
-    input_alpha : float or array of shape (n_outputs,)
-        The penalty of these rows.
-    chosen : dict
-        Fitted attributes of the choice.
-    score : float
-        Least score, in variances of the targets.
+    `solve` returns what `RidgeReadout.solve` needs. `input_alpha` is the penalty of the `n_rows`
+    rows: a float, or an array of shape (n_outputs,). `chosen` are fitted attributes. `score` is the
+    least score, in variances of the targets.
     """
 
     solve: Callable[[], tuple[RidgeSolution, Solved]]
@@ -393,14 +371,8 @@ def _under_fixed(readout: Any, total: RowSums, n_rows: int, input_alpha: float) 
 class _Halves:
     """Search of two penalties by two halves of the rows, from one reduction of each half.
 
-    Parameters
-    ----------
-    readout : RidgeReadout
-    total : GramAccumulator
-    n_rows : tuple of int
-        Number of rows of the input under one penalty, and under two.
-    alphas : tuple of arrays
-        Penalties of the states to choose from, under one and under two.
+    `n_rows` are the numbers of rows of the input under one penalty, and under two; `alphas` are the
+    penalties of the states to choose from, under one and under two.
     """
 
     def __init__(
@@ -472,16 +444,10 @@ class _Halves:
 class _Half:
     """One half of the rows: the fits to it, and their errors in it.
 
-    Let M be the Gram matrix of the states and the present row, plus the penalty `a` of the states.
-    Its tridiagonal reduction solves M for any `a`. The coefficients b of the input's rows solve the
+    `narrow` and `wide` are sums without and with the rows of the input that are searched. Let M be
+    the Gram matrix of the states and the present row, plus the penalty `a` of the states. Its
+    tridiagonal reduction solves M for any `a`. The coefficients b of the input's rows solve the
     Schur complement of the states, plus the penalty of these rows.
-
-    Parameters
-    ----------
-    narrow, wide : GramAccumulator
-        Sums without and with the rows that are searched.
-    inputs : InputRows
-    fit_intercept : bool
     """
 
     def __init__(

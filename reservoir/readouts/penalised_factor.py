@@ -35,35 +35,18 @@ class PenalisedFactor:
     """Ridge coefficients of rows that arrive one after the other, at O(n_features^2) per row.
 
     It stores the triangular factor R of the rows [1, H] stacked on ``sqrt(alpha) I``, where a row
-    or the mean has been subtracted from H, and the transformed targets Z. The coefficients solve
-    R C' = Z (square-root information form [1]_). Rows are rotated into R in blocks, by Householder
-    reflections. Rows since the last block wait in whitened form, ``R^-T h``, in which a few rows
-    are cheap to include; a row with a very high leverage is rotated in at once.
+    or the mean has been subtracted from H, and the transformed targets Z. The coefficients solve R
+    C' = Z (square-root information form: Sayed, "Fundamentals of Adaptive Filtering", 2003, chapter
+    12). Rows are rotated into R in blocks, by Householder reflections. Rows since the last block
+    wait in whitened form, ``R^-T h``, in which a few rows are cheap to include; a row with a very
+    high leverage is rotated in at once.
 
     Each new row multiplies the sums over all earlier rows, and with them the penalty, by
-    `forgetting`. The penalty is restored for one coefficient after the other, so that each
-    coefficient is penalised by at most alpha and at least about a tenth of alpha, and by exactly
-    alpha without forgetting. Directions in which no new rows arrive are therefore never completely
-    forgotten, which would let errors grow without bound (wind-up).
-
-    Parameters
-    ----------
-    n_features, n_outputs : int
-    alpha : float > 0
-        Ridge penalty; the intercept is not penalised.
-    forgetting : float in (0, 1], default=1.0
-        Factor by which each new row multiplies the weights of all earlier rows. It may be set
-        between rows.
-    fit_intercept : bool, default=True
-
-    Attributes
-    ----------
-    n_samples : int
-        Number of rows seen, except rows of weight zero.
-
-    References
-    ----------
-    .. [1] A. H. Sayed, "Fundamentals of Adaptive Filtering", Wiley, 2003, chapter 12.
+    `forgetting`, which may be set between rows. The penalty is restored for one coefficient after
+    the other, so that each coefficient is penalised by at most alpha and at least about a tenth of
+    alpha, and by exactly alpha without forgetting; the intercept is not penalised. Directions
+    without new rows are therefore never completely forgotten, which would let errors grow without
+    bound (wind-up).
     """
 
     def __init__(
@@ -117,20 +100,11 @@ class PenalisedFactor:
         return self._penalty * self._scale**2
 
     def add(self, H: Array, Y: Array, weights: Array | None = None) -> None:
-        """Add rows, in order.
+        """Add rows, in order; those of weight 0 are skipped.
 
-        Parameters
-        ----------
-        H : array of shape (n_rows, n_features)
-        Y : array of shape (n_rows, n_outputs)
-        weights : array of shape (n_rows,), optional
-            Weights of the rows, at least 0. Rows of weight 0 are skipped.
-
-        Raises
-        ------
-        ValueError
-            If shapes disagree, values are not finite, or their squares overflow. Nothing is changed
-            in these cases.
+        `H` is (n_rows, n_features), `Y` (n_rows, n_outputs); weights are at least 0. Raise
+        ValueError, and change nothing, if shapes disagree, values are not finite, or their squares
+        overflow.
         """
         rows, roots = self._read(H, Y, weights)
         for start in range(0, len(rows), self._longest_block()):
@@ -180,14 +154,7 @@ class PenalisedFactor:
         forgetting: float = 1.0,
         fit_intercept: bool = True,
     ) -> PenalisedFactor:
-        """Return a factor for given sums over rows, to which further rows can be added.
-
-        Parameters
-        ----------
-        sums : GramAccumulator or QRAccumulator
-        alpha, forgetting, fit_intercept
-            As in the constructor.
-        """
+        """Return a factor for given sums over rows, to which further rows can be added."""
         one = cls(
             sums.n_features,
             sums.n_outputs,

@@ -138,19 +138,10 @@ def variances_of(sums: RowSums) -> Array:
 def default_path(sums: RowSums, leading: tuple[int, Array] | None = None) -> Array:
     """Return powers of ten, from penalties without effect to penalties that leave only the mean.
 
-    Parameters
-    ----------
-    sums : accumulator
-        Sums over all rows.
-    leading : tuple of int and array, optional
-        Number of features that stand for other ones, and the sums of squares of these.
-
-    Returns
-    -------
-    array of shape (n_alphas,)
-        Let S be the sums of squares of the features about their means. The path goes from 1e-11
-        times the mean of S, or 1e-8 times the 10 % quantile of S if that is smaller, to 100 times
-        the total of S.
+    Let S be the sums of squares of the features about their means. The path, (n_alphas,), goes from
+    1e-11 times the mean of S, or 1e-8 times the 10 % quantile of S if that is smaller, to 100 times
+    the total of S. `leading` are a number of features that stand for other ones, and the sums of
+    squares of these.
     """
     squares = sums.square_sums()
     if leading is not None:

@@ -457,17 +457,9 @@ class QRAccumulator(RowSums):
 def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:
     """Return the triangular factor of R stacked on further rows.
 
-    Parameters
-    ----------
-    R : array of shape (n, n), Fortran order
-        Upper triangular; overwritten.
-    rows : array of shape (m, n), Fortran order
-        Overwritten.
-    triangular : bool, default=False
-        Whether `rows` is upper triangular, which saves half of the work.
-    n_trapezoidal : int, default=0
-        Number of rows at the end of `rows` that form an upper trapezoid: the k-th of these rows
-        (from 0) is zero in its first k columns.
+    R, (n, n), is upper triangular; it and the rows, (m, n), are in Fortran order, and overwritten.
+    If the rows are upper `triangular`, half of the work is saved. The last `n_trapezoidal` rows
+    form an upper trapezoid: the k-th of these (from 0) is zero in its first k columns.
     """
     pentagonal = min(len(rows), len(R)) if triangular else n_trapezoidal
     panel = min(_PANEL, len(R))
@@ -485,15 +477,8 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal
 class _TriangularSystem:
     """Least squares with a triangular matrix: minimise ``||Z - R C'||^2 + alpha ||C||^2``.
 
-    Parameters
-    ----------
-    R : array of shape (n, n)
-        Upper triangular.
-    Z : array of shape (n, n_outputs)
-    size : array of shape (n,)
-        Lengths to which the rounding errors of R's columns are relative.
-    noise : float
-        Rounding errors of the columns of R, relative to `size`.
+    R, (n, n), is upper triangular, and Z is (n, n_outputs). `noise` are the rounding errors of the
+    columns of R, relative to the lengths `size`, (n,).
     """
 
     def __init__(self, R: Array, Z: Array, *, size: Array, noise: float) -> None:

@@ -36,13 +36,11 @@ def folds_for(Y: Array) -> Array:
     """Return the number of the fold in which each row is held out, (n_deals, n_rows).
 
     It is -1 for rows that are never held out, and -2 for rows that are not used to choose a
-    penalty. If there are few rows, they are assigned to folds several times, as the result depends
-    on which rows are held out together. If there are many, some 500 are held out, at most a fifth
-    of the rows at a time, so that most rows remain for the fit.
-
-    Rows with similar targets are assigned to different folds. To this end rows are sorted by their
-    targets, independently of units and of the names of classes; rows with equal targets stay in
-    their order (see `_by_targets`).
+    penalty. As the result depends on which rows are held out together, few rows are assigned to
+    folds several times. Of many rows, some 500 are held out, at most a fifth at a time. Rows with
+    similar targets are assigned to different folds: rows are sorted by their targets, independently
+    of units and of the names of classes; rows with equal targets stay in their order (see
+    `_by_targets`).
     """
     n_rows = len(Y)
     if n_rows <= _ALONE:
@@ -84,16 +82,9 @@ def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
     """Return a weight for each column: the root of its F statistic, with a mean square of 1.
 
     F is the ratio of explained to unexplained variance, per degree of freedom, in a regression of
-    the column on the targets. For targets that encode classes, it is the F statistic of a one-way
-    analysis of variance; for one number per row, the F statistic of simple regression.
-
-    Parameters
-    ----------
-    H : array of shape (n_rows, n_features)
-        Features. Constant columns get the weight 1, and do not count in the mean.
-    Y : array of shape (n_rows, n_outputs)
-    weights : array of shape (n_rows,)
-        Positive weights of the rows.
+    the column on the targets; for classes that of a one-way analysis of variance. Constant columns
+    get the weight 1, and do not count in the mean. `weights`, (n_rows,), are positive weights of
+    the rows.
     """
     rows, relevance = StandardRows(H, weights), _Relevance(Y, weights[None])
     varies = np.isfinite(rows.scale)
@@ -104,13 +95,9 @@ def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
 
 
 class _Relevance:
-    """F statistics of columns under several sets of row weights, such as 0 for held-out rows.
+    """F statistics of columns under several sets of row weights, (n_parts, n_rows).
 
-    Parameters
-    ----------
-    Y : array of shape (n_rows, n_outputs)
-    weights : array of shape (n_parts, n_rows)
-        Rows of weight 0 are excluded.
+    Rows of weight 0, such as held-out rows, are excluded.
     """
 
     def __init__(self, Y: Array, weights: Array) -> None:
@@ -149,26 +136,11 @@ def relevance_ridge(
 ) -> LeaveOneOut:
     """Fit a ridge on standardised columns times their relevance, its penalty chosen by folds.
 
-    Every row counts once in the standard deviations of columns.
-
-    Parameters
-    ----------
-    H : array of shape (n_rows, n_features)
-    Y : array of shape (n_rows, n_outputs)
-    alphas : array of shape (n_alphas,)
-    weights : array of shape (n_rows,)
-        Positive weights of the rows.
-    folds : array of int of shape (n_deals, n_rows)
-        Number of the fold of each row. Rows of the same fold, from 0, are held out together, while
-        column weights and coefficients are learned from the other rows. Rows with -1 are never held
-        out. Rows with -2 are not used to choose the penalty, which then does not depend on the
-        number of rows. All deals hold out the same rows, but in different groups.
-
-    Returns
-    -------
-    LeaveOneOut
-        The fit. Scores are means over the deals; held-out predictions have shape (n_deals, n_rows,
-        n_outputs), and are NaN for rows that are never held out.
+    Weights of rows are positive; every row counts once in the standard deviations of columns.
+    `folds` are as from `folds_for`: rows of one fold are held out together, and column weights and
+    coefficients learned from the others; all deals hold out the same rows. Scores are means over
+    the deals; held-out predictions are (n_deals, n_rows, n_outputs), NaN for rows that are never
+    held out.
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))

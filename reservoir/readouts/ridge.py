@@ -464,13 +464,9 @@ class RidgeReadout(Readout):
     def held_out_fits(self, alpha: float | Array) -> dict[int, tuple[Array, Array]]:
         """Return, for each part that is held out, coefficients and intercept without its rows.
 
-        To be called before `solve`, which may merge the parts. The result is empty if there are not
-        enough rows for two parts.
-
-        Parameters
-        ----------
-        alpha : float, or array of shape (n_outputs,)
-            The penalty, which was chosen from all rows.
+        To be called before `solve`, which may merge the parts. The penalty `alpha`, a float or
+        (n_outputs,), was chosen from all rows. The result is empty if there are not enough rows for
+        two parts.
         """
         if self.rows is not None:
             found = (few := FewRows(self)).reduced().held_out_fits(alpha)

@@ -20,14 +20,9 @@ _GATHERED_ROWS = 256  # rows that are added to the sums at once, by a single pro
 class RidgeRows(RowLearner):
     """Triangular factors for the coefficients, and the sums from which partial_fit continues.
 
-    Parameters
-    ----------
-    readout : RidgeReadout
-        A copy of the estimator's readout with its settings, which only this learner uses.
-    alpha, input_alpha : float or array of shape (n_outputs,)
-        The penalties of the fit, which do not change; an `input_alpha` of None is `alpha`.
-    n_rows : int, default=1
-        Number of rows of the input that the fit uses.
+    `readout` is a copy of the estimator's with its settings, which only this learner uses. The
+    penalties are those of the fit, floats or (n_outputs,), and do not change; an `input_alpha` of
+    None is `alpha`. The fit uses `n_rows` rows of the input.
     """
 
     name = "the built-in ridge"

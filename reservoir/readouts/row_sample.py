@@ -28,18 +28,8 @@ class RowSample:
 
     With ``forgetting < 1``, `level` is fixed, and the oldest rows are dropped: `level` is the
     lowest at which `CAPACITY` rows cover the last ``1 / (1 - forgetting)`` rows. Rows must then
-    arrive in the order of their numbers, and their weights decrease as in the sums.
-
-    Parameters
-    ----------
-    forgetting : float in (0, 1], default=1.0
-
-    Attributes
-    ----------
-    level : int
-        Number of zero bits at the end of the hash of a row that is kept.
-    ageing : float
-        Factor by which the rows seen multiply the weights of rows before them.
+    arrive in the order of their numbers, and their weights decrease as in the sums: the rows seen
+    multiply the weights of rows before them by `ageing`.
     """
 
     # defaults for files of earlier versions, without forgetting

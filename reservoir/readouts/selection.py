@@ -29,39 +29,21 @@ Folds = Iterable[tuple[RowSums, RowSums]]
 class SelectionRule(ABC):
     """Rule that chooses the penalty with the lowest score; of equal scores, the largest penalty.
 
-    A rule receives sums over all rows, and folds if it needs parts of the rows. The sums may be of
-    either class in `SOLVERS`.
-
-    Attributes
-    ----------
-    min_blocks : int
-        Least number of blocks (sums over parts of the rows) that the rule needs; 0 if it needs no
-        blocks. Unless its blocks alternate, a rule that needs blocks cannot be used in partial_fit,
-        which keeps a single sum over all rows.
-    alternates : bool
-        Whether the blocks are two halves, to which rows are assigned in turn by `Runs`.
-    neighbours : bool
-        Whether the rule also needs sums over the differences of neighbouring rows.
-    in_loops : bool
-        Whether the rule needs closed loops, which an estimator runs.
+    A rule receives sums over all rows, of either class in `SOLVERS`, and needs at least
+    `min_blocks` sums over parts of the rows. Only a rule without blocks, or whose blocks alternate,
+    works in partial_fit, which keeps a single sum over all rows: such blocks are two halves, to
+    which `Runs` assigns rows in turn. A rule may need sums over differences of `neighbours`, or
+    loops that an estimator runs (`in_loops`).
     """
 
     min_blocks = 0
     alternates = neighbours = in_loops = False
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
-        """Return the part of the sums that each row belongs to.
+        """Return the part of the sums that each row belongs to, as pairs (part, end) a sequence.
 
-        Parameters
-        ----------
-        lengths, skips : sequences of int
-            Number of rows of each sequence, and number of washout rows at its start.
-
-        Returns
-        -------
-        list of tuples of pairs (part, end)
-            One tuple for each sequence. Its rows from the previous pair's `end`, or from 0, to
-            `end` belong to `part`.
+        Rows from the previous pair's `end`, or from 0, to `end` belong to `part`. `lengths` are
+        numbers of rows of the sequences, `skips` numbers of washout rows at their starts.
         """
         return [((0, length),) for length in lengths]
 
@@ -86,22 +68,10 @@ class SelectionRule(ABC):
     ) -> Array:
         """Return the score of each penalty, which estimates the mean squared error.
 
-        Parameters
-        ----------
-        sums : accumulator
-            Sums over all rows.
-        path : callable
-            Function without arguments that returns the ridge solutions of `sums` for any penalty.
-        alphas : array of shape (n_alphas,)
-        folds : iterable of (fitted, scored)
-            Two sums for each block: over all other rows, computed when needed, and over the block.
-        fit_intercept : bool
-        neighbours : NeighbourSums, optional
-            Sums over the differences of neighbouring rows, if the rule needs them.
-
-        Returns
-        -------
-        array of shape (n_alphas, n_outputs)
+        The result is (n_alphas, n_outputs). `sums` are over all rows; `path` returns their ridge
+        solutions for any penalty. `folds` are pairs of sums for each block: over all other rows,
+        computed when needed, and over the block. `neighbours` are sums over the differences of
+        neighbouring rows, if the rule needs them.
         """
 
 
@@ -201,13 +171,9 @@ class FreeRuns(_HoldOut):
     """Closed loops over the last rows, with coefficients fitted to the rows before them.
 
     The last fifth of each sequence is held out. If there are at least five sequences, and none has
-    more than a fifth of the rows, the last whole sequences are held out instead.
-
-    Parameters
-    ----------
-    errors : callable, optional
-        ``errors(coefs, intercepts)`` takes the results of `RowSums.along`, runs a closed loop under
-        each penalty and returns the errors as scores, (n_alphas, 1). It is set by an estimator.
+    more than a fifth of the rows, the last whole sequences are held out instead. ``errors(coefs,
+    intercepts)``, set by an estimator, takes the results of `RowSums.along`, runs a closed loop
+    under each penalty and returns the errors as scores, (n_alphas, 1).
     """
 
     in_loops = True
@@ -275,14 +241,10 @@ class ScaledScores(_Blocked):
     """Blocks as of another rule, for scores of classes, which are scaled by the best factor first.
 
     A temperature scales the scores when they become probabilities. Without the factor, scores that
-    are too large where rows are new, which happens if many rows depend on each other, would count
-    as worse than the same score for all rows.
-
-    Attributes
-    ----------
-    slope, curvature : arrays of shape (n_alphas, n_outputs)
-        Coefficients of the squared error of held-out rows as a function of the factor, which
-        multiplies the deviations of scores from the mean over the classes; set by `scores`.
+    are too large where rows are new, as if many rows depend on each other, would count as worse
+    than the same score for all rows. `slope` and `curvature`, (n_alphas, n_outputs), set by
+    `scores`, give the squared held-out error by the factor on deviations of scores from the mean
+    over the classes.
     """
 
     slope: Array
@@ -373,14 +335,7 @@ class Runs:
     def cut(self, lengths: Sequence[int], skips: Sequence[int], *, continues: bool = False) -> Cuts:
         """Assign each row to one of two halves, each of which scores fits to the other.
 
-        The next call continues from the last row.
-
-        Parameters
-        ----------
-        lengths, skips : sequences of int
-            Number of rows of each sequence, and number of washout rows at its start.
-        continues : bool, default=False
-            Whether the first sequence continues the last one of the previous call.
+        If the first sequence `continues` the last one of the previous call, so do its halves.
         """
         cuts = []
         for length, skip in zip(lengths, skips, strict=True):
@@ -428,15 +383,9 @@ def least_score(
 ) -> float | Array:
     """Return the penalty with the lowest score; of equal scores the largest penalty.
 
-    Parameters
-    ----------
-    alphas : array of shape (n_alphas,)
-    scores : array of shape (n_alphas, n_outputs)
-    per_target : bool
-        Whether each output gets a separate penalty, (n_outputs,); otherwise one penalty minimises
-        the sum of the scores, in units of the variance of each output.
-    variances : array of shape (n_outputs,), default=1.0
-        Variances of the targets.
+    Scores are (n_alphas, n_outputs). If `per_target`, each output gets a separate penalty,
+    (n_outputs,); otherwise one penalty minimises the sum of the scores, in units of the targets'
+    variances.
     """
     order = np.argsort(-alphas, kind="stable")
     if per_target:
@@ -448,13 +397,7 @@ def least_score(
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
     """Yield, for each block, the sums over all other rows and the sums over the block.
 
-    Parameters
-    ----------
-    sums : accumulator
-        Sums over all rows.
-    blocks : sequence of accumulators
-    rest : sequence of accumulators
-        Sums over the rows outside the blocks.
+    `sums` are over all rows, `rest` over the rows outside the blocks.
     """
     for k, block in enumerate(blocks):
         if not 0 < block.n_samples < sums.n_samples:

@@ -124,14 +124,8 @@ class StoredReadout(Readout):
 class StoredRows(RowLearner):
     """Online learner that passes rows to the partial_fit of a scikit-learn estimator.
 
-    Parameters
-    ----------
-    readout : Readout
-        The readout from which partial_fit of the whole network continues.
-    estimator : object
-        A copy of the fitted readout, for this learner alone.
-    classes : array or None
-        All labels that can occur, for a classifier.
+    partial_fit of the whole network continues from `readout`. `estimator` is a copy of the fitted
+    readout, for this learner alone; `classes` are all labels that can occur, for a classifier.
     """
 
     def __init__(self, readout: Any, estimator: Any, classes: Array | None) -> None:

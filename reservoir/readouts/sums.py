@@ -51,16 +51,12 @@ class RidgeSolution(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Coefficients of a fit, and a function that computes the leverages of rows in it.
+    """Coefficients of a fit, (n_outputs, n_features), and a function for leverages of rows in it.
 
-    Attributes
-    ----------
-    coef : array of shape (n_outputs, n_features)
-    leverage : callable
-        ``leverage(features, parts)``, with features of shape (n_rows, n_features) and slices of
-        these rows, returns a matrix for each part: ``h_i' (H'H + alpha)^-1 h_j`` about the mean of
-        H for rows h_i and h_j, (n_part, n_part), or (n_outputs, n_part, n_part) if each output has
-        a separate penalty. Call it at most once; it keeps a matrix in memory.
+    ``leverage(features, parts)``, with slices of the rows, returns a matrix for each part: ``h_i'
+    (H'H + alpha)^-1 h_j`` about the mean of H for rows h_i and h_j, (n_part, n_part), or
+    (n_outputs, n_part, n_part) if each output has a separate penalty. Call it at most once; it
+    keeps a matrix in memory.
     """
 
     coef: Array

@@ -24,12 +24,8 @@ _LEAST_LEFT = np.sqrt(EPS)  # least 1 - leverage: below it, a row's error is onl
 def probabilities(scores: Array, temperature: float) -> Array:
     """Return the probabilities of the classes, (n_rows, n_classes).
 
-    Parameters
-    ----------
-    scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
-        A single column is the score of the second class, and its negative the score of the first.
-    temperature : float
-        Number by which scores are divided.
+    They are the softmax of ``scores / temperature``. For two classes, scores may be (n_rows, 1):
+    those of the second class, and the negative of those of the first.
     """
     scores = _by_class(scores)
     with np.errstate(over="ignore"):
@@ -58,24 +54,13 @@ def fitted_temperature(
     zero. Therefore the target probability of each label is 1 - 1 / (n + 2), where n is the
     effective number of rows, and the remainder is spread over all classes by their frequencies
     (after Platt, "Probabilistic outputs for support vector machines", 1999, eq. 2.2). Rows of one
-    run of equal labels are not independent: in order of time, n is at most twice the number of
+    run of equal labels are not independent: `in_order` of time, n is at most twice the number of
     runs, which independent labels of two equally frequent classes would need.
 
-    Parameters
-    ----------
-    scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
-    columns : array of the same shape
-        Labels as columns: the label's column has the largest value; a single column is positive for
-        the second class.
-    weights : array of shape (n_rows,), optional
-        Sample weights, whose scale has no effect.
-    in_order : bool, default=False
-        Whether the rows are in order of time.
-
-    Returns
-    -------
-    float
-        The temperature; 1.0 if there are no rows, or if the scores of classes do not differ.
+    `scores` and `columns` are (n_rows, n_classes), or (n_rows, 1) for two classes. The label's
+    column is the largest of its row; a single column is positive for the second class. The scale of
+    `weights` has no effect. The result is 1.0 without rows, or if the scores of classes do not
+    differ.
     """
     scores, right = _by_class(scores), np.argmax(_by_class(columns), axis=1)
     weights = np.ones(len(scores)) if weights is None else weights
@@ -125,17 +110,9 @@ def held_out_temperature(
     """Return the temperature fitted to scores of rows whose part of time is left out.
 
     It is raised if the scores of rows in held-out blocks are further too large: a sample does not
-    contain all rows of a part, whose other rows are then in the fit.
-
-    Parameters
-    ----------
-    kept : RowSample
-    solution, solved
-        Two results of the fit on all rows.
-    of_intercept : float
-        Leverage that the intercept adds to each row, per unit of weight.
-    factor : float
-        Factor by which the scores of rows in held-out blocks have the least error, or 1.
+    contain all rows of a part, whose other rows are then in the fit. `solution` and `solved` are of
+    the fit on all rows. The intercept adds the leverage `of_intercept` to each row, per unit of
+    weight. `factor` gives the scores of rows in held-out blocks the least error, or is 1.
     """
     if len(kept) == 0:
         return 1.0
