@@ -24,37 +24,12 @@ LAWS: dict[str, Callable[[np.random.Generator, Any], Array]] = {
 def draw(
     law: Any, size: int | tuple[int, ...], generator: np.random.Generator, *, name: str = "weights"
 ) -> Array:
-    """Return float64 weights drawn from a distribution.
+    """Return float64 weights of shape `size` drawn from a distribution.
 
-    Parameters
-    ----------
-    law : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
-        The distribution of the weights: N(0, 1), U(-1, 1), or -1 and +1 with equal probability; or
-        any object with a method ``rvs(size=..., random_state=...)``.
-    size : int or tuple of int
-        Shape of the result.
-    generator : numpy.random.Generator
-        The source of randomness; its state advances.
-    name : str, default="weights"
-        Name of the caller's parameter, for error messages.
-
-    Returns
-    -------
-    ndarray of shape `size`
-
-    Raises
-    ------
-    TypeError
-        If the law is not a string and has no method ``rvs``.
-    ValueError
-        If the name is not known, or if the draws from a distribution contain NaN or infinity, or
-        have the wrong shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draw("bernoulli", 6, np.random.default_rng(0))
-    array([ 1.,  1.,  1., -1., -1., -1.])
+    `law` is "normal", N(0, 1); "uniform", U(-1, 1); "bernoulli", -1 and +1 with equal probability;
+    or any object with a method ``rvs(size=..., random_state=...)``, whose draws must be finite and
+    have the right shape. The state of `generator` advances. `name` is the caller's parameter, for
+    messages.
     """
     if isinstance(law, str):
         return LAWS[check_choice(name, law, LAWS)](generator, size)
@@ -116,12 +91,8 @@ def distinct_columns(
 ) -> Array:
     """Return `degree` different columns for each row, drawn uniformly at random and sorted.
 
-    If rows are sparse, the memory needed is proportional to ``n_rows * degree``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, degree), int32
-        The columns of each row; every set of columns is equally likely.
+    The result is (n_rows, degree), int32; every set of columns is equally likely. If rows are
+    sparse, the memory needed is proportional to ``n_rows * degree``.
     """
     if degree >= n_columns:
         return np.tile(np.arange(n_columns, dtype=np.int32), (n_rows, 1))
@@ -141,25 +112,11 @@ def fill_distinct(
 ) -> Array:
     """Replace duplicates within rows by new draws until each row's entries are distinct.
 
-    The first distinct values of a sequence of independent draws are a uniform sample without
-    replacement, so if duplicates are redrawn, and not whole rows, all sets of columns have the same
-    probability. A few rounds are sufficient if `degree` is at most an eighth of `n_columns`.
-
-    Parameters
-    ----------
-    columns : array of shape (n_rows, degree), int
-        Columns drawn so far, from 0 to ``n_columns - 1``, with duplicates.
-    fixed : array of shape (n_rows, degree), bool
-        Mask of the entries to keep; these must be distinct within each row.
-    n_columns : int
-        Number of columns to draw from.
-    generator : numpy.random.Generator
-        The source of randomness; its state advances.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, degree), int32
-        Distinct columns, sorted within rows.
+    `columns`, (n_rows, degree), are from 0 to ``n_columns - 1``, `fixed` marks entries to keep,
+    which are distinct within rows. Return int32 columns, sorted within rows. As duplicates are
+    redrawn, not whole rows, the first distinct values are a uniform sample without replacement. A
+    few rounds suffice if `degree` is at most an eighth of `n_columns`. The state of `generator`
+    advances.
     """
     # sorting makes duplicates neighbours; the last bit is 1 for entries that may be redrawn
     codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry comes before its duplicate

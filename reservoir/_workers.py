@@ -28,20 +28,11 @@ def run_jobs(
 ) -> Iterator[Any]:
     """Return an iterator over the results of calling a function for each job, in order.
 
-    If there is only one worker or one job, jobs run in this thread, each when its result is
-    requested. Workers use the current configuration of scikit-learn.
-
-    Parameters
-    ----------
-    function : callable
-        The function to call. It must be importable, because the function and its arguments are
-        pickled if workers are processes.
-    jobs : iterable of tuples
-        The arguments of each call. Workers may receive read-only arrays.
-    n_jobs : int or None
-        Number of workers, as in joblib.
-    in_threads : bool, default=False
-        Whether the workers must be threads, because the function writes to shared memory.
+    With one worker or one job, jobs run in this thread, each when its result is requested. Workers
+    use the current configuration of scikit-learn. The function must be importable, as it and its
+    arguments are pickled for processes; `in_threads` requires threads, because it writes to shared
+    memory. A job is a tuple of arguments, whose arrays workers may receive read-only. `n_jobs` is
+    as in joblib.
     """
     jobs = list(jobs)
     if len(jobs) < 2 or n_workers(n_jobs) < 2:

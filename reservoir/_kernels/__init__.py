@@ -201,25 +201,10 @@ def advance(
 ) -> None:
     """Run one sequence: write the states that follow `state` into the first columns of `buffer`.
 
-    Parameters
-    ----------
-    buffer : array of shape (n_steps, at least n_units)
-        Written, C-ordered. Without `inputs` it must contain the drive,
-        W_in u[t] + bias + W_fb y[t-1], when the kernel starts.
-    state : array of shape (n_units,)
-        The state before the first step.
-    inputs : array of shape (n_steps, n_inputs) or None
-        Inputs, then outputs that are fed back.
-    weights : array or None
-        The bias, then the weights of each input, from `pack_drive`.
-    W : Packed
-        Recurrent weights, as `pack` returns them.
-    code : int
-        Number of the activation in `CODES`.
-    leaks : Leaks
-        From `repeat_leaks`.
-    kicks : array of shape (n_steps, n_units) or None
-        Noise that is added to the state after each step.
+    `buffer`, (n_steps, at least n_units), is C-ordered; without `inputs`, (n_steps, n_inputs),
+    which contain outputs fed back too, it must hold the drive, W_in u[t] + bias + W_fb y[t-1].
+    `weights`, from `pack_drive`, are the bias, then those of each input; W is from `pack`, `leaks`
+    from `repeat_leaks`, `code` from `CODES`. `kicks` is noise added to the state after each step.
     """
     dtype, n_units = buffer.dtype, state.size
     size = padded(n_units, dtype)
@@ -240,20 +225,10 @@ def advance(
 def lane_states(states: Array, n_inputs: int, width: int) -> Array:
     """Return memory for the states of sequences side by side, of which the first is filled.
 
-    Parameters
-    ----------
-    states : array of shape (n_sequences, n_units)
-        States before the first step; unused lanes begin with zeros.
-    n_inputs : int
-        Number of inputs and outputs that are fed back.
-    width : int
-        Number of lanes, from `lanes_for`.
-
-    Returns
-    -------
-    array of shape (2 (n_units + 1 + n_inputs) width,)
-        The current state and the next one, which alternate. Each contains a row of lanes per unit,
-        one of ones, for the bias, and one per input.
+    It is (2 (n_units + 1 + n_inputs) width,): the current and the next state, which alternate, each
+    a row of lanes per unit, one of ones, for the bias, and one per input (or output fed back).
+    `states`, (n_sequences, n_units), are those before the first step; unused lanes begin with
+    zeros.
     """
     n_sequences, n_units = states.shape
     x = aligned((2, n_units + 1 + n_inputs, width), states.dtype)
@@ -264,23 +239,13 @@ def lane_states(states: Array, n_inputs: int, width: int) -> Array:
 def advance_lanes(
     block: Array, states: Array, inputs: Array, W: Rows, code: int, leaks: Leaks
 ) -> None:
-    """Run sequences side by side, one per lane.
+    """Run sequences side by side, one per lane, and write their states to `block`.
 
-    Parameters
-    ----------
-    block : array of shape (at least n_sequences, a multiple of 8, n_steps, n_units)
-        Written: the states of each sequence. The rows of a sequence are contiguous in memory; there
-        may be gaps between sequences.
-    states : array of shape (n_sequences, n_units)
-        The states before the first step.
-    inputs : array of shape (n_steps, n_inputs, width)
-        Inputs, and outputs that are fed back; width is ``lanes_for(n_sequences, dtype)``.
-    W : Rows
-        [W, bias, W_in, W_fb] side by side.
-    code : int
-        Number of the activation in `CODES`.
-    leaks : Leaks
-        From `repeat_leaks`.
+    `block` is (at least n_sequences, a multiple of 8, n_steps, n_units); the rows of a sequence are
+    contiguous, with gaps between sequences allowed. `states`, (n_sequences, n_units), are those
+    before the first step. `inputs`, (n_steps, n_inputs, width), have outputs fed back last; width
+    is from `lanes_for`. W is [W, bias, W_in, W_fb] side by side; `code` and `leaks` are as in
+    `advance`.
     """
     n_sequences, n_units = states.shape
     x = lane_states(states, *inputs.shape[1:])
@@ -300,19 +265,10 @@ def lane_sums(
     n_units: int, n_thresholds: int, width: int, dtype: Any, *, moments: bool, ends: bool,
     last: bool,
 ) -> LaneSums:  # fmt: skip
-    """Return empty sums for `pool_lanes`.
+    """Return empty sums for `pool_lanes`, with `width` lanes.
 
-    Parameters
-    ----------
-    n_units, n_thresholds : int
-        Number of units, and of thresholds per unit.
-    width : int
-        Number of lanes.
-    dtype : dtype
-        The dtype of the states.
-    moments, ends, last : bool
-        Whether to compute means and squared deviations; the largest and smallest states; the last
-        states.
+    Means and squared deviations are computed if `moments`, the largest and smallest states if
+    `ends`, the last states if `last`. `dtype` is that of the states.
     """
     size = n_units * width
     mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
@@ -352,22 +308,11 @@ def pool_lanes(
 ) -> None:
     """Run sequences side by side and pool their states, in the order of the lanes.
 
-    Parameters
-    ----------
-    sums : LaneSums
-        From `lane_sums`; updated.
-    thresholds : array of shape (n_units, n_thresholds)
-        n_thresholds is a multiple of four; unused thresholds are infinity.
-    done : array of shape (width,), float64
-        Number of steps of each sequence that have been pooled; updated.
-    lengths : array of shape (width,), int64
-        Number of steps of each sequence within this call; may be negative, or larger than the
-        number of steps.
-    work : LaneWork
-        From `lane_work`. To continue from the last call, that call must have had an even number of
-        steps.
-    inputs, W, code, leaks
-        As in `advance_lanes`.
+    `sums` and `done`, (width,), the float64 number of steps pooled so far, are updated.
+    `thresholds`, (n_units, a multiple of four), are infinite where unused. `lengths`, (width,),
+    int64, are numbers of steps within this call; they may be negative, or larger than its number of
+    steps. To continue with `work`, the last call must have had an even number of steps. The rest is
+    as in `advance_lanes`.
     """
     call(
         compiled("_pooling").pool_lanes, sums, thresholds.ravel(), done, lengths, work.block,
@@ -398,38 +343,16 @@ def closed_loop(
 ) -> tuple[int, Array]:
     """Run a closed loop; return the number of steps that stayed within the limit, and the state.
 
-    Parameters
-    ----------
-    outputs : array of shape (n_steps, n_outputs)
-        Written: row k is y[k].
-    state : array of shape (n_units,)
-        The state before the first step.
-    output : array of shape (n_outputs,)
-        y[-1], the output fed back in the first step.
-    drive : array of shape (n_steps, n_units) or (1, n_units)
-        The drive except for the outputs: the bias and the exogenous inputs times their weights.
-    from_output : array of shape (n_units, n_outputs)
-        Weights from the outputs to the units.
-    rows : array of shape (n_past + n_steps, n_features)
-        Inputs of earlier steps, then of the steps of the loop, of which the first `n_fed` columns
-        are written; C-ordered.
-    coef, intercept : arrays
-        The readout: ``coef`` has n_units columns and, if the readout also uses the input,
-        n_features further ones.
-    squares : array of shape (n_outputs, n_units) or None
-        The readout's weights of the squares of the states.
-    older : array of shape (n_outputs, n_older n_features)
-        The readout's weights of the `n_older` rows before the present one, at most `n_past`.
-    n_fed : int
-        Number of outputs that are fed back as inputs: 0 if feedback weights are used.
-    clip : (low, high) or None
-        Bounds to which outputs are clipped before they are fed back.
-    bounded : bool
-        Whether the activation is bounded: then states are not compared with the limit.
-    limit : float
-        The run ends when the modulus of a state or an output reaches this value.
-    W, code, leaks
-        As in `advance`.
+    Row k of `outputs` becomes y[k]; `output` is y[-1]. `drive`, (n_steps or 1, n_units), is the
+    bias and the exogenous inputs times their weights; `from_output` is (n_units, n_outputs).
+    `rows`, (n_past + n_steps, n_features), C-ordered, are inputs of earlier steps, then of the
+    loop, whose first `n_fed` columns (0 with feedback weights) are written.
+
+    `coef` has n_units columns, and n_features more if the readout uses the input; `squares` are
+    weights of squared states or None; `older`, (n_outputs, n_older n_features), those of the rows
+    before the present one. `clip` bounds what is fed back. The run ends when the modulus of an
+    output, or of a state unless the activation is `bounded`, reaches `limit`. The rest is as in
+    `advance`.
     """
     n_units, dtype = state.size, outputs.dtype
     size = padded(n_units, dtype)

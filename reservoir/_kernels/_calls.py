@@ -33,19 +33,11 @@ class FilesChanged(RuntimeError):
 
 @functools.cache
 def compiled(module: str) -> ModuleType:
-    """Import a module of kernels, and numba with it.
+    """Import a module of this package, and numba with it.
 
-    Parameters
-    ----------
-    module : str
-        Name of the module within this package.
-
-    Raises
-    ------
-    FilesChanged
-        If a file of this package has changed since the first import. Kernels and the code that
-        calls them could then be of different versions: a kernel might write past the end of an
-        array, and would be cached under the digest of the old files.
+    Raise `FilesChanged` if a file of this package has changed since the first import. Kernels and
+    callers could then be of different versions: a kernel might write past the end of an array, and
+    would be cached under the digest of the old files.
     """
     imported = importlib.import_module(f"reservoir._kernels.{module}")
     if sources() != MADE_OF:

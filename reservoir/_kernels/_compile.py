@@ -23,13 +23,11 @@ OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 class _Files(IndexDataCacheFile):
     """Files of numba's disk cache that contain their key next to the code, and a checksum.
 
-    Processes that compile at the same time may choose the same file name. The index of one then
-    points to the code of another, of another version or for other types; `load` returns None if
-    the key in the file is not the requested one, and the kernel is compiled again.
-
-    A truncated or damaged file is treated as missing. numba would fail to read it at each call, or
-    run machine code with a wrong bit. The checksum is at the end of the file, where unpickling
-    ignores it, so that earlier versions of this package can read the file.
+    Processes that compile at the same time may choose the same file name, so that an index points
+    to code of another version or for other types; `load` returns None if the key in the file is not
+    the requested one. A damaged file is treated as missing; numba would fail to read it at each
+    call, or run machine code with a wrong bit. The checksum is at the end, where unpickling ignores
+    it, so that earlier versions of this package can read the file.
     """
 
     def save(self, key: Any, data: Any) -> None:

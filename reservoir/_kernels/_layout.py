@@ -21,19 +21,11 @@ _SHORT = 2**16  # smaller indices need only 16 bits: less to read per connection
 class Sell(NamedTuple):
     """A sparse W in slices of eight rows (sliced ELLPACK format), for products with one vector.
 
-    Rows are sorted by their number of entries, so that the eight rows of a slice have about the
-    same length; shorter ones are padded with zero weights. Indices are unsigned: compiled code
-    would test each signed one for being negative.
-
-    Attributes
-    ----------
-    offsets : array of shape (n_slices + 1,)
-        Slice s is the rows ``offsets[s] : offsets[s + 1]`` of `indices` and `data`.
-    indices, data : arrays of shape (n_entries, 8)
-        Columns and weights; lane l (the last axis) belongs to one row of W.
-    rows : array of shape (n_slices, 8)
-        The row of W in each lane; n_units in unused lanes of the last slice. Empty, (0, 8), if
-        lane l of slice s is row 8 s + l: the case if all rows have the same number of entries.
+    Rows are sorted by their number of entries, and shorter ones padded with zero weights. Slice s
+    is ``offsets[s] : offsets[s + 1]`` of `indices` and `data`, (n_entries, 8): lane l belongs to
+    row ``rows[s, l]`` of W; n_units in unused lanes of the last slice. `rows` is empty, (0, 8), if
+    lane l of slice s is row 8 s + l, as for equal numbers of entries. Indices are unsigned:
+    compiled code would test each signed one for being negative.
     """
 
     offsets: Array
@@ -45,10 +37,7 @@ class Sell(NamedTuple):
 class Dense(NamedTuple):
     """A dense W in slices of eight rows, for products with one vector.
 
-    Attributes
-    ----------
-    data : array of shape (n_slices, n_units, 8)
-        ``data[s, j, l] = W[8 s + l, j]``; zero beyond the last row of W.
+    ``data[s, j, l]`` is ``W[8 s + l, j]``, (n_slices, n_units, 8); zero beyond the last row of W.
     """
 
     data: Array
@@ -57,15 +46,9 @@ class Dense(NamedTuple):
 class Diagonals(NamedTuple):
     """A sparse W on a few diagonals, modulo n_units, for products with one vector.
 
-    Attributes
-    ----------
-    offsets : array of shape (n_diagonals,), int64
-        Column minus row of each diagonal, from 0 to n_units - 1.
-    data : array of shape (n_lines, n_diagonals, numbers per cache line)
-        ``data[s, k, l]`` is the weight on diagonal k in row ``s * numbers + l``; zero beyond the
-        last row of W.
-    n_units : int
-        Number of rows of W.
+    `offsets`, (n_diagonals,), int64, are column minus row, from 0 to n_units - 1. ``data[s, k, l]``
+    is the weight on diagonal k in row ``s * numbers + l``, with the numbers per cache line as last
+    axis; zero beyond the last row of W.
     """
 
     offsets: Array
@@ -88,14 +71,9 @@ class Rows(NamedTuple):
 class LaneSums(NamedTuple):
     """Sums for pooling sequences, with `width` lanes per unit; sums not needed are empty.
 
-    Attributes
-    ----------
-    mean, squares : arrays of shape (n_units width,), float64
-        Means, and squared deviations from them.
-    high, low, last : arrays of shape (n_units width,)
-        The largest, the smallest and the last state.
-    counts : array of shape (n_units n_thresholds width,), float64
-        Steps above each threshold of a unit; the number of thresholds is a multiple of four.
+    All are flat, (n_units width,); `mean`, `squares` (deviations from it) and `counts` are float64.
+    `counts`, (n_units n_thresholds width,), are steps above each threshold of a unit; the number of
+    thresholds is a multiple of four.
     """
 
     mean: Array
@@ -109,18 +87,9 @@ class LaneSums(NamedTuple):
 class LaneWork(NamedTuple):
     """Working memory for pooling sequences, reused for the next ones.
 
-    Attributes
-    ----------
-    x : array
-        Two states, as in `lane_states`.
-    block : array
-        The states of some steps, `stride` numbers for each.
-    stride : int
-        Distance in `block` from one step to the next.
-    sums : array of shape (32,)
-        Room for four vectors.
-    shares : array of shape (5, width), float64
-        Weights with which the steps of each lane are merged.
+    `x` has two states, as in `lane_states`; `block` the states of some steps, `stride` numbers for
+    each. `sums`, (32,), is room for four vectors. `shares`, (5, width), float64, are weights with
+    which the steps of each lane are merged.
     """
 
     x: Array

@@ -33,14 +33,8 @@ def _sums_in_registers(bits: int, features: str) -> int:
 class _Columns(NamedTuple):
     """Several columns inside a flat array.
 
-    Attributes
-    ----------
-    base : pointer
-        The first number of the array.
-    at : index
-        First number of the first column.
-    stride : int
-        Distance from one column to the next.
+    `base` points to the first number of the array; `at` is the index of the first number of the
+    first column, `stride` the distance from one column to the next.
     """
 
     base: Any
@@ -56,14 +50,8 @@ class _Columns(NamedTuple):
 class _Slices(NamedTuple):
     """Consecutive slices of eight rows of W.
 
-    Attributes
-    ----------
-    base : pointer
-        The packed weights.
-    first : int
-        Number of the first slice.
-    n : int
-        Numbers per row of W.
+    `base` points to the packed weights; `first` is the number of the first slice, `n` the numbers
+    per row of W.
     """
 
     base: Any

@@ -218,15 +218,12 @@ def pool_lanes(
     shares: Any, n_units: int, x: Any, inputs: Any, W: Any, code: int, slope: Any, leak: Any,
     keep: Any,
 ) -> None:  # fmt: skip
-    """Run sequences side by side and pool their states.
+    """Run sequences side by side and pool their states, as `_kernels.pool_lanes`.
 
-    `sums` and `done`, the number of steps so far of each lane, are updated. `lengths` gives the
-    step of `inputs` at which each sequence ends; it may be negative or beyond the last step.
-    `thresholds` is flat, unit by unit, their number a multiple of four. `block` has room for the
-    states of some steps, `stride` numbers each, of which the first are used, the lanes of a unit
-    side by side. `work` has room for four vectors, `shares` for five rows of lanes. Other
-    parameters as in `advance_lanes`; after an even number of steps, the states are in the first
-    half of `x`.
+    `thresholds` is flat, unit by unit. `block` has room for the states of some steps, `stride`
+    numbers each, of which the first are used, the lanes of a unit side by side; `work` for four
+    vectors, `shares` for five rows of lanes. After an even number of steps, the states are in the
+    first half of `x`.
     """
     # a sequence that has ended repeats the first state of the block, so that the inner loops need
     # no branch per lane: this changes neither extremes nor deviations from that state, and

@@ -15,13 +15,7 @@ from reservoir.loops.path_loops import log_errors, run_path_loops
 
 @dataclass(frozen=True)
 class AnaloguePlan:
-    """Parameters of the analogue of the last rows, whose continuation is the forecast.
-
-    Attributes
-    ----------
-    n_lags : int
-        Number of rows that are compared with earlier rows.
-    """
+    """Parameters of the analogue of the last `n_lags` rows, whose continuation is the forecast."""
 
     n_lags: int
     skip: ClassVar[int] = 1

@@ -39,14 +39,9 @@ _CLEARLY = 0.05  # difference of scores by which other models must be better tha
 class Tried(NamedTuple):
     """Results of trying one network with each penalty.
 
-    Attributes
-    ----------
-    members : list of Member
-        The network with the readout for each penalty.
-    recycled : array of shape (n_alphas,)
-        Score of the loops within the training rows for each penalty; NaN if no such loops were run.
-    left_out : array of shape (n_alphas,)
-        Score of the loops in held-out blocks for each penalty; NaN if no such loops were run.
+    `members` are the network with the readout for each penalty. `recycled` and `left_out`,
+    (n_alphas,), are scores of the loops within the training rows, and in held-out blocks; NaN if no
+    such loops were run.
     """
 
     members: list[Member]
@@ -66,14 +61,8 @@ class Tried(NamedTuple):
 class Round(NamedTuple):
     """A bank whose candidates were tried, and the results.
 
-    Attributes
-    ----------
-    bank : Bank
-        The bank, with the scores by which the best candidates were compared.
-    tried : dict of Tried
-        Results of each candidate.
-    best : list of keys
-        The best candidates, best first.
+    `bank` has the scores by which the best candidates were compared; `best` are the keys of the
+    best candidates, best first.
     """
 
     bank: Bank
@@ -92,24 +81,11 @@ class Round(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The networks that a search chose, and the results of all candidates.
+    """The networks that a search chose, fitted on all rows, and the results of all candidates.
 
-    Attributes
-    ----------
-    members : list of Member
-        The networks of the ensemble, fitted on all rows.
-    plan : NetworkPlan, RadialPlan or AnaloguePlan
-        Plan of the best network.
-    score : float
-        Score of the best network.
-    score_of_mean : float
-        Score of a forecast that always predicts the mean of the data.
-    results : dict of arrays
-        Table of the results, with one row for each pair of network and penalty.
-    diagnosis : Diagnosis
-        Diagnosis of the data.
-    washout : int
-        Number of washout rows, during which networks forget their initial state.
+    `plan` and `score` are those of the best network; `score_of_mean` is that of a forecast that
+    always predicts the mean. `results` is a table with one row for each pair of network and
+    penalty. During `washout` rows networks forget their initial state.
     """
 
     members: list[Member]
@@ -122,31 +98,13 @@ class Choice(NamedTuple):
 
 
 class Search:
-    """A search for the networks whose closed loops follow given trajectories best.
+    """A search for the networks whose closed loops follow given standardised trajectories best.
 
-    The last bits of the result depend on the number of BLAS threads. Use one thread, which is also
-    fastest for matrices of this size; workers set the number themselves.
-
-    Parameters
-    ----------
-    data : Trajectories
-        The standardised data.
-    clip : (low, high)
-        Bounds of the levels that are fed back.
-    plans : sequence of NetworkPlan, optional
-        Candidates that replace the default ones for the data. Their number of units is not changed.
-    n_members : int
-        Number of networks in the ensemble: the best network is fitted with this many seeds.
-    n_steps : int, optional
-        Number of steps per loop; by default it is chosen from the number of rows.
-    seed : int
-        The first seed.
-    n_jobs : int, optional
-        Number of workers.
-    report : callable
-        ``report(results, costs, what, later=later)`` returns the results, and shows progress.
-        `costs` are the expected times of the results, `later` is that of the work after them, and
-        `what` is a text that describes the present task.
+    The best network is fitted with `n_members` seeds, from `seed` on. `clip` bounds levels that are
+    fed back. `plans` replace the default candidates, with their numbers of units. ``report(results,
+    costs, what, later=later)`` returns the results and shows progress: `costs` are their expected
+    times, `later` that of the work after them. The last bits depend on the number of BLAS threads:
+    use one, which is also fastest for these matrices; workers set the number themselves.
     """
 
     def __init__(

@@ -16,14 +16,10 @@ _ROUNDING = 1e-9  # rounding error, relative to high - low, by which levels may 
 class EnsembleRun(NamedTuple):
     """Results of an ensemble's loops from several starts.
 
-    Attributes
-    ----------
-    levels : array of shape (n_steps, n_starts, n_outputs)
-        Predicted levels, clipped to the bounds, as they were fed back.
-    states : list of arrays of shape (n_starts, state_size)
-        The state of each member after the last step, which precedes the last level.
-    n_free : array of int of shape (n_starts,)
-        Number of steps before a level of the loop was first clipped; n_steps if none was clipped.
+    `levels`, (n_steps, n_starts, n_outputs), are predictions, clipped as they were fed back.
+    `states` are those of each member, (n_starts, state_size), after the last step, which precedes
+    the last level. `n_free`, (n_starts,), is the number of steps before a level was first clipped,
+    or n_steps.
     """
 
     levels: Array
@@ -43,27 +39,10 @@ def run_ensemble(
 ) -> EnsembleRun:
     """Run networks in closed loop with the median of their outputs, from several starts at once.
 
-    Parameters
-    ----------
-    members : sequence of Member
-        The networks of the ensemble.
-    states : sequence of arrays of shape (n_starts, state_size)
-        The state of each member before `rows`.
-    rows : array of shape (n_starts, n_outputs)
-        The last known levels.
-    n_steps : int
-        Number of steps.
-    exog : array of shape (n_steps, n_starts, n_exog)
-        Exogenous inputs of each step.
-    clip : (low, high)
-        Bounds of the levels.
-    counted : bool or array of bool of shape (n_outputs,), default=True
-        Whether `n_free` depends on an output. False for outputs that cannot exceed their bounds,
-        such as probabilities.
-
-    Returns
-    -------
-    EnsembleRun
+    `rows`, (n_starts, n_outputs), are the last known levels, and `states` those of each member
+    before them, (n_starts, state_size). `exog` is (n_steps, n_starts, n_exog); `clip` bounds the
+    levels. `counted`, one bool or (n_outputs,), is False for outputs that `n_free` does not depend
+    on, as they cannot exceed their bounds, such as probabilities.
     """
     low, high = clip
     leeway = _ROUNDING * (high - low)

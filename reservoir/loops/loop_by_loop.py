@@ -26,29 +26,11 @@ def run_one_by_one(
 ) -> Array:
     """Run one closed loop for each pair of start and readout, one after the other.
 
-    Parameters
-    ----------
-    run : callable
-        Function that runs one loop and returns the same results as
-        `reservoir.dynamics.run_closed_loop` with ``return_steps=True``.
-    readouts : sequence
-        Readouts, each of which is passed to `run` as its first argument.
-    n_steps : int
-        Number of steps.
-    initial_states : array of shape (n_starts, state_size)
-        The state at each start.
-    initial_outputs : array of shape (n_starts, n_outputs)
-        The previous output that the first step from each start receives.
-    exog : array of shape (n_starts, n_steps, n_exog), optional
-        Exogenous inputs of each step.
-    clip : (low, high) or callable, optional
-        Bounds of the outputs that are fed back, or a function that maps the outputs of a step to
-        the values that are fed back.
-
-    Returns
-    -------
-    array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        The outputs; NaN from the step at which a loop diverges.
+    ``run(readout, n_steps, ...)`` returns what `run_closed_loop` does with ``return_steps=True``.
+    From each start, a loop begins with a state, (n_starts, state_size), and the output that its
+    first step receives, (n_starts, n_outputs); `exog` is (n_starts, n_steps, n_exog), and `clip`
+    bounds or maps what is fed back. Return outputs, (n_steps, n_readouts, n_starts, n_outputs); NaN
+    from divergence on.
     """
     rows = np.full((n_steps, len(readouts), *initial_outputs.shape), np.nan)
     for k, readout in enumerate(readouts):
@@ -68,18 +50,10 @@ def run_one_by_one(
 def evenly_spaced_starts(
     first: Sequence[int], lengths: Sequence[int], n_steps: int, n_starts: int
 ) -> Places:
-    """Return equally spaced starts of loops as pairs (index of the sequence, first row).
+    """Return equally spaced starts of loops as pairs (index of the sequence, row in it).
 
-    Parameters
-    ----------
-    first : sequence of int
-        The first row of each sequence at which a loop may start.
-    lengths : sequence of int
-        Number of rows of each sequence.
-    n_steps : int
-        Number of rows, from its start on, that a loop is compared with.
-    n_starts : int
-        Number of starts; fewer starts are returned if there are not enough rows.
+    A loop may start from row `first` of each sequence on, and is compared with `n_steps` rows from
+    its start on. There are fewer than `n_starts` if there are not enough rows.
     """
     rooms = [max(n - n_steps - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
     total = sum(rooms)
@@ -98,15 +72,9 @@ def states_before(
 ) -> list[Array]:
     """Return the state before each start of a loop, from one run over each sequence.
 
-    Parameters
-    ----------
-    places : sequence of (index, row)
-        Starts of loops: the index of the sequence, and the row within it.
-    starts : sequence of arrays of shape (state_size,)
-        The state before the first row of each sequence.
-    warm_up : callable
-        ``warm_up(index, begin, end, state)`` runs teacher-forced over the rows ``begin:end`` of a
-        sequence and returns the state after them.
+    `places` are pairs of the index of a sequence and the row in it; `starts` are the states before
+    the first rows. ``warm_up(index, begin, end, state)`` runs teacher-forced over the rows
+    ``begin:end`` of a sequence and returns the state after them.
     """
     found: dict[int, Array] = {}
     index, at, state = -1, 0, np.empty(0)

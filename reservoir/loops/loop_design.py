@@ -21,13 +21,8 @@ Place = tuple[int, int]
 class Trajectories:
     """Standardised series as training data: the targets are the increments to the next row.
 
-    Attributes
-    ----------
-    levels : list of arrays of shape (n_samples, n_outputs)
-        The series to forecast.
-    exog : list of arrays of shape (n_samples, n_exog)
-        Exogenous series, of which row t is known when row t of the levels is forecast; n_exog may
-        be 0.
+    `levels`, (n_samples, n_outputs), are the series to forecast. Row t of `exog`, (n_samples,
+    n_exog), is known when row t of the levels is forecast; n_exog may be 0.
     """
 
     levels: list[Array]
@@ -93,19 +88,10 @@ class Trajectories:
 class LoopDesign:
     """The training rows of networks, and the starts of the loops that score them.
 
-    Attributes
-    ----------
-    washout : int
-        Number of rows at the start of each trajectory that are not used for training.
-    n_steps : int
-        Number of steps per loop.
-    blocks : list of lists of (trajectory, low, high)
-        The training rows, in consecutive blocks of about the same size. A block consists of pieces,
-        the rows ``low:high`` of a trajectory.
-    recycled : list of positions
-        Starts of loops that are compared with training rows (Racca and Magri 2021).
-    left_out : list of lists of positions
-        For each block, the starts of loops within it, for a network fitted on the other blocks.
+    The first `washout` rows of each trajectory are not used for training. `blocks` are the training
+    rows, in consecutive blocks of about the same size: lists of pieces, rows ``low:high`` of a
+    trajectory. `recycled` are starts of loops that are compared with training rows (Racca and Magri
+    2021); `left_out`, for each block, starts within it, for a network fitted on the other blocks.
     """
 
     washout: int

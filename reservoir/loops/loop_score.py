@@ -17,12 +17,8 @@ _WORST = 1.5  # standard deviations at which errors are clipped: larger errors a
 class LoopScore(NamedTuple):
     """Score of closed loops; smaller is better.
 
-    Attributes
-    ----------
-    n_lost : int
-        Number of loops that left the permitted range.
-    error : float
-        Root mean squared error, where errors are in standard deviations and clipped.
+    `n_lost` loops left the permitted range. `error` is root mean squared, of errors in standard
+    deviations, and clipped.
     """
 
     n_lost: int
@@ -32,14 +28,8 @@ class LoopScore(NamedTuple):
 class Baseline(NamedTuple):
     """Range and scale of the targets, with which outputs are compared, as arrays (n_outputs,).
 
-    Attributes
-    ----------
-    low, high : arrays
-        Bounds of the range of the targets.
-    width : array
-        Width of the range. For a constant target, it is the target's modulus, but at least 1.
-    spread : array
-        Standard deviation of the targets; 1 if a target is constant.
+    `width` is ``high - low``; for a constant target, its modulus, but at least 1. `spread` is the
+    standard deviation; 1 for a constant target.
     """
 
     low: Array
@@ -65,29 +55,12 @@ def run_loops(
     n_outputs: int,
     exog: Callable[[int], Array] | None = None,
 ) -> Array:
-    """Run closed loops side by side.
+    """Run closed loops side by side, and return their outputs, (n_steps, n_loops, n_outputs).
 
-    Parameters
-    ----------
-    advance : callable
-        ``advance(inputs, state)`` takes one step of all loops and returns the outputs, of shape
-        (n_loops, n_outputs), and the next state.
-    inputs : array of shape (n_loops, n_features)
-        Inputs of the first step: the columns that are fed back, then exogenous columns. The array
-        is changed in place.
-    state : array of shape (n_loops, state_size)
-        The state of each loop before the first step.
-    n_steps : int
-        Number of steps.
-    n_outputs : int
-        Number of outputs, which are all fed back.
-    exog : callable, optional
-        ``exog(k)`` returns the exogenous columns of step k, from k = 1 on.
-
-    Returns
-    -------
-    array of shape (n_steps, n_loops, n_outputs)
-        The outputs. They may be infinite or NaN, although the values that are fed back are finite.
+    ``advance(inputs, state)`` takes one step of all loops and returns outputs and next state.
+    `inputs`, (n_loops, n_features), are those of the first step, the columns fed back and then
+    exogenous ones; they are changed in place. ``exog(k)`` returns the exogenous columns of step k,
+    from k = 1 on. Outputs may be infinite or NaN, although the values that are fed back are finite.
     """
     rows = np.empty((n_steps, len(inputs), n_outputs))
     for k in range(n_steps):
@@ -104,20 +77,9 @@ def score_loops(
 ) -> LoopScore:
     """Return the score of loops, compared with the data that followed.
 
-    Parameters
-    ----------
-    rows : array of shape (n_steps, n_loops, n_outputs)
-        The outputs of the loops.
-    followed : sequence of arrays of shape (n_scored, n_outputs)
-        The data that followed for each loop; n_scored may differ and is at most n_steps.
-    baseline : Baseline
-        Range and scale of the training targets.
-    leeway : float or array broadcast to the shape of `rows`, default=1.0
-        Distance by which a loop may leave the range of the targets, in multiples of its width.
-
-    Returns
-    -------
-    LoopScore
+    `rows` are (n_steps, n_loops, n_outputs), the data that `followed` each loop (n_scored,
+    n_outputs), with n_scored at most n_steps. `leeway`, which broadcasts with `rows`, is how far a
+    loop may leave the range of the targets, in multiples of its width.
     """
     low, high, width, spread = baseline
     outside = np.maximum(low - rows, rows - high) / width

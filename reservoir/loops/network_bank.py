@@ -88,14 +88,9 @@ _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 class Diagnosis(NamedTuple):
     """Diagnosis of a series, made by fitting a few networks to it.
 
-    Attributes
-    ----------
-    observed : {"all", "some"}
-        Whether all variables of the system are observed: "all" if a row determines the next row,
-        "some" if past rows are needed as well.
-    noise : float
-        One-step error of the best of these networks in held-out rows, in standard deviations. It
-        consists of noise and the error of networks of this size.
+    `observed` is "all" if a row determines the next row, "some" if past rows are needed as well.
+    `noise` is the one-step error of the best of these networks in held-out rows, in standard
+    deviations: noise and the error of networks of this size.
     """
 
     observed: str
@@ -106,23 +101,11 @@ class Diagnosis(NamedTuple):
 class Bank:
     """Candidate networks, and the score by which one of them is chosen.
 
-    Attributes
-    ----------
-    plans : tuple of NetworkPlan, of RadialPlan or of AnaloguePlan
-        The candidates.
-    alphas : tuple of float
-        Penalties, per row.
-    least_error : float
-        Lower bound to which errors of a loop are clipped, in standard deviations.
-    leave_out : bool
-        Whether loops in held-out blocks are part of the score.
-    recycle : bool
-        Whether loops within the training rows are part of the score. These loops are uninformative
-        for networks that can reproduce any training rows.
-    grows : bool
-        Whether the best network gets more units if there are enough rows for them.
-    enough : float
-        Score of the best network above which no other models are tried.
+    `alphas` are penalties per row. Errors of a loop are at least `least_error`, in standard
+    deviations. The score is of loops in held-out blocks (`leave_out`), and within the training rows
+    (`recycle`), which say nothing about networks that can reproduce any training rows. If it
+    `grows`, the best network gets more units if rows suffice. Above the score `enough` no other
+    models are tried.
     """
 
     plans: tuple[Plan, ...]

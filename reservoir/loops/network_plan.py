@@ -21,25 +21,9 @@ _FEW_INPUTS = 3  # with more inputs, their scaling is lowered so that their sum 
 class NetworkPlan:
     """Parameters of a candidate reservoir for standardised rows.
 
-    The features of the network are the states, followed by the inputs.
-
-    Attributes
-    ----------
-    n_units : int
-        Number of units.
-    spectral_radius : float
-        Spectral radius of W; with 0, units have no recurrent connections.
-    input_scaling : float
-        Scaling of standardised inputs.
-    leak_rate : float
-        Leak rate of all units.
-    bias_scaling : float
-        Scaling of the bias.
-    augment : str or None
-        As in ESNRegressor.
-    n_lags, skip : int
-        Number of rows that the network receives at once, and number of steps from one of these rows
-        to the next.
+    The features are the states, followed by the inputs. Parameters are as in ESNRegressor; with
+    ``spectral_radius=0``, units have no recurrent connections. The network receives `n_lags` rows
+    at once, `skip` steps apart.
     """
 
     n_units: int

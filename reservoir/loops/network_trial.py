@@ -29,17 +29,7 @@ _LEAST_FOR_GRAM = 1e-11  # per row: the smallest penalty for which a Gram matrix
 @saved
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A network with one readout, which predicts the increment to the next level.
-
-    Attributes
-    ----------
-    source : FeatureSource
-        The network.
-    coef : array of shape (n_outputs, width)
-        Coefficients of the readout.
-    intercept : array of shape (n_outputs,)
-        Intercept of the readout.
-    """
+    """A network with one linear readout, which predicts the increment to the next level."""
 
     source: Any
     coef: Array
@@ -49,30 +39,10 @@ class Member:
 class NetworkTrial:
     """A network fitted with every penalty, on all rows and on the rows outside each block.
 
-    Parameters
-    ----------
-    plan : NetworkPlan or RadialPlan
-        Parameters of the network.
-    seed : int
-        Seed of the network.
-    data : Trajectories
-        The training data.
-    design : LoopDesign
-        Training rows and loops.
-    alphas : array of shape (n_alphas,)
-        Penalties, per row.
-    leave_out : bool
-        Whether to also fit on the rows outside each block.
-
-    Attributes
-    ----------
-    source : FeatureSource
-        The network.
-    fits : list of (coefs, intercepts)
-        The fit on all rows, then one fit per block on the rows outside it. The shapes are
-        (n_alphas, n_outputs, width) and (n_alphas, n_outputs).
-    one_step : array of shape (n_alphas,)
-        Root mean squared one-step error in held-out blocks; NaN if `leave_out` is False.
+    `alphas` are penalties per row. `fits` has the coefficients, (n_alphas, n_outputs, width), and
+    intercepts, (n_alphas, n_outputs), on all rows, then, if `leave_out`, those for each block on
+    the rows outside it. `one_step`, (n_alphas,), is the root mean squared one-step error in
+    held-out blocks; NaN if not `leave_out`.
     """
 
     def __init__(

@@ -28,32 +28,11 @@ def run_path_loops(
 ) -> Array:
     """Run one closed loop for each pair of start and readout, all side by side.
 
-    Parameters
-    ----------
-    source : FeatureSource
-        Source of features; the outputs of the readouts are fed back as its inputs.
-    coefs : array of shape (n_readouts, n_outputs, width)
-        Coefficients of each readout.
-    intercepts : array of shape (n_readouts, n_outputs)
-        Intercept of each readout.
-    states : array of shape (n_starts, state_size)
-        The states before the first steps.
-    inputs : array of shape (n_starts, n_features)
-        Inputs of the first steps: the columns that are fed back, then exogenous columns.
-    n_steps : int
-        Number of steps.
-    exog : callable, optional
-        ``exog(k)`` returns the exogenous columns of step k, (n_starts, n_exog), from k = 1 on.
-    clip : (low, high) or callable, optional
-        Bounds of the outputs that are fed back, or a function that maps the outputs of a step to
-        the values that are fed back.
-    increments : bool, default=False
-        Whether readouts predict increments. They are added to the first columns of the input.
-
-    Returns
-    -------
-    array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        The predictions of each step, before clipping. They may be infinite or NaN.
+    Return (n_steps, n_readouts, n_starts, n_outputs), before clipping, maybe infinite or NaN.
+    `coefs` are (n_readouts, n_outputs, width), `inputs` of first steps (n_starts, n_features):
+    columns fed back, then exogenous ones. ``exog(k)``, (n_starts, n_exog), is of step k >= 1.
+    `clip` bounds or maps what is fed back. If `increments`, predictions are added to the first
+    columns of the input.
     """
     n_readouts, n_outputs, width = coefs.shape
     n_starts = len(states)
@@ -97,14 +76,7 @@ def run_source_loops(
 ) -> Array:
     """Run loops side by side, with the same result as `loop_by_loop.run_one_by_one`.
 
-    Parameters
-    ----------
-    source : FeatureSource
-        Source of features.
-    readouts : sequence of (coef, intercept)
-        Linear readouts.
-    n_steps, initial_states, initial_outputs, exog, clip
-        As in `loop_by_loop.run_one_by_one`.
+    Readouts are linear, pairs (coef, intercept). The other arguments are as there.
     """
     source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
     source, states = source.trimmed(initial_states)
@@ -122,20 +94,10 @@ def run_source_loops(
 
 
 def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
-    """Return each loop's mean of `log_errors` over the steps with known data.
+    """Return each loop's mean of `log_errors` over known steps, (n_readouts, n_starts).
 
-    Parameters
-    ----------
-    rows : array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        The predictions.
-    followed : array of shape (n_steps, n_starts, n_outputs)
-        The data that followed, NaN where unknown; each loop has at least one known step.
-    spread : array of shape (n_outputs,)
-        As in `log_errors`.
-
-    Returns
-    -------
-    array of shape (n_readouts, n_starts)
+    `rows` are predictions, (n_steps, n_readouts, n_starts, n_outputs); `followed`, (n_steps,
+    n_starts, n_outputs), is NaN where unknown, and known at one step of each loop at least.
     """
     known = np.logical_not(np.isnan(followed).any(axis=2))
     logs = log_errors(rows, followed[:, None], spread)
@@ -148,23 +110,9 @@ def log_errors(
     """Return the decimal logarithm of the error at each step, with errors clipped to bounds.
 
     Errors of chaotic systems grow exponentially, so that all steps have about the same weight in
-    the mean of the logarithms.
-
-    Parameters
-    ----------
-    rows : array of shape (n_steps, ..., n_outputs)
-        The predictions.
-    followed : array that broadcasts with `rows`
-        The data that followed.
-    spread : array of shape (n_outputs,)
-        Unit of the errors: the standard deviation of the training targets.
-    low, high : float
-        Bounds to which errors are clipped before the logarithm is taken.
-
-    Returns
-    -------
-    array of shape (n_steps, ...)
-        Logarithm of the root mean squared error over outputs; log10(high) if a row is not finite.
+    the mean of the logarithms. The result, (n_steps, ...), is of the root mean squared error over
+    outputs, the last axis, in units of `spread`, the standard deviations of the training targets;
+    log10(high) if a row is not finite. `followed` broadcasts with `rows`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.sqrt((((rows - followed) / spread) ** 2).mean(axis=-1))

@@ -19,17 +19,10 @@ _CANDIDATES = 2000  # rows among which the centres of units are chosen
 class RadialPlan:
     """Radial units with the present and past rows as inputs, centred at training data.
 
-    Attributes
-    ----------
-    n_units : int
-        Largest number of units; if there are fewer training rows, one unit per row.
-    width : float
-        Distance at which a unit's response has decreased to exp(-1/2). The distance is the root of
-        the weighted mean squared difference of all inputs; older rows have smaller weights.
-    memory : float
-        Age, in steps, at which the weight of a row has decreased by a factor of e.
-    n_lags, skip : int
-        Number of rows that a unit receives, and number of steps from one of these rows to the next.
+    There are `n_units`, or as many as training rows. At the distance `width`, the root of the
+    weighted mean squared difference of all inputs, a response is exp(-1/2); the weight of a row
+    decreases by a factor of e with each `memory` steps of its age. A unit receives `n_lags` rows,
+    `skip` steps apart.
     """
 
     n_units: int

@@ -40,23 +40,10 @@ class _Ritz(NamedTuple):
 def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
     """Return the spectral radius of a large block from two independent runs that must agree.
 
-    One run uses W; the other uses its transpose and another start vector. Both are repeated with
-    more effort until they agree.
-
-    Parameters
-    ----------
-    block : csr_array of shape (n_units, n_units)
-        A strongly connected block of W.
-    tol : float
-        Largest relative residual of a converged eigenpair.
-
-    Returns
-    -------
-    radius : float or None
-        The spectral radius; None if the runs do not agree, or if the result is too sensitive to
-        rounding.
-    sensitive : bool
-        Whether `radius` is None because the result is too sensitive to rounding.
+    One run uses W, a strongly connected block; the other its transpose and another start vector.
+    Both are repeated with more effort until they agree. `tol` is the largest relative residual of a
+    converged eigenpair. The radius is None if they do not agree, or if it is too sensitive to
+    rounding, in which case the second result is True.
     """
     matrix, transposed = as_operand(block), as_operand(block.T)
     for effort in _EFFORTS:

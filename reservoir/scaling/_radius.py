@@ -133,18 +133,9 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
 def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]]]:
     """Split W into strongly connected components, and solve single units and single cycles.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n_units, n_units)
-        W without stored zeros.
-
-    Returns
-    -------
-    radius : float
-        The largest spectral radius among components that are a single unit or a single cycle.
-    blocks : list of (bound, units)
-        For every other component, an upper bound on its radius and the indices of its units, in
-        descending order of the bounds.
+    W is without stored zeros. Return the largest spectral radius among components that are a single
+    unit or cycle, and, for every other component, an upper bound on its radius and the indices of
+    its units, in descending order of the bounds.
     """
     # the components, and the connections inside them
     n_blocks, labels = connected_components(matrix, directed=True, connection="strong")

@@ -112,19 +112,11 @@ def largest_singular_value(W: Any) -> float | None:
 def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**15) -> float | None:
     """Return the largest modulus of an eigenvalue of a symmetric operator; None if not converged.
 
-    This is Lanczos' method without reorthogonalisation: copies of eigenvalues appear, but the
-    extreme eigenvalues are correct. After m steps the relative error is about (log(n) / m)^2, even
-    if the spectrum has no gap (Kuczynski and Wozniakowski 1992). The iteration stops when twice as
-    many steps change the result by less than 1e-7.
-
-    Parameters
-    ----------
-    product : callable, ``product(v) -> array of shape (n,)``
-        A function that applies the operator to a vector.
-    n : int
-        Dimension of the operator.
-    max_steps : int
-        Largest number of products.
+    ``product(v)`` applies it to a vector of `n` numbers. This is Lanczos' method without
+    reorthogonalisation: copies of eigenvalues appear, but the extreme eigenvalues are correct.
+    After m steps the relative error is about (log(n) / m)^2, even if the spectrum has no gap
+    (Kuczynski and Wozniakowski 1992). It stops when twice as many steps change the result by less
+    than 1e-7.
     """
     v = np.random.default_rng(1).standard_normal(n)
     v /= np.linalg.norm(v)
