@@ -168,19 +168,15 @@ def closed_loop(
 ) -> Any:  # fmt: skip
     """Run a reservoir in closed loop; return the number of steps that stayed within the limit.
 
-    `x` contains two states, each with room for `REPEATED` bytes, which alternate as old and new
-    one: after k steps the first half is the current one if k is even, or the last valid one if the
-    run ends early. `output`, of shape (n_outputs,), is fed back in the first step, and is changed.
-    `outputs` is flat. `drive` is the part of the pre-activations that does not depend on the
-    outputs, one row per step or one for all; `from_output` has a row per
-    output. The readout consists of `coef`, with a row per output, for the state; `coef_squares`,
-    like it or empty, for the squares of its entries, which are written into the working memory `z`;
-    `coef_tail`, of shape (n_outputs, n_columns) or without columns, for the input of the step; and
-    `coef_older`, flat, with as many weights per output as it uses numbers before the input in
-    `rows`. `rows` is flat, with `n_columns` per row: the inputs of earlier steps, then those of the
-    loop, whose first `n_fed` numbers are written. `clip`, of shape (2, n_outputs) or without
-    columns, contains the bounds of outputs that are fed back. Rows of other arrays are padded to
-    whole cache lines. Other parameters are described in `reservoir._kernels.closed_loop`.
+    `x` contains two states, each with room for `REPEATED` bytes, which alternate as old and new:
+    after k steps the first half is current if k is even, or the last valid one if the run ends
+    early. `output` is changed. `outputs` is flat. `drive` has one row per step or one for all;
+    `from_output`, `coef` (for the state) and `coef_squares` (empty, or for its squares, which are
+    written into `z`) have a row per output. `coef_tail` is (n_outputs, n_columns) or without
+    columns; `coef_older` is flat, with as many weights per output as it uses numbers before the
+    input in `rows`, which is flat, with `n_columns` per row. `clip` is (2, n_outputs) or without
+    columns. Rows of other arrays are padded to whole cache lines. The rest is as in
+    `reservoir._kernels.closed_loop`.
     """
     size, n_outputs, line, lines = z.shape[0], output.shape[0], line_size(z), lines_size(z)
     whole, half, leaky = n_units // lines * lines, x.shape[0] // 2, leak.shape[0]

@@ -31,13 +31,7 @@ _STEP = 1e-5  # of central differences in z
 class BiasSearch:
     """Gradient search over the biases of a network at which its rate is RATE.
 
-    Parameters
-    ----------
-    network : IntervalNetwork
-        Its bias is ignored.
-    activation : Activation
-    generator : numpy Generator
-        Draws the signs that the search starts from.
+    The bias of `network` is ignored. `generator` draws the signs that the search starts from.
     """
 
     network: IntervalNetwork

@@ -112,15 +112,11 @@ def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> A
 def shared_inputs(
     reservoir: Reservoir, input_range: Any, output_range: Any
 ) -> tuple[Array, Array | None, tuple[Array, Array]]:
-    """Check the ranges of inputs and outputs, and return the set of resulting drives.
+    """Check the ranges of inputs and outputs, and return them with the set of resulting drives.
 
-    Returns
-    -------
-    input_range, output_range : arrays of shape (2, n_columns)
-        `output_range` is None if the reservoir has no feedback weights.
-    centre, generators : arrays of shape (n_units,) and (n_units, n_generators)
-        Every drive is ``centre + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), which
-        preserves the dependence between units that receive the same inputs.
+    The ranges are (2, n_columns), the second None without feedback weights. Every drive is ``centre
+    + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), which preserves the dependence between
+    units that receive the same inputs: (n_units,) and (n_units, n_generators).
     """
     if input_range is None or (output_range is None) != (reservoir.W_fb is None):
         raise ValueError(

@@ -11,12 +11,9 @@ from reservoir._typing import Array
 
 
 class Loop(Protocol):
-    """A closed loop as a map of points, each a vector of doubles that determines the next one.
+    """A closed loop as a map of points, (size,), each of which determines the next one.
 
-    Attributes
-    ----------
-    start : array of shape (size,)
-        The point from which the loop starts.
+    It starts from the point `start`. Points are doubles.
     """
 
     start: Array
@@ -24,15 +21,7 @@ class Loop(Protocol):
     def tangent(self, point: Array, differences: Array) -> tuple[Array, Array]:
         """Take one step; apply its Jacobian to small differences of the point.
 
-        Parameters
-        ----------
-        point : array of shape (size,)
-        differences : array of shape (size, n_differences)
-
-        Returns
-        -------
-        point : array of shape (size,)
-        differences : array of shape (size, n_differences)
+        Return the next point and the next differences, (size, n_differences).
         """
 
     def step(self, point: Array) -> Array:

@@ -130,16 +130,8 @@ def newton_step(apply: Callable[[Array], Array], gap: Array) -> Array | None:
 def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int, float]:
     """Return the states, the multiple and the residual of the cycle through a fixed point.
 
-    A cycle may close after fewer periods than were searched: the shortest is returned.
-
-    Parameters
-    ----------
-    drive : Drive
-        One period.
-    point : array of shape (n_units,)
-        A fixed point of the map over `multiple` periods.
-    multiple : int
-        Number of periods in the map of which `point` is a fixed point.
+    `point` is fixed under the map over `multiple` periods, each of them `drive`. A cycle may close
+    after fewer periods than were searched: the shortest is returned.
     """
     # Search for a shorter cycle through the point.
     period = len(drive)

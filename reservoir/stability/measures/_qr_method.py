@@ -18,19 +18,8 @@ _LOST = 4 * float(np.finfo(float).eps)  # smaller factors, relative to the large
 class Basis:
     """Orthonormal directions, and the sums of the logarithms of the factors by which they grew.
 
-    Parameters
-    ----------
-    size : int
-        Number of entries of a direction.
-    n_exponents : int
-        Number of directions.
-    random_state : None, int, Generator or RandomState
-        Seed for drawing the first directions.
-
-    Attributes
-    ----------
-    directions : array of shape (size, n_kept)
-        The directions that are not lost.
+    `directions`, (size, n_kept), are those that are not lost; `random_state` draws the first
+    `n_exponents`.
     """
 
     def __init__(self, size: int, n_exponents: int, random_state: RandomState) -> None:

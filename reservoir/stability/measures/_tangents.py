@@ -14,14 +14,8 @@ class Tangent:
     """The product J[T] ... J[1] of the Jacobians J[t] = (1 - a) I + diag(a f'(z[t])) W of T steps.
 
     It maps a small difference of states to the difference after the steps. Only `matrix` forms it.
-
-    Attributes
-    ----------
-    W : matrix of shape (n_units, n_units)
-    kept : array of shape (n_units, 1)
-        1 - a, where a are the leak rates.
-    slopes : array of shape (n_steps, n_units)
-        a f'(z[t]), where z are the pre-activations.
+    `kept`, (n_units, 1), is 1 - a, where a are the leak rates; `slopes`, (n_steps, n_units), are a
+    f'(z[t]), where z are the pre-activations.
     """
 
     W: Matrix

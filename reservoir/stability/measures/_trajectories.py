@@ -31,13 +31,8 @@ _AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is 
 class Drive:
     """A reservoir in double precision with the checked series that drives it.
 
-    Attributes
-    ----------
-    reservoir : Reservoir
-    X : array of shape (n_steps, n_features)
-        The inputs.
-    feedback : array of shape (n_steps, n_outputs) or None
-        Outputs that are fed back at each step.
+    `X` is (n_steps, n_features). `feedback`, (n_steps, n_outputs), is what is fed back at each
+    step, or None.
     """
 
     reservoir: Reservoir
@@ -129,21 +124,10 @@ def side_by_side(
 ) -> Iterator[tuple[int, Array]]:
     """Run all trajectories together, and yield their states block by block.
 
-    Parameters
-    ----------
-    drive : Drive
-    starts : array of shape (n_trajectories, n_units)
-        The states before row `begin`.
-    begin : int
-        The first row of the series to run.
-    first_rows : int
-        Rows of the first block. Each block has twice the rows of the one before, up to a limit, so
-        that a caller that needs only the first rows does not compute many more.
-
-    Yields
-    ------
-    int, array of shape (n_trajectories, rows, n_units)
-        The block's first row in the series, and the states after each of its rows.
+    `starts`, (n_trajectories, n_units), are the states before row `begin`. Yield the block's first
+    row in the series, and the states after each of its rows, (n_trajectories, rows, n_units). The
+    first block has `first_rows` rows and each has twice those of the one before, up to a limit, so
+    that a caller that needs only the first rows does not compute many more.
     """
     reservoir, n = drive.reservoir, len(starts)
     most = int(np.clip(_BLOCK_SIZE // (n * reservoir.n_units), 1, _BLOCK_ROWS))

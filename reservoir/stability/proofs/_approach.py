@@ -17,29 +17,14 @@ _STRIDE = 0.04  # so many steps are combined that their number times the leak ra
 class Approach:
     """Boxes of all trajectories, and bounds of their differences, from any state, step by step.
 
-    The drive has one interval for all steps, or one for each step of a period. Column t of every
-    field is for the steps at phase t of the period, whatever the phase of the start. The bounds
-    hold for all steps from `steps` on, since a longer trajectory is also one with a later start:
-    so every bound may be intersected with earlier ones.
+    The drive has one interval for all steps, or for each step of a period: all arrays are (n_units,
+    period), and column t is for steps at phase t, whatever the phase of the start. The bounds hold
+    for all steps from `steps` on, since a longer trajectory is also one with a later start: so each
+    may be intersected with earlier ones. The drive of `network` is not used.
 
-    Parameters
-    ----------
-    network : IntervalNetwork
-        Its drive is not used.
-    drive_min, drive_max : arrays of shape (n_units, period)
-
-    Attributes
-    ----------
-    steps : int
-        Number of steps so far.
-    low, high : arrays of shape (n_units, period)
-        Bounds of the states.
-    apart : array of shape (n_units, period)
-        Bounds of the difference of two trajectories under the same input.
-    moved : float
-        Distance by which the ends of the box moved in the last step, without leak.
-    z_low, z_high, least_slope, largest_slope : arrays of shape (n_units, period)
-        Bounds of the pre-activations and slopes at the steps before the present one.
+    `low`, `high` bound the states, `apart` the difference of two trajectories under the same input.
+    `moved` is how far the ends of the box moved in the last step, without leak. The other bounds
+    are of the pre-activations and slopes at the steps before the present one.
     """
 
     def __init__(self, network: IntervalNetwork, drive_min: Array, drive_max: Array) -> None:

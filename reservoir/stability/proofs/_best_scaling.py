@@ -45,17 +45,11 @@ def _all_singular(B: Matrix) -> tuple[Array, Array, Array]:
 def searched_scaling(W: Matrix, A: Matrix, norm: float) -> tuple[Array, float]:
     """Return the diagonal P with the least ||P W P^-1||_2 that is found, and that norm.
 
-    The norm is convex in log P (Sezginer and Overton 1990), but has kinks where singular values
-    meet: a smooth maximum of the leading ones is minimised instead. The search starts from the best
-    of P = 1, Perron's scaling, whose norm is at most the spectral radius of |W|, and the scaling of
-    `aligned`, whose norm is mostly within a tenth of the least.
-
-    Parameters
-    ----------
-    W, A : matrices of shape (n_units, n_units)
-        The weights and their absolute values.
-    norm : float
-        ||W||_2, the norm with P = 1.
+    `A` is the modulus of W, `norm` is ||W||_2. The norm is convex in log P (Sezginer and Overton
+    1990), but has kinks where singular values meet: a smooth maximum of the leading ones is
+    minimised instead. The search starts from the best of P = 1, Perron's scaling, whose norm is at
+    most the spectral radius of |W|, and that of `aligned`, whose norm is mostly within a tenth of
+    the least.
     """
     n = W.shape[0]
     _, v = perron_bound(A)

@@ -20,16 +20,10 @@ _CLOSE = 1e-9
 
 
 class Box(NamedTuple):
-    """Bounds of states, pre-activations and slopes; each field has shape (n_units,).
+    """Bounds of states, of pre-activations and of slopes; each field has shape (n_units,).
 
-    Attributes
-    ----------
-    low, high
-        Bounds of the states.
-    z_low, z_high
-        Bounds of the pre-activations z = W x + p + b for states inside the box.
-    least_slope, largest_slope
-        Bounds of the activation's slope at such z.
+    The pre-activations z = W x + p + b are those for states inside the box, the slopes those of the
+    activation at such z.
     """
 
     low: Array
@@ -50,20 +44,12 @@ def interval_box(
 ) -> Box:
     """Return a box for all inputs whose drive stays between its bounds: theorem C1.
 
-    Starting from the activation's range, the box is intersected repeatedly with its image under one
-    step, without leak, in interval arithmetic. For any leak, a trajectory that starts inside stays
-    inside, and all others come arbitrarily close to the box. If the range is unbounded, so is the
-    box, and the slopes are bounded over all states.
-
-    Parameters
-    ----------
-    network : IntervalNetwork
-    tol : float
-        The iteration stops once no bound moves by more.
-    max_iter : int
-    pad, margin : float or array of shape (n_units,)
-        Bounds of the errors that each step may add to the pre-activations and to the activation's
-        values. The box then contains all trajectories with such errors.
+    From the activation's range on, the box is intersected with its image under one step, without
+    leak, in interval arithmetic, until no bound moves by more than `tol`. For any leak, a
+    trajectory from inside stays inside, and all others come arbitrarily close. An unbounded range
+    gives an unbounded box, with the slopes over all states. Trajectories may add errors of up to
+    `pad` to pre-activations and `margin` to values of the activation at each step, floats or
+    (n_units,).
     """
     if not network.enclosure.bounded:
         ends = np.full(network.n_units, np.inf)
@@ -108,19 +94,10 @@ def tube(
 ) -> list[Box]:
     """Return a box for each step of a periodic drive: entry t bounds the state before step t.
 
-    The boxes follow the drive step by step, period after period; each is intersected with the box
-    of the same step a period before. Unlike the box for all inputs they depend on the leak.
-
-    Parameters
-    ----------
-    network : IntervalNetwork
-    drives : array of shape (period, n_units)
-        The drive p of each step.
-    error : array of shape (n_units,)
-        Bound of the rounding errors of `drives`.
-    max_periods : int
-    margin : float or array of shape (n_units,)
-        Error that each step may add to the states.
+    The boxes follow `drives`, (period, n_units), whose rounding errors are at most `error`,
+    (n_units,), period after period; each is intersected with the box of the same step a period
+    before. Unlike the box for all inputs they depend on the leak. Each step may add an error of up
+    to `margin` to the states.
     """
     # Errors of the pre-activations, and initial boxes that contain every state.
     enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak

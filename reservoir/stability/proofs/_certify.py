@@ -37,26 +37,17 @@ from reservoir.stability.proofs._zonotopes import zonotope_box
 
 
 class Proof(NamedTuple):
-    """A method to prove that a network contracts inside a box.
+    """A method to prove that a network contracts inside a box; `theorem` is its name in the pages.
 
-    Attributes
-    ----------
-    theorem : str
-        Name of the theorem in the documentation.
-    rate : callable
-        ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
-        if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
-        each step, or None if there is no such norm. (The weights of "two_norm" belong to a
-        Euclidean norm, and the weights of "lyapunov" are the matrix of a quadratic norm;
-        `resolution` distinguishes them by the method's name.)
-    dense : bool
-        Whether it forms dense n_units x n_units matrices.
-    most_units : int
-        Largest number of units for which "auto" and "thorough" try it.
-    lengths : {"no", "equal leaks", "yes"}
-        Whether a proof for the longest step extends to any sequence of shorter ones:
-        `IntervalNetwork.rate_of_all`. With "equal leaks" it does if all units have the same leak
-        rate, by the triangle inequality, since one norm shrinks at each step.
+    ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more if nothing is
+    proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at each step, or None.
+    Weights are of a Euclidean norm for "two_norm", and the matrix of a quadratic norm for
+    "lyapunov": `resolution` tells them apart by the method's name. `dense` methods form n_units x
+    n_units matrices; "auto" and "thorough" try methods up to `most_units`.
+
+    `lengths` says whether a proof for the longest step extends to any sequence of shorter ones:
+    `IntervalNetwork.rate_of_all`. With "equal leaks" it does if all units have the same leak rate,
+    by the triangle inequality, since one norm shrinks at each step.
     """
 
     theorem: str

@@ -73,20 +73,11 @@ def series_cycle_norm(
 ) -> tuple[float, Array]:
     """Return r and v > 0 as `cycle_rate` does, by a series about the mean slopes.
 
-    With D_c the midpoint of the slopes of step t, and D_r their largest distance from it, the
-    difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
-    ``|q_t| <= a D_r |W e|``. Within a window of steps the products of the C_t are formed, which
-    keeps the signs of the weights; from one window to the next only bounds of ``|e|`` are kept.
-
-    Parameters
-    ----------
-    network : IntervalNetwork
-    boxes : list of Box
-        One for each step of the period.
-    start : array of shape (n_units,)
-        A positive start vector, such as the weights of `cycle_rate`.
-    window : int
-        Steps over which products of Jacobians are formed.
+    With D_c the midpoint of the slopes of a step, one of `boxes`, and D_r their largest distance
+    from it, the difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
+    ``|q_t| <= a D_r |W e|``. Within `window` steps products of the C_t are formed, which keeps the
+    signs of the weights; from one window to the next only bounds of ``|e|`` are kept. `start` is
+    positive.
     """
     if network.n_units > MAX_SERIES_UNITS:
         raise ValueError(

@@ -67,18 +67,10 @@ class Norm(NamedTuple):
 class Forgetting:
     """Computes the steps to given distances, from the boxes of all steps and from norms.
 
-    Parameters
-    ----------
-    network : IntervalNetwork
-    drive_min, drive_max : arrays of shape (n_units, period)
-        Bounds of the drive at each phase of the period, which is 1 for a range of all steps.
-    method : str
-        Proof of the certificate; it determines which norms are tried.
-    gains : array of shape (n_units, period)
-        The largest slopes in the certificate's box: norms of full matrices are tried once the
-        slopes are near them.
-    inputs : (centre, generators), optional
-        The set of drives, if the proof uses the inputs that units share: see `shared_inputs`.
+    Bounds of the drive are (n_units, period), with a period of 1 for a range of all steps. The
+    proof `method` determines which norms are tried; those of full matrices are tried once the
+    slopes are near `gains`, (n_units, period), the largest in the certificate's box. `inputs` is
+    the set of drives, if the proof uses the inputs that units share: see `shared_inputs`.
     """
 
     def __init__(

@@ -21,13 +21,9 @@ MAX_DENSE_UNITS = 3000  # up to here proofs may form dense n_units x n_units mat
 class Lengths(NamedTuple):
     """The lengths of a network's steps, if they differ.
 
-    Attributes
-    ----------
-    share : float
-        The slowest unit's leak rate at the shortest step over its leak rate at the longest step.
-    together : bool
-        Whether all units have the same leak rate: then every step is a weighted mean of the old
-        state and the longest step, with the same weights in every unit.
+    `share` is the slowest unit's leak rate at the shortest step over that at the longest.
+    `together` says whether all units have the same leak rate: then every step is a weighted mean of
+    the old state and the longest step, with the same weights in every unit.
     """
 
     share: float
@@ -40,21 +36,9 @@ class IntervalNetwork:
 
     Its state x becomes (1 - a) x + a f(z), where z = W x + p + b is the pre-activation, a the leak
     rate, b the bias, and the drive p = W_in u + W_fb y may be any vector between `drive_min` and
-    `drive_max`, a different one at every step.
-
-    Attributes
-    ----------
-    W : array or sparse array of shape (n_units, n_units)
-        The recurrent weights.
-    A : as W
-        Absolute values of the recurrent weights.
-    drive_min, drive_max : arrays of shape (n_units,)
-        Bounds of p.
-    bias, leak : arrays of shape (n_units,)
-    enclosure : Enclosure
-        The range of f, and bounds of f and of its slope over intervals of z.
-    lengths : Lengths or None
-        Lengths of steps; `leak` is then for the longest. None if all steps have the same length.
+    `drive_max`, a different one at every step. `A` is the modulus of W. `enclosure` is the range of
+    f, with bounds of f and its slope over intervals of z. If steps have different `lengths`, `leak`
+    is for the longest.
     """
 
     W: Matrix

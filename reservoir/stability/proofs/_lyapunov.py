@@ -88,20 +88,12 @@ def least_rate(
 ) -> tuple[float, Array | None]:
     """Return the least rate s that a short search proves, and P; infinity if none is below 1.
 
-    Parameters
-    ----------
-    step : Step
-    weakest : float
-        The weakest contraction 1 - s that is tried.
-    shrinks : float, optional
-        A contraction 1 - s that is tried first, and returned if it is proved.
-    scaling : array of shape (n,), optional
-        Result of `good_scaling`; by default for the weights times the largest slopes, or another
-        one if it fails narrowly: then A and B must be diagonal.
-    proved : float, optional
-        A contraction 1 - s found for wider ranges of slopes. The search continues upwards from
-        there, in steps as fine as those of the bisection. If no more is proved, P for that same
-        rate is computed again if there are few units: narrower ranges give a smaller constant.
+    `weakest` is the weakest contraction 1 - s that is tried; `shrinks` is one that is tried first,
+    and returned if proved. `scaling`, (n,), is from `good_scaling`; by default for the weights
+    times the largest slopes, or another one if it fails narrowly: then A and B must be diagonal.
+    `proved` is a contraction found for wider slopes, from which the search continues upwards as
+    finely as bisection; if no more is proved, few units get a new P for it, whose constant is
+    smaller.
     """
     steepest = step.largest[:, None] * step.K
     fixed, scaling = scaling is not None, good_scaling(steepest) if scaling is None else scaling
@@ -172,12 +164,7 @@ def split_scaling(scaling: Array) -> tuple[Array, Array]:
 def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
     """Return a P for which ``e' P e`` is proved to shrink by s^2 at every step, or None.
 
-    Parameters
-    ----------
-    step : Step
-    s : float
-    scaling : array of shape (n,)
-        Logarithms of a scaling of the units, from `good_scaling`.
+    `scaling`, (n,), are logarithms of a scaling of the units, from `good_scaling`.
     """
     powers, rest = split_scaling(scaling)
     scaled, rest = step.scaled(powers), rest[: len(step.K)]

@@ -42,16 +42,10 @@ _SEARCHED = 3  # further attempts in the search for the rate
 class CycleNorms(NamedTuple):
     """Norms ``sqrt(e' P_t e)`` with a proved ratio from step to step.
 
-    Attributes
-    ----------
-    rate : float
-        Proved factor per step, the geometric mean over a period; infinity if nothing is proved.
-    growth : float
-        Bound of the norm after a step over the norm before it.
-    closing : float
-        Bound of the ratio of the first norm to the norm after the last step.
-    norms : list of arrays of shape (n_units, n_units), or None
-        P_t before each step, and after the last. None if they overflow or underflow.
+    `rate` is the proved factor per step, the geometric mean over a period; infinity if nothing is
+    proved. `growth` bounds the norm after a step over the norm before it, `closing` the first norm
+    over the norm after the last step. `norms` are P_t before each step, and after the last; None if
+    they overflow or underflow.
     """
 
     rate: float
@@ -70,18 +64,10 @@ def cycle_lyapunov(
 ) -> CycleNorms:
     """Return the norms of the least rate that a short search proves, or norms that are cheap.
 
-    Parameters
-    ----------
-    network : IntervalNetwork
-    boxes : list of Box
-        One for each step of the period.
-    cheaply : bool
-        Whether norms for each step are tried only if one norm for all steps fails, and only if
-        that takes little time.
-    near : CycleNorms, optional
-        Norms found for slightly narrower boxes: a slightly weaker rate is tried first.
-    known : float, optional
-        Rate of one norm for all steps in wider boxes: only a better such norm is searched for.
+    There is a box for each step of the period. If `cheaply`, norms for each step are tried only if
+    one norm for all steps fails, and only if that takes little time. `near` are norms for slightly
+    narrower boxes: a slightly weaker rate is tried first. `known` is the rate of one norm for all
+    steps in wider boxes: only a better such norm is searched for.
     """
     steps = [step_in(network, box) for box in boxes]
     if near is not None and near.closing > 1:

@@ -24,17 +24,11 @@ _CLOSE = 1e-7  # relative change over 40 steps below which Lanczos's method stop
 def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np.inf) -> float:
     """Return the numerical radius of a real matrix, from below, to 2e-3 or (mostly) much better.
 
-    It is the largest eigenvalue of the Hermitian part of ``exp(-i t) M`` over all angles t. A grid
-    of angles locates the maximum; a finer grid and a parabola refine it.
-
-    Parameters
-    ----------
-    M : matrix of shape (n_units, n_units)
-    leak : array of shape (n_units,), optional
-        Leak rates. ``exp(-i t)`` is then the diagonal of ``a / (exp(i t) - 1 + a)``, the response
-        of each unit's leaky mean to a wave of angular frequency t: below 1 in modulus.
-    enough : float
-        Once the radius is known to be at least this, the search stops and returns a lower bound.
+    It is the largest eigenvalue of the Hermitian part of ``exp(-i t) M`` over all angles t: a grid
+    locates the maximum, and a finer grid and a parabola refine it. With leak rates a, ``exp(-i t)``
+    is the diagonal of ``a / (exp(i t) - 1 + a)``, the response of each unit's leaky mean to a wave
+    of angular frequency t. Once the radius is known to be at least `enough`, a lower bound is
+    returned.
     """
     if leak is None:
         leak = np.ones(M.shape[0])

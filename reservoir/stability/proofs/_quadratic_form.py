@@ -30,14 +30,8 @@ _SMALLEST = 1e-140  # with smaller entries of A, B and K nothing is proved: prod
 class Step(NamedTuple):
     """One step of a difference: ``A e + B q`` with ``q = D K e``.
 
-    Attributes
-    ----------
-    A : array of shape (n, n), or (n,) if A and B are diagonal
-    B : array of shape (n, k), or (n,) if A and B are diagonal
-        The entries of A and B may have a relative error of EPS.
-    K : array of shape (k, n)
-    least, largest : arrays of shape (k,)
-        Bounds L and H of the slopes, 0 at least.
+    `A`, (n, n), and `B`, (n, k), are (n,) if diagonal; their entries may have a relative error of
+    EPS. `K` is (k, n). `least` and `largest`, (k,), bound the slopes, L and H, 0 at least.
     """
 
     A: Array
@@ -81,15 +75,8 @@ def _shifted(M: Array, exponents: Array) -> Array:
 def is_proved(step: Step, square: float, now: Array, after: Array, multipliers: Array) -> bool:
     """Whether N and `now` are proved to be positive definite, rounding included.
 
-    Parameters
-    ----------
-    step : Step
-    square : float
-        s^2.
-    now, after : arrays of shape (n, n)
-        P and P+. Only their lower triangles are used, and mirrored.
-    multipliers : array of shape (k,)
-        The diagonal of Lambda.
+    `square` is s^2; `now` and `after` are P and P+, of which only the lower triangles are used, and
+    mirrored; `multipliers`, (k,), are the diagonal of Lambda.
     """
     if not (step.is_manageable and (multipliers >= 0).all()):
         return False

@@ -15,20 +15,11 @@ from reservoir.stability._rounding import OVERFLOWS, TINY
 def unit_bounds(P: Array) -> Array:
     """Return u with ``|e_i| <= u_i sqrt(e' P e)`` for every e: bounds of the roots of (P^-1)_ii.
 
-    With X near the inverse of P's Cholesky factor, ``X P X'`` is near the identity. If it differs
-    by less than d in the Euclidean norm, P is at least (1 - d) times the inverse of ``X' X``, and
-    (P^-1)_ii at most ``(X' X)_ii / (1 - d)``. Each of the two products in ``X P X'`` has an error
-    of at most n / 2 EPS times ``|X| |P| |X'|``.
-
-    Parameters
-    ----------
-    P : array of shape (n, n)
-        A symmetric matrix.
-
-    Returns
-    -------
-    array of shape (n,)
-        Infinite if P is not shown to be positive definite.
+    They are infinite if the symmetric P is not shown to be positive definite. With X near the
+    inverse of its Cholesky factor, ``X P X'`` is near the identity. If it differs by less than d in
+    the Euclidean norm, P is at least (1 - d) times the inverse of ``X' X``, and (P^-1)_ii at most
+    ``(X' X)_ii / (1 - d)``. Each product in ``X P X'`` has an error of at most n / 2 EPS times
+    ``|X| |P| |X'|``.
     """
     n = len(P)
     diagonal = np.diagonal(P)

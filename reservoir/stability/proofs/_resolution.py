@@ -35,15 +35,10 @@ _Map = Callable[[Array], Array]
 
 
 class _Errors:
-    """Bounds of the rounding errors in a step of a reservoir, in its dtype.
+    """Bounds of the rounding errors in a step of a reservoir, in the dtype in which it is run.
 
-    Parameters
-    ----------
-    network : IntervalNetwork
-    reservoir : Reservoir
-        The same network, in the dtype in which it is run.
-    terms : array of shape (n_units,)
-        Bounds of ``|W_in| |u| + |W_fb| |y|``, to which the drive's rounding error is proportional.
+    `terms`, (n_units,), bound ``|W_in| |u| + |W_fb| |y|``, to which the drive's rounding error is
+    proportional.
     """
 
     def __init__(self, network: IntervalNetwork, reservoir: Reservoir, terms: Array) -> None:
@@ -95,17 +90,8 @@ def resolution(
     """Return the largest difference between two trajectories, in any unit, that may last for ever.
 
     None if nothing is certified, the proof has no norm that shrinks at each step, or steps differ
-    in length.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Result of `certify`, for the exact map.
-    network : IntervalNetwork
-    reservoir : Reservoir
-        The same network, in the dtype in which it is run.
-    terms : array of shape (n_units,)
-        Bounds of ``|W_in| |u| + |W_fb| |y|``.
+    in length. `certificate` is for the exact map, `reservoir` in the dtype in which it is run;
+    `terms` are as in `_Errors`.
     """
     if not certificate.holds or certificate.weights is None:
         return None

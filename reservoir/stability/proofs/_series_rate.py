@@ -33,14 +33,9 @@ def series_rate(network: IntervalNetwork, least: Array, largest: Array, start: A
     """Return a proved rate below 1 at which differences decay, or infinity.
 
     With S_j = a D_r W J^j the proof is a vector v > 0 with (sum_{j<n} |S_j| + |J^n|) v < v. If this
-    still holds with the j-th term multiplied by s^-(j+1), and the last by s^-n, the rate is s.
-
-    Parameters
-    ----------
-    least, largest : arrays of shape (n_units,)
-        Bounds of the slopes.
-    start : array of shape (n_units,)
-        A positive vector to try first, such as the weights of theorem C2.
+    still holds with the j-th term multiplied by s^-(j+1), and the last by s^-n, the rate is s. The
+    slopes are between `least` and `largest`; `start` is a positive vector to try first, such as the
+    weights of theorem C2.
     """
     series = _Series(network, least, largest)
     v = np.maximum(start / start.max(), 1e-100)

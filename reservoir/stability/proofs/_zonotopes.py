@@ -44,18 +44,10 @@ class _Zonotope:
     ) -> tuple[Array, Array]:
         """Advance by one step, and return bounds of the pre-activations z in it.
 
-        Parameters
-        ----------
-        z_low, z_high : arrays of shape (n_units,)
-            Known bounds of z, with which the zonotope's bounds are intersected.
-        drive : array of shape (n_units,)
-            The centre of the drive.
-        radius : array of shape (n_units,)
-            Largest deviation of each unit's drive, independently of the others.
-        shared : array of shape (n_units, n_generators)
-            Generators of the drive that the units share.
-        late : array of shape (n_units,)
-            Largest distance of the state from the zonotope after the step.
+        The result is intersected with known bounds of z. `drive` is its centre, `radius` the
+        largest deviation of each unit's drive, independently of the others, and `shared`, (n_units,
+        n_generators), generators that the units share. `late` is the largest distance of the state
+        from the zonotope after the step. All others are (n_units,).
         """
         # Bounds of z: the image of the zonotope under W, plus drive, bias and rounding.
         net, leak = self.network, self.leak
@@ -106,22 +98,11 @@ def zonotope_box(
 ) -> Box:
     """Narrow the box that `interval_box` returns for all inputs in a range.
 
-    If all leak rates are equal the zonotope follows the map without leak: its image is convex, and
-    the distance of the leaky trajectory to it decays. Otherwise it follows the leaky map.
-
-    Parameters
-    ----------
-    network : IntervalNetwork
-    box : Box
-    inputs : (centre, generators), optional
-        The set of drives, as `shared_inputs` returns it. Without it each unit's drive may vary
-        independently.
-
-    Returns
-    -------
-    Box
-        Every trajectory comes arbitrarily close to this box, but one that starts inside may leave
-        it for a while. The given box if the zonotope grows beyond all bounds.
+    With equal leak rates the zonotope follows the map without leak: its image is convex, and the
+    distance of the leaky trajectory to it decays. `inputs` is the set of drives, as from
+    `shared_inputs`; without it each unit's drive may vary independently. Every trajectory comes
+    arbitrarily close to the returned box, but one that starts inside may leave it for a while; it
+    is the given box if the zonotope grows beyond all bounds.
     """
     leak = np.ones_like(network.leak) if _is_equal(network.leak) else network.leak
     return _followed(network, box, inputs, leak)[0]
@@ -130,23 +111,12 @@ def zonotope_box(
 def timed_zonotope_box(
     network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None, rest: float
 ) -> tuple[Box, int]:
-    """Return a narrower box for trajectories that stay in the given box, and the time to enter it.
+    """Return a narrower box for trajectories that stay in the given box, and the steps to enter it.
 
     With equal leak rates below 1 the zonotope follows the map without leak. All values f(z) are in
-    its image, which is convex; after m steps the distance of the state from it is at most
-    (1 - a)^m times the box's width, which is added before the next image is computed.
-
-    Parameters
-    ----------
-    rest : float
-        m is the least with ``(1 - a)^m <= rest``.
-
-    Returns
-    -------
-    Box
-        It contains all trajectories after that time.
-    int
-        The number of steps; 0 if the zonotope grows beyond all bounds.
+    its image, which is convex; after m steps, the least with ``(1 - a)^m <= rest``, the state's
+    distance from it is at most (1 - a)^m times the box's width, which is added before the next
+    image is computed. The number of steps is 0 if the zonotope grows beyond all bounds.
     """
     leak, m = network.leak, 1
     late = np.zeros(network.n_units)
