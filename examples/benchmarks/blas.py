@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import numpy as np
+from _command_line import run_main
 
 CORES = ("as it picks", "Haswell", "SkylakeX", "Zen")
 PROGRAM = """
@@ -60,4 +61,4 @@ def main(n_units: int = 1000, n_rounds: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

@@ -14,10 +14,10 @@ random weights (with 32 there are too few updates). Ten minutes on one core.
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 
 import numpy as np
+from _command_line import run_main
 from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_limits
 
@@ -113,8 +113,7 @@ def measure(n_balls, seed, rows, free):
             free[name].append(free_errors(network, videos))
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+def main(n_seeds: int = 5) -> None:
     for n_balls, word in ((2, "two"), (3, "three")):
         rows, free = defaultdict(list), defaultdict(list)
         for seed in range(n_seeds):
@@ -132,4 +131,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

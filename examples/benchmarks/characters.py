@@ -12,13 +12,13 @@ hour on one core.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pydoc_data import topics
 from typing import Any
 
 import numpy as np
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir import RNNClassifier
@@ -135,5 +135,4 @@ def main(
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        kinds = (str, int, int, str, int)
-        main(*(kind(given) for kind, given in zip(kinds, sys.argv[1:], strict=False)))
+        run_main(main)

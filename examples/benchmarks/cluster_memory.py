@@ -7,10 +7,10 @@ processes each, and prints the largest peak of a worker above what it held befor
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import dask.array as da
+from _command_line import run_main
 from dask.distributed import Client, LocalCluster
 
 from reservoir import ESNRegressor
@@ -41,4 +41,4 @@ def main(n_units: int = 1000, n_rows: int = 1500) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

@@ -21,9 +21,8 @@ Settings were chosen on the seeds 101 to 103. Whatever learns on does so once a 
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
+from _command_line import run_main
 from sklearn.decomposition import IncrementalPCA
 from sklearn.linear_model import Ridge, RidgeCV
 from threadpoolctl import threadpool_limits
@@ -167,4 +166,4 @@ def main(n_seeds=5):
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(*map(int, sys.argv[1:]))
+        run_main(main)

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir.dynamics import Reservoir, iter_states
@@ -96,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -8,11 +8,11 @@ the series included.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from _command_line import run_main
 from _memory import in_child, measure
 from _timing import machine
 from threadpoolctl import threadpool_limits
@@ -133,12 +133,12 @@ def memory() -> None:
 PARTS = {"accumulate": accumulate, "penalties": penalties, "bank": bank, "memory": memory}
 
 
-def main(wanted: list[str]) -> None:
+def main(*wanted: str) -> None:
     """Print the tables that were asked for."""
     print(machine())
-    for name in wanted:
+    for name in wanted or PARTS:
         PARTS[name]()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or list(PARTS))
+    run_main(main)

@@ -11,9 +11,8 @@ LSTM. A fifth is the plain one under steps of one size. Half a minute.
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir import RNNClassifier
@@ -52,8 +51,7 @@ def learned(rate: float, seed: int, **parameters: object) -> tuple[float, str]:
     return float(-np.log(right).mean()), "h" + "".join(LETTERS[k] for k in said)
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+def main(n_seeds: int = 10) -> None:
     print(f"{'learning rate':26s}" + "".join(f"{rate:>22g}" for rate in RATES))
     for name, parameters in NETWORKS.items():
         cells = []
@@ -67,4 +65,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

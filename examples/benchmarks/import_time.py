@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import numpy as np
+from _command_line import run_main
 
 CODE = """
 import time, {first}
@@ -38,4 +39,4 @@ def main(n_rounds: int = 10) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

@@ -20,11 +20,11 @@ trees see the last eight rows and the gaps between them.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from itertools import product
 
 import numpy as np
+from _command_line import run_main
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import RidgeCV
@@ -147,8 +147,7 @@ TASKS = {
 }
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+def main(n_seeds: int = 10) -> None:
     columns = ("linear", "trees", "default", "by row", "gaps", "by time", "time and gaps")
     columns += ("trained", "trained by time")
     print(" " * 26 + "".join(f"{column:>17s}" for column in columns))
@@ -161,4 +160,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

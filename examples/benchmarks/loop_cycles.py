@@ -16,6 +16,7 @@ import time
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from _command_line import run_main
 from scipy.integrate import solve_ivp
 
 from reservoir import ESNRegressor
@@ -127,4 +128,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

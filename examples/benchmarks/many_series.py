@@ -9,7 +9,6 @@ chunks of 10, ten of them alone, and their forecasts are compared with those of 
 from __future__ import annotations
 
 import pickle
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from _command_line import run_main
 from _timing import machine
 from threadpoolctl import threadpool_limits
 
@@ -104,7 +104,7 @@ def differences(table: pd.DataFrame, whole: pd.DataFrame, size: int, n_series: i
     return int((joined.iloc[:, 2:].to_numpy() != due.iloc[:, 2:].to_numpy()).sum())
 
 
-def main(n_series: int) -> None:
+def main(n_series: int = 1000) -> None:
     """Print the tables."""
     print(machine())
     table, meter = table_of(n_series), Meter()
@@ -151,4 +151,4 @@ def main(n_series: int) -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+        run_main(main)

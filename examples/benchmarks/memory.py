@@ -11,6 +11,7 @@ import sys
 import time
 
 import numpy as np
+from _command_line import run_main
 
 from reservoir import ESNRegressor
 
@@ -37,4 +38,4 @@ def main(n_steps: int = 1_000_000, n_units: int = 500) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

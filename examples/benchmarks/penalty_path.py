@@ -6,11 +6,11 @@ Usage: ``python examples/benchmarks/penalty_path.py [n_rows] [n_columns]`` (by d
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
+from _command_line import run_main
 from sklearn.linear_model import Ridge, RidgeCV
 from threadpoolctl import threadpool_limits
 
@@ -48,4 +48,4 @@ def main(n_rows: int = 10_000, n_columns: int = 500, n_rounds: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

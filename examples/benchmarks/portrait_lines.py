@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
+from _command_line import run_main
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -127,4 +128,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_main(main)

@@ -8,13 +8,13 @@ names. Where reservoirpy is installed it is measured too, at the same settings.
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from _command_line import run_main
 
 from reservoir import ESNRegressor
 from reservoir.building import build_reservoir
@@ -242,8 +242,9 @@ RESERVOIRS = {
 }
 
 
-def main(wanted: list[str]) -> None:
+def main(*wanted: str) -> None:
     """Print the tables of the protocols that were asked for."""
+    wanted = wanted or ("narma10", "memory", "mackey_glass", *FLOWS)
     if "narma10" in wanted:
         rows = {
             f"{name}, N = {n}": lambda seed, n=n, p=params: narma10(n, seed, **p)
@@ -275,4 +276,4 @@ def main(wanted: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["narma10", "memory", "mackey_glass", *FLOWS])
+    run_main(main)

@@ -9,11 +9,11 @@ normalised mean squared error on held-out rows of NARMA-30 and of Mackey-Glass 8
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
 import numpy as np
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir import RNNRegressor
@@ -85,4 +85,4 @@ def main(n_seeds: int = 5, max_iter: int = 100) -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(*map(int, sys.argv[1:]))
+        run_main(main)

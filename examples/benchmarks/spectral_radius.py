@@ -8,12 +8,12 @@ cost.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
+from _command_line import run_main
 from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
 from reservoir.scaling import spectral_radius
@@ -56,4 +56,4 @@ def main(n_units: int = 1000, n_seeds: int = 20) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

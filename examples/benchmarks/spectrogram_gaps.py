@@ -23,10 +23,10 @@ minutes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import numpy as np
+from _command_line import run_main
 from scipy.signal import istft, stft
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
@@ -179,8 +179,7 @@ def measured(seed: int) -> np.ndarray:
     return results
 
 
-def main() -> None:
-    n_sets, n_pieces = (int(given) for given in (sys.argv[1:] + ["5", "6"][len(sys.argv) - 1 :]))
+def main(n_sets: int = 5, n_pieces: int = 6) -> None:
     results = np.array(
         [[measured(n_pieces * s + p) for p in range(n_pieces)] for s in range(n_sets)]
     ).mean(axis=1)
@@ -197,4 +196,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

@@ -12,11 +12,11 @@ were chosen on seed 100. A quarter of an hour on one core.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from functools import partial
 
 import numpy as np
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir import RNNClassifier
@@ -121,8 +121,7 @@ def methods(n_routes, seed):
         yield f"{cell}, held to the streets", shares(Walker(network, joined), test)
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+def main(n_seeds: int = 5) -> None:
     for n_routes, title in ((60, "sixty habits"), (None, "no habits")):
         rows = defaultdict(list)
         for seed in range(n_seeds):
@@ -138,4 +137,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

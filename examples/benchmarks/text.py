@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from pydoc_data import topics
 
 import numpy as np
+from _command_line import run_main
 from threadpoolctl import threadpool_limits
 
 from reservoir import RNNClassifier
@@ -49,9 +50,7 @@ def network_bits(network, codes):
     return float(-np.log2(said[np.arange(N_TEST), columns]).mean())
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    n_epochs = int(sys.argv[2]) if len(sys.argv) > 2 else 24
+def main(n_seeds: int = 5, n_epochs: int = 24) -> None:
     text = "".join(topics.topics[name] for name in sorted(topics.topics))[: N_TRAIN + N_TEST]
     letters, codes = np.unique(list(text), return_inverse=True)
     print(f"{len(letters)} symbols")
@@ -89,4 +88,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

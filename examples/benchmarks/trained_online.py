@@ -13,7 +13,8 @@ worst seed. A few minutes on one core.
 from __future__ import annotations
 
 import os
-import sys
+
+from _command_line import run_main
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -159,4 +160,4 @@ def main(n_seeds=3, first=100):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    run_main(main)

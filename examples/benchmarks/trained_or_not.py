@@ -8,11 +8,11 @@ trained networks get standardised channels; with 1600 sequences an epoch takes a
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
 import numpy as np
+from _command_line import run_main
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -60,4 +60,4 @@ def main(
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(*map(int, sys.argv[1:4]), *sys.argv[4:])
+        run_main(main)

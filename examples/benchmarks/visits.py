@@ -9,9 +9,8 @@ that each visit is a step. Settings were chosen on the seeds 100 to 111. Two min
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
+from _command_line import run_main
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -117,9 +116,7 @@ METHODS = {
 }
 
 
-def main() -> None:
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    n_repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 4
+def main(n_seeds: int = 5, n_repeats: int = 4) -> None:
     for name, (read, make) in METHODS.items():
         areas = []
         for seed in range(n_seeds):
@@ -137,4 +134,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)

@@ -22,6 +22,7 @@ from time import perf_counter
 
 import numpy as np
 import pandas as pd
+from _command_line import run_main
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
@@ -109,9 +110,8 @@ def scores(seed):
     yield "load, ESNForecaster, no temperature", errors(model, load, exog=without)
 
 
-def main():
+def main(n_seeds: int = 5):
     """Print the table."""
-    n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     rows, start = {}, perf_counter()
     for seed in range(1, n_seeds + 1):
         for name, values in scores(seed):
@@ -126,4 +126,4 @@ def main():
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main()
+        run_main(main)
