@@ -47,8 +47,9 @@ class NeighbourSums:
     on rho. A row that is skipped ends a run.
 
     `differences` must be empty, and of the class of the sums over the rows. `starts` are the
-    ascending numbers of the first rows of sequences. `ends` has the last row of each run; its key
-    is the number of sequences that began up to this row. `log_dets`, (n_rhos,), are logarithms of
+    ascending numbers of the first rows of sequences. `ends` has the last row of the
+    last run of each sequence that may continue; its key is the number of sequences that began up to
+    this row, 0 for one that continues from `before`. `log_dets`, (n_rhos,), are logarithms of
     the determinant of the precision over that of W: sums over rows of the log pivot (given the rows
     before) times the row's ageing factor.
     """

@@ -45,9 +45,9 @@ class LabelFilter:
     def run(self, scores: Array, temperature: float, start: Array) -> tuple[Array, Array]:
         """Filter the scores of consecutive rows.
 
-        `scores` are (n_rows, n_classes), or (n_rows, 1) for two classes. Return scores of this
-        shape, whose softmax after division by `temperature` is p, and the start of the row after
-        the last. A start is the logarithm of T' p over f before a row, (n_classes,); zeros where a
+        `scores` are (n_rows, n_classes), or (n_rows, 1) for two classes, whose scores are then -s
+        and s. Return scores of this shape, whose softmax after division by `temperature` is p, and
+        the start of the row after the last. A start is the logarithm of T' p over f before a row, (n_classes,); zeros where a
         sequence begins.
         """
         if self.is_neutral:
@@ -66,11 +66,11 @@ class LabelFilter:
 
 
 class LabelledSequence(NamedTuple):
-    """The labels of a sequence beside the probabilities of fits that exclude them.
+    """The labels of a sequence, and probabilities of fits, some of whose rows are held out.
 
     `probabilities` are (n_rows, n_classes); the others have an entry a row. `labels` are the places
-    of labels among the classes. `weights` are 0 for rows that were not learned from. `scored` marks
-    rows that the fit excludes.
+    of labels among the classes. Rows of weight 0 count nowhere. `scored` marks the held-out rows,
+    whose probabilities are of a fit without them.
     """
 
     probabilities: Array
