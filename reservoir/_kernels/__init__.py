@@ -110,10 +110,7 @@ def disabled() -> bool:
 
 
 def usable() -> bool:
-    """Whether kernels can be compiled, checked without importing numba.
-
-    numba must be installed and not disabled, and no earlier import of it may have failed.
-    """
+    """Whether numba is installed, not disabled and not known to fail, without importing it."""
     return not _failure and installed() and not disabled()
 
 
@@ -279,10 +276,7 @@ def lane_sums(
 
 
 def lane_work(states: Array, n_inputs: int, n_steps: int, width: int) -> LaneWork:
-    """Return memory for `pool_lanes`, for up to `n_steps` steps at a time.
-
-    `states`, `n_inputs` and `width` are as in `lane_states`.
-    """
+    """Return memory for `pool_lanes`, for up to `n_steps` steps; else as `lane_states`."""
     # the number of steps that are pooled at once does not depend on the width: bits depend on it
     n_units, dtype = states.shape[1], states.dtype
     item = dtype.itemsize

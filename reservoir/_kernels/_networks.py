@@ -97,10 +97,7 @@ def _wide(shape: tuple[int, ...], n_gates: int) -> tuple[int, ...]:
 
 
 def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
-    """Raise if an array does not have the shape paired with it.
-
-    With wrong shapes the kernels would read and write past the ends of arrays.
-    """
+    """Raise if an array has a wrong shape: kernels would read and write past its end."""
     for array, shape in pairs:
         if array is not None and array.shape != shape:
             raise ValueError(f"an array has shape {array.shape}, but must have shape {shape}.")
@@ -148,10 +145,7 @@ def simple_backward(
 
 
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
-    """Run the forward pass of an LSTM into H, C, TC and G.
-
-    The order of the gates is input, forget, candidate, output.
-    """
+    """Run an LSTM forwards into H, C, TC and G; gates are input, forget, candidate, output."""
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(TC.shape)), (C, H.shape), (G, _wide(TC.shape, 4)))
     _demand((W, (4 * n_units, n_units)), (peephole, (3, n_units)))
@@ -189,10 +183,7 @@ def lstm_backward(
 
 
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
-    """Run the forward pass of a GRU into H, G and R.
-
-    The order of the gates is reset, update, candidate.
-    """
+    """Run a GRU forwards into H, G and R; gates are reset, update, candidate."""
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(R.shape)), (G, _wide(R.shape, 3)))
     _demand((W, (3 * n_units, n_units)), (bias_recurrent, (n_units,)))

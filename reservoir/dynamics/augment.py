@@ -123,10 +123,7 @@ def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = 
 
 
 def augmented_differences(augment: Any, states: Array) -> Array:
-    """Return the features of a state, the first row, and their differences, the other rows.
-
-    The other rows of `states` are differences of the state.
-    """
+    """Return the features of a state, the first row, and of its differences, the other rows."""
     if callable(augment):
         raise ValueError(
             f"augment={augment!r} is a function, whose derivative is not known, and exponents need "

@@ -218,10 +218,7 @@ def iter_states(
 
 
 def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
-    """Return the durations of the steps as a float64 array of shape (n_samples,), after checks.
-
-    Messages refer to `dt` as `name`.
-    """
+    """Return the durations of steps, `name` in messages, as float64, (n_samples,), after checks."""
     gaps = check_numbers(name, dt)
     if gaps.shape != (n_samples,):
         raise ValueError(f"{name} must have shape (n_samples={n_samples},); got {gaps.shape}.")
@@ -314,11 +311,7 @@ def _check_finite(name: str, X: Array) -> None:
 
 
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
-    """Return the outputs that are fed back through the feedback weights, after checks.
-
-    The result is an array of shape (n_samples, n_outputs), or None if the reservoir has no feedback
-    weights.
-    """
+    """Return the outputs fed back, (n_samples, n_outputs), after checks; None without W_fb."""
     if reservoir.W_fb is None:
         if feedback is not None:
             raise ValueError("feedback was given, but the reservoir has no feedback weights W_fb.")

@@ -273,10 +273,7 @@ def _check_no_objects(name: str, value: Any) -> None:
 
 
 def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
-    """Return the leak rate, a float or an array with one entry per unit, after checks.
-
-    All leak rates must be in (0, 1].
-    """
+    """Return the leak rate in (0, 1], a float or an array with one entry per unit, after checks."""
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(

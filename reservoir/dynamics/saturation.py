@@ -33,10 +33,7 @@ _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
 def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
-    """Return which of the next `n_rows` rows to sample.
-
-    Of the `n_passed` rows before them, `n_looked` were sampled.
-    """
+    """Return which of the next rows to sample, if `n_looked` of `n_passed` rows before were."""
     if n_looked >= _SOME and n_passed // _BLOCK % _EVERY:
         return np.arange(0)
     stride = STRIDE if n_looked >= _SOME else max(1, min(STRIDE, n_rows // _ENOUGH))
@@ -144,10 +141,7 @@ class Activity:
 
 
 def _named(drives: Array, name_of: Callable[[int], str]) -> str:
-    """Return text that names the columns that drive the units most.
-
-    The text is empty unless a few columns dominate.
-    """
+    """Return text that names the columns that drive the units most; empty unless a few dominate."""
     if not np.isfinite(drives).all():
         return ""
     order = np.argsort(-drives, kind="stable")

@@ -53,10 +53,7 @@ class TimedReservoir(SourceWrapper):
         return np.dtype(np.float64)
 
     def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array, Array]:
-        """Return the inputs and times of rows, the units of the state before them, and durations.
-
-        The order of the result is: inputs, units, times, duration of each step.
-        """
+        """Return inputs of rows, units of the state before them, times of rows, and durations."""
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
         if len(dt):

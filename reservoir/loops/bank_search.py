@@ -249,10 +249,7 @@ class Search:
         return np.cumsum(costs[::-1])[::-1].tolist()
 
     def _table(self, rounds: list[Round]) -> dict[str, Any]:
-        """Return a table with one row for each pair of network and penalty that was tried.
-
-        The candidates of the first of the rounds, which was chosen, rank first.
-        """
+        """Return a table with a row for each network and penalty; the first round ranks first."""
         of_round, banks, plans, tried = zip(
             *[
                 (number, one.bank, plan, results)

@@ -111,10 +111,7 @@ class LoopDesign:
         n_blocks: int,
         n_starts_per_block: int,
     ) -> LoopDesign:
-        """Return a design whose blocks and starts are spread evenly over trajectories.
-
-        `lengths` contains the number of rows of each trajectory.
-        """
+        """Return a design whose blocks and starts are spread evenly over trajectories."""
         whole = [(i, washout, n - 1) for i, n in enumerate(lengths) if n - 1 > washout]
         n_rows = sum(high - low for _, low, high in whole)
         edges = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)

@@ -187,10 +187,7 @@ def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnos
 
 
 def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
-    """Return the bank and the plan for the final fit of the best network.
-
-    If the bank allows growth and the data have enough rows, the network gets more units.
-    """
+    """Return bank and plan for the final fit: more units if the bank allows it and rows suffice."""
     if not isinstance(plan, NetworkPlan) or not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)

@@ -74,10 +74,7 @@ def run_source_loops(
     exog: Array | None = None,
     clip: Any = None,
 ) -> Array:
-    """Run loops side by side, with the same result as `loop_by_loop.run_one_by_one`.
-
-    Readouts are linear, pairs (coef, intercept). The other arguments are as there.
-    """
+    """Run loops of linear readouts side by side; results are as from `run_one_by_one`."""
     source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
     source, states = source.trimmed(initial_states)
     inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])

@@ -162,10 +162,7 @@ class NeighbourSums:
         self.ends = other.ends
 
     def after(self, earlier: NeighbourSums) -> NeighbourSums:
-        """Return sums over the rows of earlier sums, followed by the rows of these sums.
-
-        These sums must not be used again.
-        """
+        """Return sums over earlier rows followed by these rows; do not use these sums again."""
         one, ageing = copy.copy(self), self.differences.ageing
         one.differences = self.differences.after(earlier.differences)
         one.log_dets = earlier.log_dets * ageing + self.log_dets

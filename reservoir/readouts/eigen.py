@@ -77,10 +77,7 @@ class PenaltyPath(ABC):
         return predictive_variance(self._objective(alpha), np.log1p(values / alpha).sum(), m)
 
     def coef(self, alpha: ArrayLike) -> Array:
-        """Return the coefficients, (n_outputs, n_features).
-
-        The penalty is one number, or one for each output.
-        """
+        """Return the coefficients, (n_outputs, n_features), under one penalty or one per output."""
         gain = self._gain(alpha)
         gain = gain if gain.ndim == 2 else gain[:, None]
         return (self.vectors @ (self.projected * gain)).T

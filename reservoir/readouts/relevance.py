@@ -137,10 +137,9 @@ def relevance_ridge(
     """Fit a ridge on standardised columns times their relevance, its penalty chosen by folds.
 
     Weights of rows are positive; every row counts once in the standard deviations of columns.
-    `folds` are as from `folds_for`: rows of one fold are held out together, and column weights and
-    coefficients learned from the others; all deals hold out the same rows. Scores are means over
-    the deals; held-out predictions are (n_deals, n_rows, n_outputs), NaN for rows that are never
-    held out.
+    `folds` are as from `folds_for`: column weights and coefficients are learned without the rows of
+    the fold, and all deals hold out the same rows. Scores are means over the deals; held-out
+    predictions are (n_deals, n_rows, n_outputs), NaN for rows that are never held out.
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))

@@ -62,10 +62,7 @@ class RowSample:
             self._make_room()
 
     def merge(self, other: RowSample) -> None:
-        """Add a sample of other rows; with forgetting, they must be later rows.
-
-        This sample adopts the forgetting factor of the other one.
-        """
+        """Add a sample of other rows, later ones with forgetting; adopt its forgetting factor."""
         self._age(other.ageing)
         self.forgetting, before = other.forgetting, self.level
         self.level = other.level if other.forgetting < 1 else max(self.level, other.level)

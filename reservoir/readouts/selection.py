@@ -395,10 +395,7 @@ def least_score(
 
 
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
-    """Yield, for each block, the sums over all other rows and the sums over the block.
-
-    `sums` are over all rows, `rest` over the rows outside the blocks.
-    """
+    """Yield, for each block, the sums over all other rows, `rest` included, and over the block."""
     for k, block in enumerate(blocks):
         if not 0 < block.n_samples < sums.n_samples:
             raise ValueError(

@@ -64,10 +64,7 @@ def _characteristic(M: Any) -> list[int]:
 
 
 def _log_largest_root(coefficients: list[int], digits: int) -> float:
-    """Return the logarithm of the largest modulus of a polynomial's roots (Graeffe's iteration).
-
-    `coefficients` begin with the leading one; `digits` is the decimal precision.
-    """
+    """Return the logarithm of the largest modulus of a root (Graeffe); powers are descending."""
     context = decimal.Context(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
     with decimal.localcontext(context):
         a = [+decimal.Decimal(c) for c in coefficients]

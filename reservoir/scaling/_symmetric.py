@@ -146,10 +146,7 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
 
 
 def _largest_end(diagonal: Array, off_diagonal: Array) -> float:
-    """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix.
-
-    `off_diagonal` is the diagonal next to the main diagonal.
-    """
+    """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix."""
     if diagonal.size == 1:  # older SciPy rejects an empty off-diagonal
         return float(abs(diagonal[0]))
     ends = ((0, 0), (diagonal.size - 1, diagonal.size - 1))

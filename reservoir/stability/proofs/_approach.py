@@ -64,10 +64,7 @@ class Approach:
         return [Box(*columns) for columns in zip(*(field.T for field in fields), strict=True)]
 
     def advance(self) -> None:
-        """Advance the bounds by `stride` steps.
-
-        A box that hardly moves is no longer updated: it remains valid for all later steps.
-        """
+        """Advance the bounds by `stride` steps; boxes that hardly move stay, and remain valid."""
         pushed = self.largest_slope * (self.network.A @ self.apart)
         apart = (self._kept * self.apart + self._share * pushed) * self._slack + TINY
         self.steps += self.stride

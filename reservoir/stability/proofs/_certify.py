@@ -312,10 +312,7 @@ def _widened(
 def certify_network(
     network: IntervalNetwork, method: str = "auto", inputs: tuple[Array, Array] | None = None
 ) -> Certificate:
-    """Certify a network whose arguments have been checked.
-
-    `inputs` is the centre of the drive and the generators shared by the units, if known.
-    """
+    """Certify a checked network; `inputs` is the drive's centre and shared generators, if known."""
     check_size(network, method)
     if not is_manageable(network):
         return no_certificate(network)

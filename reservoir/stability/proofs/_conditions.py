@@ -103,10 +103,7 @@ class EchoStateConditions:
 
 
 def _compared(kind: str, value: float) -> str:
-    """Return the sign of the comparison of a condition's number with 1.
-
-    The necessary condition allows a spectral radius of exactly 1; the sufficient ones do not.
-    """
+    """Return the sign of comparison with 1: a necessary condition allows a radius of exactly 1."""
     if kind == "necessary":
         return "<=" if value <= 1 else ">"
     return "<" if value < 1 else ">="

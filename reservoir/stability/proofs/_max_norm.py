@@ -28,10 +28,7 @@ def max_norm_proof(network: IntervalNetwork, box: Box) -> tuple[float, Array]:
 
 
 def max_norm_rate(network: IntervalNetwork, largest: Array, **options: Any) -> tuple[float, Array]:
-    """Return r and v > 0 with diag(largest)|W| v <= r v: the rate without leak.
-
-    The options are passed to `perron_bound`.
-    """
+    """Return r and v > 0 with diag(largest)|W| v <= r v: the rate without leak (`perron_bound`)."""
     # The margin of perron_bound covers the rounding of the products with the slopes, too.
     return perron_bound(scaled_rows(largest, network.A), **options)
 
