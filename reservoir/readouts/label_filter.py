@@ -47,8 +47,8 @@ class LabelFilter:
 
         `scores` are (n_rows, n_classes), or (n_rows, 1) for two classes, whose scores are then -s
         and s. Return scores of this shape, whose softmax after division by `temperature` is p, and
-        the start of the row after the last. A start is the logarithm of T' p over f before a row, (n_classes,); zeros where a
-        sequence begins.
+        the start of the row after the last. A start is the logarithm of T' p over f before a row,
+        (n_classes,); zeros where a sequence begins.
         """
         if self.is_neutral:
             return scores, np.zeros_like(start)
