@@ -13,20 +13,11 @@ _MEASURED = 0.5  # weight of the measured correlations; the remainder is from a 
 def between_horizons(relative: Array) -> tuple[Array, float]:
     """Return the correlations of errors between horizons, and the variance common to all of them.
 
-    Parameters
-    ----------
-    relative : array of shape (n_origins, n_steps, n_outputs)
-        Errors divided by their scale; NaN where unknown.
-
-    Returns
-    -------
-    correlations : array of shape (n_steps, n_steps)
-        The mean of two estimates: the correlations in complete trajectories, and the correlations
-        of a Markov chain with the same correlations between neighbouring horizons. A few
-        trajectories are little evidence of the correlations between distant horizons.
-    common : float in [0, 1)
-        The fraction of the variance that is common to all steps, beyond the correlations, if sums
-        of the errors vary as they do in complete trajectories; 0 if sums vary less.
+    `relative`, (n_origins, n_steps, n_outputs), are errors divided by their scale; NaN where
+    unknown. The correlations are the mean of those in complete trajectories and those of a Markov
+    chain with the same correlations of neighbours, since few trajectories say little about distant
+    horizons. The common fraction of the variance, in [0, 1), makes sums of errors vary as in the
+    trajectories.
     """
     known = np.isfinite(relative)
     filled = np.where(known, relative, 0.0)
@@ -82,25 +73,11 @@ def dependent_normals(
 ) -> Array:
     """Draw standard normal variables that are correlated between steps and between columns.
 
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-    shape : tuple of int
-        (n_paths, n_steps, n_outputs)
-    along : array of shape (n_validated, n_validated)
-        Correlations between horizons. Later horizons follow a Markov chain.
-    across : array of shape (n_outputs, n_outputs)
-        Correlations between columns.
-    growth : float
-        Exponent of the power of the horizon with which errors grow. For later horizons, 1 minus the
-        correlation of neighbouring horizons decreases as the horizon to the power -2 * growth: for
-        a random walk (growth 0.5), as one over the horizon.
-    common : float in [0, 1)
-        Fraction of the variance that is common to all steps of a path.
-
-    Returns
-    -------
-    array of shape (n_paths, n_steps, n_outputs)
+    The result has the `shape` (n_paths, n_steps, n_outputs). Steps beyond the correlations `along`,
+    (n_validated, n_validated), follow a Markov chain, in which 1 minus the correlation of
+    neighbours falls as the horizon to the power -2 * growth: for a random walk (growth 0.5), as one
+    over it. `across` are the correlations of columns. `common` is the variance shared by all steps
+    of a path.
     """
     (n_paths, n_steps, n_outputs), n_known = shape, len(along)
     # drawn step by step, with the root of all correlations: longer paths begin with the same steps

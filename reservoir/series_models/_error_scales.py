@@ -19,20 +19,12 @@ def shares_of_origins(origins: Array) -> Array:
 
 
 def log_columns(point: Array, followed: Array, positive: Array) -> Array:
-    """Return the columns whose errors vary less in size as ratios than as differences.
+    """Return which columns' errors vary less in size as ratios than as differences, (n_outputs,).
 
-    Parameters
-    ----------
-    point, followed : array of shape (n_origins, n_steps, n_outputs)
-        Forecasts and actual values; actual values are NaN where unknown.
-    positive : array of bool of shape (n_outputs,)
-        Whether all values of a column are positive. Ratios also require positive forecasts.
-
-    Returns
-    -------
-    array of bool of shape (n_outputs,)
-        True if the likelihood of the values is greater with errors of their logarithms than with
-        plain errors, under a Laplace distribution with a separate width for each horizon.
+    That is, the likelihood of the values is greater with errors of their logarithms, under a
+    Laplace distribution with a width for each horizon. `point` and `followed`, NaN where unknown,
+    are (n_origins, n_steps, n_outputs). Values (`positive`) and forecasts must be positive for
+    ratios.
     """
     known = np.isfinite(followed)
     able = positive & np.all(point > 0, axis=(0, 1))
@@ -56,19 +48,11 @@ def _log_sizes(errors: Array, seen: Array) -> float:
 
 
 def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
-    """Return the mean absolute error by horizon, and its weight.
+    """Return the mean absolute error by horizon, and its weight, both (n_validated,).
 
-    Parameters
-    ----------
-    errors : array of shape (n_origins, n_steps)
-        Errors, NaN where unknown; at least one error must be known.
-    shares : array of shape (n_origins,)
-        Positive weights of the origins.
-
-    Returns
-    -------
-    sizes, weights : array of shape (n_validated,)
-        Values up to the last horizon for which an error is known; weights may be 0 before it.
+    Of the `errors`, (n_origins, n_steps), NaN where unknown, at least one must be known; `shares`
+    are positive weights of origins. Results end at the last horizon with a known error; weights may
+    be 0.
     """
     known = np.isfinite(errors)
     weights = shares @ known

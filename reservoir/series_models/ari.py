@@ -38,20 +38,11 @@ _MOST = 20.0  # greatest distance of a forecast from the mean, in standard devia
 class ARI(SeriesModel):
     """Average of ARI(p, d) models: autoregressions of order p of differences of order d.
 
-    There is a model for each order p from 0 to at most 6 and for levels, first and second
-    differences (d = 0, 1, 2). The coefficients of lag k are shrunk to 0 by a ridge penalty
-    proportional to k. Levels have a mean, which is not shrunk; first differences a mean that is
-    shrunk to 0; second differences none. Each column is forecast by itself, and known inputs are
-    ignored.
-
-    The models are weighted by their mean absolute errors, to the power of -15, in forecasts of up
-    to 8 steps from rolling origins after the first 40 % of the rows. The series is first seasonally
-    adjusted as by `Theta`.
-
-    Parameters
-    ----------
-    period : int
-        Number of rows per season; 1 if there is no season.
+    There is a model for each p from 0 to at most 6, and d = 0, 1, 2. Lag k is shrunk by a ridge
+    penalty proportional to k; levels have a mean, and first differences one that is shrunk to 0.
+    Weights are mean absolute errors to the power of -15, over up to 8 steps from origins after 40 %
+    of the rows. Columns are separate, seasonally adjusted as by `Theta` with `period` (1: no
+    season).
     """
 
     period: int
@@ -77,17 +68,9 @@ class ARI(SeriesModel):
 class FittedARI(FittedModel):
     """Seasonal profiles, and models of standardised levels with their weights.
 
-    Attributes
-    ----------
-    profiles : array of shape (period, n_outputs)
-        Seasonal profiles, which begin with the phase of row number 0.
-    scale : Differences
-        Mean and standard deviation of the seasonally adjusted levels.
-    coef : array of shape (n_outputs, n_models, n_lags)
-        Coefficients of the last levels, the latest first.
-    intercept : array of shape (n_outputs, n_models)
-    shares : array of shape (n_outputs, n_models)
-        Weights of the models, whose sum is 1 for each output.
+    `profiles`, (period, n_outputs), begin with the phase of row number 0. `coef`, (n_outputs,
+    n_models, n_lags), are for the last levels, the latest first; `intercept` and `shares`, which
+    add up to 1, are (n_outputs, n_models). `scale` standardises the seasonally adjusted levels.
     """
 
     profiles: Array
@@ -116,19 +99,10 @@ class FittedARI(FittedModel):
 
 
 def weighted_models(levels: Array, observed: Array) -> tuple[Array, Array, Array]:
-    """Fit all models to the standardised levels of a column, and weight them.
+    """Fit all models to the standardised levels of a column, (n_rows,), and weight them.
 
-    Parameters
-    ----------
-    levels : array of shape (n_rows,)
-    observed : array of bool of shape (n_rows,)
-
-    Returns
-    -------
-    coef : array of shape (n_models, n_lags + 2)
-    intercept : array of shape (n_models,)
-    shares : array of shape (n_models,)
-        Weights, whose sum is 1; 0 for models whose weight would be below 0.01.
+    Returns the coefficients, (n_models, n_lags + 2), the intercepts, and the weights, whose sum is
+    1; a weight that would be below 0.01 is 0.
     """
     n_rows = len(levels)
     n_lags = min(_LAGS, n_rows // _ROWS_PER_LAG)
@@ -167,11 +141,8 @@ def _models(
 ) -> tuple[Array, Array]:
     """Fit models of orders 0 to `n_lags` of differences of order `d` to the rows before each cut.
 
-    Returns
-    -------
-    coef : array of shape (n_lags + 1, n_cuts, n_lags + 2)
-        Coefficients of the last levels.
-    intercept : array of shape (n_lags + 1, n_cuts)
+    Returns the coefficients of the last levels, (n_lags + 1, n_cuts, n_lags + 2), and the
+    intercepts.
     """
     rows, seen = np.diff(levels, d), observed[d:].copy()
     for k in range(1, d + 1):

@@ -1,4 +1,30 @@
-"""Bands around a forecast and sample paths, learned from errors at rolling origins."""
+"""Bands around a forecast and sample paths, learned from errors at rolling origins.
+
+In the spirit of split-conformal prediction (Vovk, Gammerman and Shafer 2005; for several horizons
+Stankeviciute, Alaa and van der Schaar 2021), errors of forecasts of held-out rows predict the
+errors of a new forecast. Errors at successive origins overlap and depend on each other, so there is
+no guarantee for finite samples:
+
+- Errors of a positive column are ratios (differences of logarithms) if the likelihood shows that
+  ratios vary less in size than differences.
+- The scale by horizon is the mean absolute error, made monotone by isotonic regression. The first
+  origin has half the weight of the last. Beyond the validated horizons, the scale grows as a power
+  of the horizon that is fitted to the last two thirds of them.
+- Absolute errors, divided by their scale, are pooled over horizons and origins. Their quantiles are
+  used up to a coverage of 95 %, and those of a normal distribution beyond it, joined continuously.
+  Bands are symmetric on the scale of the errors.
+- If there are few errors, quantiles are shrunk towards normal ones, and multiplied by the ratio of
+  the quantiles of Student's t to normal ones, with three degrees of freedom for each window of
+  `n_steps` forecast rows (more beyond the validated horizons; at least a season if the first
+  forecasts saw few periods). There are at least 2, if two rows were forecast, and at most 12, or a
+  quarter of the windows if that is more: the future often differs from the past by more than the
+  few windows of the past differ.
+- Bands are never narrower than those of the error of rounding, which is uniform with the width of
+  the resolution: the least difference of two values of the series.
+
+If the future differs from the origins, as at a turning point of a short and smooth series, bands
+are too narrow.
+"""
 
 from __future__ import annotations
 
@@ -33,55 +59,12 @@ _MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # mean absolute value of a standard normal
 class Bands:
     """The distribution of forecast errors, for bands and sample paths.
 
-    In the spirit of split-conformal prediction (Vovk, Gammerman and Shafer 2005; for several
-    horizons Stankeviciute, Alaa and van der Schaar 2021), errors of forecasts of held-out rows
-    predict the errors of a new forecast. Errors at successive origins overlap and depend on each
-    other, so there is no guarantee for finite samples. The bands are computed as follows:
-
-    - Errors of a positive column are ratios (differences of logarithms) if the likelihood shows
-      that ratios vary less in size than differences.
-    - The scale by horizon is the mean absolute error, made monotone by isotonic regression. Older
-      errors have smaller weights, with half the weight for the first origin. Beyond the validated
-      horizons, the scale grows as a power of the horizon that is fitted to the last two thirds of
-      the validated horizons.
-    - Absolute errors, divided by their scale, are pooled over horizons and origins. Their quantiles
-      are used up to a coverage of 95 %, and the quantiles of a normal distribution beyond it,
-      joined continuously. Bands are symmetric on the scale of the errors.
-    - Bands are wider if there are few errors: quantiles are shrunk towards normal quantiles, and
-      multiplied by the ratio of the quantiles of Student's t to normal quantiles. The degrees of
-      freedom are three for each window of `n_steps` rows that was forecast. Beyond the validated
-      horizons windows are longer. If the first forecasts saw only a few periods of the season,
-      windows are at least as long as a season. Student's t has at least 2 degrees of freedom, if
-      at least two rows were forecast. It has at most 12, or a quarter of the number of windows if
-      that is more, because the future often differs from the past by more than the few windows of
-      the past differ.
-    - Bands are never narrower than those of the error of rounding, which is uniform with the width
-      of the resolution: the least difference of two values of the series.
-
-    If the future differs from the origins, as at a turning point of a short and smooth series,
-    bands are too narrow.
-
-    Attributes
-    ----------
-    log : array of bool of shape (n_outputs,)
-        Whether the errors of a column are ratios.
-    scales : tuple of n_outputs arrays of shape (n_validated,)
-        Mean absolute errors by horizon, non-decreasing.
-    growths : array of shape (n_outputs,)
-        Exponents, in [0, 1], of the powers with which scales grow beyond the validated horizons.
-    quantiles : array of shape (96, n_outputs)
-        Quantiles of absolute errors divided by their scale, for coverages from 0 to 0.95.
-    freedom : array of shape (n_outputs,)
-        Degrees of freedom of the errors.
-    along : array of shape (n_steps, n_steps)
-        Correlations of errors between horizons.
-    across : array of shape (n_outputs, n_outputs)
-        Correlations of errors between columns.
-    rounding : array of shape (n_outputs,), optional
-        Standard deviations of the error of rounding; None for values without a resolution.
-    common : float in [0, 1), optional
-        Fraction of the variance that is common to all steps of a path; None in files of earlier
-        versions, in which it depended on the degrees of freedom alone.
+    Errors are ratios in the columns of `log`. `scales`, one array per column, are non-decreasing
+    mean absolute errors by horizon, and `growths` the exponents, in [0, 1], with which they grow
+    later. `quantiles`, (96, n_outputs), are of errors in units of their scale, for coverages from 0
+    to 0.95. `along`, (n_steps, n_steps), and `across` are correlations. `rounding` is a standard
+    deviation; `common`, the variance shared by the steps of a path, is None in files of earlier
+    versions.
     """
 
     log: Array
@@ -105,27 +88,12 @@ class Bands:
         window: float = 0.0,
         resolution: Array | None = None,
     ) -> Bands:
-        """Learn the distribution of errors from forecasts and actual values.
+        """Learn the distribution of errors from forecasts `point` and actual values `followed`.
 
-        Parameters
-        ----------
-        point : array of shape (n_origins, n_steps, n_outputs)
-            Forecasts, in the units of the series.
-        followed : array of shape (n_origins, n_steps, n_outputs)
-            Actual values; NaN after the end of the data and where no value was observed.
-        origins : array of int of shape (n_origins,)
-            Number of rows before each origin, ascending.
-        positive : array of bool of shape (n_outputs,)
-            Whether all values of a column are positive.
-        window : float, default=0.0
-            Least number of rows of a window for which three degrees of freedom are counted.
-        resolution : array of shape (n_outputs,), optional
-            The least difference of two values of a column; 0 if all are equal.
-
-        Raises
-        ------
-        ValueError
-            If a column has no actual value after any origin.
+        Both are (n_origins, n_steps, n_outputs), in the units of the series; actual values are NaN
+        if unknown, and a column without any raises a ValueError. `origins` are the numbers of rows
+        before them, ascending. Three degrees of freedom count for at least `window` rows.
+        `resolution` is the least difference of two values of a column, 0 if all are equal.
         """
         known = np.isfinite(followed)
         if not known.any(axis=(0, 1)).all():
@@ -160,13 +128,8 @@ class Bands:
     def around(self, point: Array, coverages: Sequence[float]) -> Array:
         """Return lower and upper bands around a forecast, (n_coverages, 2, n_steps, n_outputs).
 
-        Parameters
-        ----------
-        point : array of shape (n_steps, n_outputs)
-            The forecast, in the units of the series; it must be positive in columns whose errors
-            are ratios.
-        coverages : sequence of float in (0, 1)
-            Coverage of each band. Bands of a smaller coverage are inside bands of a greater one.
+        `point`, (n_steps, n_outputs), is in the units of the series, and positive in columns whose
+        errors are ratios. Bands of a smaller coverage are inside those of a greater one.
         """
         self._check(point)
         requested = np.asarray(coverages, dtype=float)
@@ -185,23 +148,13 @@ class Bands:
         return np.stack([lower, upper], axis=1)
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
-        """Draw sample paths, (n_paths, n_steps, n_outputs).
+        """Draw sample paths, (n_paths, n_steps, n_outputs), around a forecast as in `around`.
 
-        At each step the paths have the distribution of the bands. Their errors have the
-        correlations, between horizons and between columns, of the errors at rolling origins (a
-        Gaussian copula). Beyond the validated horizons, each error depends only on the previous
-        one. Some of the variance is common to all steps of a path, if sums of the errors at rolling
-        origins vary more than the correlations say. This fraction is shrunk towards 0, by half at 5
-        degrees of freedom.
-
-        Parameters
-        ----------
-        point : array of shape (n_steps, n_outputs)
-            The forecast, in the units of the series; it must be positive in columns whose errors
-            are ratios.
-        n_paths : int
-        generator : numpy.random.Generator
-            Random numbers.
+        At each step they have the distribution of the bands; their errors are correlated between
+        horizons and columns as those at rolling origins (a Gaussian copula), and beyond the
+        validated horizons depend on the previous one. If sums of errors vary more, some variance is
+        common to all steps of a path; this fraction is shrunk towards 0, by half at 5 degrees of
+        freedom.
         """
         self._check(point)
         deviations = dependent_normals(

@@ -31,16 +31,9 @@ _COST, _ROWS_OF_START = 0.6, 700
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model and the scale on which it is fitted to a series.
+    """A model, before it is fitted, with its name in tables.
 
-    Attributes
-    ----------
-    name : str
-        Name of the model in tables.
-    log : bool
-        Whether the model is fitted to the logarithms of positive columns.
-    model : SeriesModel
-        The model, before it is fitted.
+    With `log`, it is fitted to the logarithms of positive columns.
     """
 
     name: str

@@ -17,13 +17,8 @@ _LEAST = 1e-12  # spread, relative to the size of the levels, below which it cou
 class Differences:
     """Standardised differences over `lag` rows; standardised levels if the lag is 0.
 
-    Attributes
-    ----------
-    lag : int
-        Number of rows between the two levels of a difference. A lag of 1 removes a drifting level;
-        the length of a season removes the seasonal pattern.
-    mean, spread : arrays of shape (n_outputs,)
-        Mean and standard deviation of the differences.
+    A lag of 1 removes a drifting level, and the length of a season removes the seasonal pattern.
+    `mean` and `spread`, the standard deviation, are (n_outputs,).
     """
 
     lag: int
@@ -54,20 +49,10 @@ class Differences:
         return (rows - self.mean) / self.spread
 
     def undo(self, levels: Array, origins: Array, rows: Array) -> Array:
-        """Return the levels that result from forecasts of standardised differences.
+        """Return the levels of standardised differences, both (n_origins, n_steps, n_outputs).
 
-        Parameters
-        ----------
-        levels : array of shape (n_rows, n_outputs)
-            Levels up to the last origin or later.
-        origins : array of int of shape (n_origins,)
-            Number of known levels at each forecast origin.
-        rows : array of shape (n_origins, n_steps, n_outputs)
-            Standardised differences at the steps after each origin.
-
-        Returns
-        -------
-        array of shape (n_origins, n_steps, n_outputs)
+        `levels` are known up to the last origin or later; each origin is its number of known
+        levels.
         """
         rows = rows * self.spread + self.mean
         if self.lag == 0:

@@ -26,13 +26,7 @@ _PART_AHEAD = 3  # horizons are learned up to a third of the rows
 
 @dataclass(frozen=True)
 class DirectNetwork(SeriesModel):
-    """A ridge for each horizon, from the state of a network to the series' growth over the horizon.
-
-    Parameters
-    ----------
-    alpha : float, default=10.0
-        Ridge penalty, which is not divided by the number of rows.
-    """
+    """Ridges from a network's state to the growth over each horizon; `alpha` is not per row."""
 
     alpha: float = 10.0
     min_rows: int = 12

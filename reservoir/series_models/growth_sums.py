@@ -14,24 +14,11 @@ _BLOCK = 32  # horizons whose products are computed together, even if not all ar
 class GrowthSums:
     """Sums over rows of features, for each horizon over the rows where its growth is observed.
 
-    The rows of different horizons differ only at the end and next to gaps. The Gram matrix of a
-    horizon is therefore computed from the Gram matrix of the previous or the first horizon, by
-    adding and subtracting rows. The result for a horizon is bitwise the same, whatever the number
-    of requested horizons.
-
-    Parameters
-    ----------
-    width : int
-        Number of features.
-    levels : array of shape (n_rows + 2, n_outputs)
-        Levels of the series. The growths that belong to row i of the features start from level
-        i + 1.
-    observed : array of bool of shape (n_rows + 2,)
-        Whether a level is observed. A growth is a target if its first and last level are observed.
-    washout : int
-        Number of rows at the start of the features that are not used.
-    n_horizons : int
-        Number of horizons to solve for.
+    The rows of horizons differ only at the end and next to gaps, so the Gram matrix of a horizon is
+    that of the previous or first one plus and minus some rows, and the same to the bit for any
+    number of horizons. The growths of row i start from level i + 1 of `levels`, (n_rows + 2,
+    n_outputs), and are targets if `observed`, (n_rows + 2,), at both ends. The first `washout` rows
+    are not used.
     """
 
     def __init__(
@@ -70,17 +57,9 @@ class GrowthSums:
             self._cross[..., part] += products.reshape(-1, *growth.shape[1:])
 
     def solve(self, alpha: float) -> tuple[Array, Array]:
-        """Return a ridge for each horizon.
+        """Return a ridge for each horizon, zeros if no growth is observed.
 
-        Parameters
-        ----------
-        alpha : float > 0
-
-        Returns
-        -------
-        coef : array of shape (n_horizons, width, n_outputs)
-        intercept : array of shape (n_horizons, n_outputs)
-            Coefficients and intercepts are zeros for a horizon without observed growths.
+        Coefficients are (n_horizons, width, n_outputs), and intercepts (n_horizons, n_outputs).
         """
         width, n_outputs, _ = self._cross.shape
         coef = np.zeros((self._n_requested, width, n_outputs))

@@ -17,22 +17,12 @@ _ROWS_PER_TERM = 4  # least number of rows for each calendar column
 @saved
 @dataclass(frozen=True, eq=False)
 class History:
-    """Rows of a series up to some time.
+    """Rows of a series up to some time: levels, with gaps filled, and inputs known in advance.
 
-    Attributes
-    ----------
-    levels : array of shape (n_rows, n_outputs)
-        Values on the scale of the models, with gaps filled.
-    observed : array of bool of shape (n_rows, n_outputs)
-        Whether a value was observed: False where a gap was filled. Filled values are not used as
-        targets.
-    known : array of shape (n_rows_ahead, n_known)
-        Standardised inputs that are known in advance, also for rows to forecast: n_rows_ahead is at
-        least n_rows. n_known may be 0.
-    seasons : tuple of float
-        Number of rows per period of each season, ascending.
-    first : int, default=0
-        Number of the first row; the phase of a season is counted from row number 0.
+    `levels` and `observed`, False where filled, are (n_rows, n_outputs); filled values are no
+    targets. `known`, (n_rows_ahead, n_known), are standardised, also for rows to forecast.
+    `seasons` are numbers of rows per period, ascending; phases are counted from row number 0, and
+    `first` is that of row 0.
     """
 
     levels: Array

@@ -53,12 +53,7 @@ class FittedIntermittent(FittedModel):
 def rates_of(demands: Array, smoothing: float) -> Array:
     """Return the expected demand per row after 0, 1, ... rows, (n_rows + 1,); at first 0.
 
-    Parameters
-    ----------
-    demands : array of shape (n_rows,)
-        Demand of each row, most of them 0.
-    smoothing : float in [0, 1], per row and per demand
-        Each weight is `1 - smoothing` times the weight of the next row, or of the next demand.
+    Each weight is `1 - smoothing` times the weight of the next row, or of the next demand.
     """
     occurs = demands != 0
     probabilities = _weighted_means(occurs.astype(float), smoothing)

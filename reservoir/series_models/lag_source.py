@@ -19,16 +19,9 @@ _BLOCK = 16_384  # rows whose features are in memory at once
 @saved
 @dataclass(frozen=True)
 class LagSource(FeatureSource):
-    """The fed-back inputs of the last rows, and the known inputs of the current row.
+    """The fed-back inputs of the last `n_lags` rows, and the known inputs of the current row.
 
-    Parameters
-    ----------
-    n_lags : int
-        Number of rows whose fed-back inputs are features, the current row included.
-    n_outputs : int
-        Number of fed-back inputs, which are the first columns.
-    n_known : int
-        Number of known inputs, which are the last columns.
+    Lags count the current row; fed-back inputs are the first columns, and known inputs the last.
     """
 
     n_lags: int

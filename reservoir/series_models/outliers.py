@@ -28,18 +28,11 @@ _FEW = 10  # number of errors with which these bounds are doubled
 @saved
 @dataclass(frozen=True, eq=False)
 class OddValues:
-    """Odd values at the end of a series.
+    """Odd values at the end of a series, at `rows`, counted from row number 0, and `columns`.
 
-    Attributes
-    ----------
-    rows, columns : arrays of int of shape (n_odd,)
-        Where they are; rows are counted from row number 0 of the series.
-    values, expected : arrays of shape (n_odd,)
-        The values, and their forecasts from the rows before them.
-    sizes : array of shape (n_odd,)
-        Their differences in typical errors of one step; infinite if there were no errors before.
-    shift : array of shape (n_outputs,)
-        Mean difference of the odd values with which a column ends; 0 if its last value is not odd.
+    `expected` are forecasts from the rows before; `sizes` are the differences in typical errors of
+    one step, infinite without errors before. `shift`, (n_outputs,), is the mean difference of the
+    odd values with which a column ends; 0 if its last value is not odd.
     """
 
     rows: Array
@@ -64,16 +57,9 @@ class OddValues:
 @saved
 @dataclass(frozen=True, eq=False)
 class LastRows:
-    """The last rows of a series as they were given, and the odd values among them.
+    """The last rows of a series as given, (n_last, n_outputs), and the odd values among them.
 
-    Attributes
-    ----------
-    rows : array of shape (n_last, n_outputs)
-        The rows, NaN where a value is missing; none if odd values are kept.
-    end : int
-        Number of the row after the last one.
-    odd : OddValues or None
-        Odd values, which count as missing; None if there are none.
+    There are none if odd values are kept. `end` is the number of the row after the last one.
     """
 
     rows: Array
@@ -82,16 +68,10 @@ class LastRows:
 
     @classmethod
     def of(cls, data: SeriesData, values: Array, *, keep: bool) -> LastRows:
-        """Return the last rows of a series.
+        """Return the last rows of a series; with `keep`, odd values count like others.
 
-        Parameters
-        ----------
-        data : SeriesData
-            The series with its gaps filled; missing rows at its end may be left out.
-        values : array of shape (n_rows, n_outputs)
-            Its values, NaN where one is missing.
-        keep : bool
-            Whether odd values count like others.
+        `values` are (n_rows, n_outputs), NaN if missing; `data` has gaps filled, and may end before
+        them.
         """
         n_rows = len(values)
         n_judged = 0 if keep else n_last(n_rows)
@@ -100,25 +80,11 @@ class LastRows:
         return cls(values[n_rows - n_judged :], data.first + n_rows, odd)
 
     def with_rows(self, data: SeriesData, values: Array, *, keep: bool) -> tuple[LastRows, Array]:
-        """Return the last rows after later ones, and all of these rows without odd values.
+        """Return the last rows after later ones, and all of these rows without odd values, as NaN.
 
         The last ten rows are judged again: more than three odd values are a new level, so that odd
-        values may become ordinary ones.
-
-        Parameters
-        ----------
-        data : SeriesData
-            The series, with known inputs for the later rows as well.
-        values : array of shape (n_later, n_outputs)
-            The later rows, NaN where a value is missing.
-        keep : bool
-            Whether odd values count like others.
-
-        Returns
-        -------
-        last : LastRows
-        cleaned : array of shape (n_last + n_later, n_outputs)
-            The earlier last rows and the later rows, NaN where a value is odd or missing.
+        values may become ordinary ones. `values`, (n_later, n_outputs), are NaN if missing; `data`
+        has known inputs for them as well. With `keep`, odd values count like others.
         """
         before = data.until(data.n_rows - len(self.rows))
         given = np.concatenate([self.rows.reshape(-1, values.shape[1]), values])
@@ -156,23 +122,12 @@ def n_last(n_rows: int) -> int:
 def find_odd(
     before: SeriesData, rows: Array, n_judged: int, *, logs: bool = True
 ) -> OddValues | None:
-    """Return the odd values in the last rows of a series; None if there are none.
+    """Return the odd values in the last `n_judged` of the `rows` after a series; None without any.
 
     A value is odd if its difference from the forecast of one step is several times the typical
-    difference in the rows before, and exceeds all of these. If all values of a column are positive,
-    this must hold for their logarithms, too. Odd values are replaced by their forecasts before
-    later values are judged. If a column has more than three odd values, none of them counts.
-
-    Parameters
-    ----------
-    before : SeriesData
-        The first rows, with known inputs for later rows as well.
-    rows : array of shape (n_later, n_outputs)
-        Later rows, NaN where a value is missing.
-    n_judged : int
-        How many of these are judged, at most n_later; the last ones are.
-    logs : bool, default=True
-        Whether columns of positive values are judged by their logarithms, too.
+    difference before, and exceeds all of these; with `logs`, for positive columns also in
+    logarithms. Odd values are replaced by forecasts before later values are judged. If a column has
+    more than three odd values, none counts. `before` has known inputs for later rows as well.
     """
     if not n_judged:
         return None

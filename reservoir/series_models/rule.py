@@ -28,15 +28,11 @@ _NEEDED = {"likely": (1.0, 1.0), "open": (0.8, 2.0)}
 
 
 class Rule(NamedTuple):
-    """Result of the test of whether a series follows a dynamical law.
+    """Whether a series follows a dynamical law, by RMSEs of one step in standard deviations.
 
-    Attributes
-    ----------
-    followed : {"yes", "likely", "open", "no"}
-        Whether networks on standardised levels predict the next row much better than a linear
-        autoregression of differences; "likely" or "open" if only longer forecasts can decide.
-    of_networks, of_autoregression : float
-        Root mean squared one-step errors of both on held-out rows, in standard deviations.
+    `followed` is "yes" if networks on standardised levels predict held-out rows much better than a
+    linear autoregression of differences, else "no"; "likely" or "open" if only longer forecasts
+    decide.
     """
 
     followed: str
@@ -92,21 +88,11 @@ def confirms(
 ) -> bool:
     """Whether forecasts are better than others over at least one of the horizons.
 
-    The geometric mean over origins of the ratio of both errors must be less than four fifths, and
-    its logarithm must exceed two standard errors, which are those of means over blocks of origins.
-    If a law is "likely", a ratio less than 1 by one standard error suffices. It is a geometric
-    mean, since errors of chaotic systems differ by orders of magnitude, so that the few largest of
-    them would decide.
-
-    Parameters
-    ----------
-    predicted, others, followed : array of shape (n_origins, n_steps, n_outputs)
-        Both forecasts and the actual values, which are NaN after the end of the data. The first
-        horizon is known at each origin.
-    horizons : sequence of int
-        Numbers of steps.
-    assumed : {"likely", "open"}
-        As `Rule.followed`.
+    The geometric mean over origins of the ratio of both errors must be less than four fifths, by
+    two standard errors of means over blocks of origins; if a law is "likely", less than 1 by one
+    standard error. A geometric mean, since the few largest errors of chaotic systems would decide
+    otherwise. Arrays are (n_origins, n_steps, n_outputs); `followed` is NaN after the end, not at
+    the first step.
     """
     spread = spread_of(followed)
     spread = np.where(spread > 0, spread, 1.0)

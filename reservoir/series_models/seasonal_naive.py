@@ -17,17 +17,10 @@ _FEW = 7  # steps; from so many on, other models are compared with this one
 
 @dataclass(frozen=True)
 class LastSeason(SeriesModel):
-    """Forecast by the value one period earlier plus the drift.
+    """Forecast by the value one `period` earlier (1: the last) plus the mean growth, the drift.
 
     With period 1 and fewer than eight rows the drift g is uncertain, and g (1 - v / g^2) or zero is
     added instead, where v is the squared standard error of g.
-
-    Parameters
-    ----------
-    period : int
-        Number of rows per period; 1 to continue from the last value.
-    drift : bool, default=True
-        Whether the mean growth per period is added.
     """
 
     period: int

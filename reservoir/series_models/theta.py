@@ -22,18 +22,10 @@ _ONE_SIDED_90 = 1.645  # an autocorrelation of more standard deviations than thi
 class Theta(SeriesModel):
     """Theta method (Assimakopoulos and Nikolopoulos 2000), as exponential smoothing with drift.
 
-    Hyndman and Billah (2003) show that the method is equal to simple exponential smoothing with a
-    drift of half the slope of a straight line fitted to the series. The series is first seasonally
-    adjusted by classical decomposition, if its autocorrelation at the length of the season differs
-    significantly from 0. Fewer than three periods allow neither this test nor the decomposition.
-
-    Parameters
-    ----------
-    period : int
-        Number of rows per season; 1 if there is no season.
-    assumed : bool, default=False
-        Whether the series is seasonally adjusted without a test. The seasonal profile of fewer than
-        three periods is fitted by least squares, together with a straight line.
+    It equals simple exponential smoothing with a drift of half the slope of a fitted straight line
+    (Hyndman and Billah 2003). The series is first seasonally adjusted by classical decomposition,
+    if its autocorrelation at `period` (1: no season) is significant, or if `assumed`; fewer than
+    three periods then have a profile fitted by least squares together with a line, otherwise none.
     """
 
     period: int
