@@ -60,11 +60,10 @@ class Bands:
     """The distribution of forecast errors, for bands and sample paths.
 
     Errors are ratios in the columns of `log`. `scales`, one array per column, are non-decreasing
-    mean absolute errors by horizon, and `growths` the exponents, in [0, 1], with which they grow
-    later. `quantiles`, (96, n_outputs), are of errors in units of their scale, for coverages from 0
-    to 0.95. `along`, (n_steps, n_steps), and `across` are correlations. `rounding` is a standard
-    deviation; `common`, the variance shared by the steps of a path, is None in files of earlier
-    versions.
+    mean absolute errors by horizon, which later grow with the powers `growths`, in [0, 1].
+    `quantiles`, (96, n_outputs), are of errors per scale, at coverages from 0 to 0.95. `along` and
+    `across` are correlations of horizons and of columns, `rounding` standard deviations, and
+    `common`, None in older files, the fraction of the variance that all steps of a path share.
     """
 
     log: Array
