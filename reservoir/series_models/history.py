@@ -22,7 +22,7 @@ class History:
     `levels` and `observed`, False where filled, are (n_rows, n_outputs); filled values are no
     targets. `known`, (n_rows_ahead, n_known), are standardised, also for rows to forecast.
     `seasons` are numbers of rows per period, ascending; phases are counted from row number 0, and
-    `first` is that of row 0.
+    `first` is the number of the first row.
     """
 
     levels: Array
