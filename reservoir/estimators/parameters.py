@@ -48,26 +48,13 @@ def parameter(
     fixed: str = "fit",
     **options: Any,
 ) -> Any:
-    """Return a field of an estimator.
+    """Return a field of an estimator, with further `options` of `dataclasses.field`.
 
-    Parameters
-    ----------
-    default : object
-    kind : str
-        Type of the parameter, as written after the colon in numpydoc.
-    text : str
-        Description: the effect of the parameter, and the reason for its default.
-    check : callable, optional
-        ``check(name, value)`` raises an error if the value is invalid. None if the value is checked
-        where it is used, like the parameters of a reservoir.
-    group : str
-        Name of the class that defines the parameter, if several estimators share it.
-    fixed : {"fit", "online", ""}
-        From when on later rows cannot change the parameter: from the first rows that are learned,
-        in `fit` or in a chunk; from the first chunk of a trained network; never, because each call
-        reads it (or checks it itself), or only `fit` does.
-    **options
-        Further arguments of `dataclasses.field`.
+    `kind` is the type and `text` the description, as in numpydoc. ``check(name, value)`` raises if
+    a value is invalid; it is None if the value is checked where it is used. `group` is the class
+    that defines a shared parameter. Later rows cannot change it from the first rows on ("fit"), or
+    from the first chunk of a trained network ("online"); they can ("") if each call reads it, or
+    only `fit`.
     """
     about = {"kind": kind, "text": inspect.cleandoc(text), "check": check}
     about |= {"group": group, "fixed": fixed}

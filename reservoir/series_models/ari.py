@@ -192,21 +192,11 @@ def last_rows(levels: Array, origins: Array, n_lags: int) -> Array:
 
 
 def continued(past: Array, coef: Array, intercept: Array, n_steps: int) -> Array:
-    """Run models in closed loop from several origins.
+    """Run models in closed loop; return levels, (n_models, n_origins, n_steps).
 
-    Parameters
-    ----------
-    past : array of shape (n_origins, n_lags)
-        Standardised levels before each origin, the latest first.
-    coef : array of shape (n_models, n_origins, n_lags)
-    intercept : array of shape (n_models, n_origins)
-    n_steps : int
-
-    Returns
-    -------
-    array of shape (n_models, n_origins, n_steps)
-        Levels. A forecast that is 20 standard deviations from the mean remains there, so that no
-        unstable model overflows.
+    `past` are the standardised levels before each origin, (n_origins, n_lags), the latest first;
+    `coef` is (n_models, n_origins, n_lags). A forecast that is 20 standard deviations from the mean
+    remains there, so that no unstable model overflows.
     """
     n_lags = past.shape[1]
     # the latest level is the last column of a window that moves to the right

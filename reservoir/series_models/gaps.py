@@ -36,38 +36,11 @@ def fill_gaps(
 ) -> SeriesData:
     """Return a series whose missing values are filled by forecasts from the rows before them.
 
-    The first part of the rows is filled by a straight line and harmonics of the seasons. A linear
-    autoregression of the differences is fitted to these rows and run through them, with its
-    forecasts as inputs where values are missing; it is then fitted again to the filled rows.
-    Later rows are filled by models fitted to all rows before them. Since the first models of `roll`
-    are fitted to the same first part, filled values after this part depend only on the past, and
-    rolling origins do not use the future. Gaps before the first value of a column are filled with
-    this first value.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows, n_outputs)
-        Values of the series, NaN where a value is missing. Rows before the first value in any
-        column must have been dropped, and be counted in `first`.
-    known : array of shape (n_rows_ahead, n_known)
-        As in `SeriesData`.
-    seasons : tuple of float
-        Number of rows per period of each season, ascending.
-    first : int, default=0
-        Number of the first row; the phase of a season is counted from row number 0.
-    seed : int, default=0
-        Seed of the model.
-
-    Returns
-    -------
-    SeriesData
-        The filled series. Columns whose values are all greater than 0 are marked as positive.
-
-    Raises
-    ------
-    ValueError
-        If a column has fewer than 3 values, or fewer than one value in 20 rows, or if the magnitude
-        of a value exceeds 1e300.
+    The first part is filled by a line and harmonics, then by an autoregression of differences
+    fitted to it; later rows by models fitted to all rows before. As the first models of `roll` are
+    fitted to the same first part, rolling origins do not use the future. Gaps at the start repeat
+    the first value. `values` are NaN where missing, and begin with a row that is not. A column with
+    fewer than 3 values, or one in 20 rows, and magnitudes above 1e300 raise a ValueError.
     """
     observed = ~np.isnan(values)
     positive: Array = np.all((values > 0) | ~observed, axis=0)
