@@ -1,7 +1,9 @@
 """First-order optimizers, which turn gradients into updates of the weights.
 
 An `Optimizer` consists of a short rule for one flat vector, the initial slots (state arrays) of the
-rule, its options, and a learning rate. To add an optimizer, write a rule and a constructor in
+rule, its options, and a learning rate. The arguments of a rule are the gradient g, the learning
+rate eta, the index n of the update (counted from 1), and its slots; it returns the decrease of the
+weights, and the slots for the next update. To add an optimizer, write a rule and a constructor in
 `_plain.py`, `_adaptive.py` or another file of the package, and add an entry to `OPTIMIZERS`. If
 torch has the same optimizer, its defaults and updates are the same.
 

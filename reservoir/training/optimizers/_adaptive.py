@@ -1,9 +1,4 @@
-"""Optimizers whose steps adapt to previous gradients, separately for each weight.
-
-The arguments of a rule are the gradient g, the learning rate eta, the index n of the update
-(counted from 1), and its slots. It returns the decrease of the weights, and the slots for the next
-update.
-"""
+"""Optimizers whose steps adapt to previous gradients, separately for each weight."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Plain gradient descent, with and without momentum.
-
-The arguments of a rule are the gradient g, the learning rate eta, the index n of the update
-(counted from 1), and its slots. It returns the decrease of the weights, and the slots for the next
-update.
-"""
+"""Plain gradient descent, with and without momentum."""
 
 from __future__ import annotations
 
