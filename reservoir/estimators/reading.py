@@ -434,7 +434,7 @@ def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
 def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:
     """Return the index of a forecast; None if outputs are arrays or the index is unknown.
 
-    `context` are the rows before the forecast, by default those of training. If outputs are fed
+    `context` are the rows before the forecast, by default the rows of training. If outputs are fed
     back through feedback weights, y has the time stamps of X, unless its index is ahead; otherwise
     y is X one step later.
     """

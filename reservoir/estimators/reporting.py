@@ -69,8 +69,8 @@ class ProgressReport:
     ) -> Iterable[Any]:
         """Return the results, and report each of them as it arrives.
 
-        `costs` are those of each result, `later` that of the work after the last, all estimated.
-        `what` describes the work; `unit` is the noun for one result, by default that of the report.
+        `costs` are the estimated costs of the results, and `later` is the cost of the work after
+        the last. `what` describes the work; `unit` is the noun for one result, if not the report's.
         """
         if not self.verbose:
             return results

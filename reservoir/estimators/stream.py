@@ -48,10 +48,10 @@ class SessionLearner(ABC):
     ) -> Array:
         """Learn from rows of the sequence, and return the state after them.
 
-        `estimator` is that of the session, and `start` the state before the first row. `rows`,
-        `targets` and `weights` are (n_rows, n_features), (n_rows, n_outputs) and (n_rows,) or None.
-        The first `skip` rows are run over only. `follows` tells whether the rows follow those that
-        were learned from last.
+        `estimator` is the session's, and `start` the state before the first row. `rows`, `targets`
+        and `weights` are (n_rows, n_features), (n_rows, n_outputs) and (n_rows,) or None. The first
+        `skip` rows are run over only. `follows` tells whether the rows follow the rows that were
+        learned from last.
         """
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Chunk:
     """Rows that were predicted together, (n_rows, n_features), and the state before them.
 
     `first` is the number of the first row, counted over all rows of the session. `outputs`,
-    (n_rows, ...), are those of the readout at the time of the prediction.
+    (n_rows, ...), are what the readout predicted.
     """
 
     def __init__(self, first: int, rows: Array, state: Array, outputs: Array) -> None:

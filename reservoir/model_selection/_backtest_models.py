@@ -216,8 +216,8 @@ def runner_for(
 ) -> Runner:
     """Return the runner of a model, fitted or not; raise an error for models that cannot forecast.
 
-    `n_lags` is None unless the model is a regressor. `coverages` are those of the requested
-    intervals; `given`, the user's value of `coverage`, is passed to forecasters.
+    `n_lags` is None unless the model is a regressor. `coverages` belong to the requested intervals;
+    `given`, the user's value of `coverage`, is passed to forecasters.
     """
     name, inner = type(model).__name__, innermost(model)
     if not hasattr(model, "fit"):

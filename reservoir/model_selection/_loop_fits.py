@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
     """Outcome of one candidate in one round.
 
     The `scores`, (n_starts,), are empty if the trial failed. Then `error` is its message, and
-    `stage`, "fit" or "run", is where it was raised. Times are in seconds; `score_time` is that of
+    `stage`, "fit" or "run", is where it was raised. Times are in seconds; `score_time` was taken by
     the loops.
     """
 

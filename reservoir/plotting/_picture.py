@@ -32,7 +32,7 @@ _AROUND = 0.8  # inches above and below axes: legend, numbers and label
 class Picture:
     """The axes of a plot, new ones or the caller's, with the styles for their background.
 
-    Without `ax`, they are those of a new figure of rcParams' size, and `own` is True. `legend` is a
+    Without `ax`, they belong to a new figure of rcParams' size, and `own` is True. `legend` is a
     bool or "outside"; `line_kw` are properties of the curves that are the subject of the plot. Axes
     of three dimensions raise an error, unless `spatial`.
     """
@@ -53,8 +53,8 @@ class Picture:
     ) -> list[Picture]:
         """Return a picture for each of several panels, below or beside each other.
 
-        `ax` is an array of n_panels Axes, or None for those of a new figure; with `below`, its
-        panels share one horizontal axis. `line_kw` is for the first panel.
+        `ax` is an array of n_panels Axes, or None for a new figure; with `below`, its panels share
+        one horizontal axis. `line_kw` is for the first panel.
         """
         if ax is not None:
             if hasattr(ax, "get_xlim"):

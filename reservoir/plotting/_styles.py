@@ -54,8 +54,8 @@ def background(ax: Axes) -> Any:
 class Theme:
     """Styles of curves, marks and areas for the background of some axes.
 
-    The colours are RGB: `ground` is the background's; `ink`, of the strongest curves, is that of
-    text, or black or white if text would not be legible; `muted` is of what lies below other
+    The colours are RGB: `ground` is the background's. `ink`, of the strongest curves, is the colour
+    of text, or black or white if text would not be legible. `muted` is for what lies below other
     curves, such as transients.
     """
 

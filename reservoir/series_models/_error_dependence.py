@@ -14,10 +14,9 @@ def between_horizons(relative: Array) -> tuple[Array, float]:
     """Return the correlations of errors between horizons, and the variance common to all of them.
 
     `relative`, (n_origins, n_steps, n_outputs), are errors divided by their scale; NaN where
-    unknown. The correlations are the mean of those in complete trajectories and those of a Markov
-    chain with the same correlations of neighbours, since few trajectories say little about distant
-    horizons. The common fraction of the variance, in [0, 1), makes sums of errors vary as in the
-    trajectories.
+    unknown. The correlations are the mean of two estimates, from complete trajectories and from a
+    Markov chain of neighbours, since few trajectories say little about distant horizons. The common
+    fraction of the variance, in [0, 1), makes sums of errors vary as they do in the trajectories.
     """
     known = np.isfinite(relative)
     filled = np.where(known, relative, 0.0)

@@ -14,11 +14,11 @@ _BLOCK = 32  # horizons whose products are computed together, even if not all ar
 class GrowthSums:
     """Sums over rows of features, for each horizon over the rows where its growth is observed.
 
-    The rows of horizons differ only at the end and next to gaps, so the Gram matrix of a horizon is
-    that of the previous or first one plus and minus some rows, and the same to the bit for any
-    number of horizons. The growths of row i start from level i + 1 of `levels`, (n_rows + 2,
-    n_outputs), and are targets if `observed`, (n_rows + 2,), at both ends. The first `washout` rows
-    are not used.
+    The rows of horizons differ only at the end and next to gaps, so each Gram matrix is computed
+    from the previous or the first one by adding and subtracting rows; it is the same to the bit for
+    any number of horizons. The growths of row i start from level i + 1 of `levels`, (n_rows + 2,
+    n_outputs), and are targets if `observed`, (n_rows + 2,), at both ends. `washout` rows are
+    skipped.
     """
 
     def __init__(

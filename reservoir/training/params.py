@@ -15,8 +15,8 @@ def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, 
     """Copy all weights into one vector, and return it with views into it by name.
 
     A change of a view changes the vector, and the reverse. `names` is the order in the vector, by
-    default that of `params`. Raises a TypeError unless the weights are all float64 or all float32,
-    and a ValueError if `names` is no permutation of theirs.
+    default the order of `params`. Raises a TypeError unless the weights are all float64 or all
+    float32, and a ValueError if `names` does not contain exactly their names.
     """
     order = list(params) if names is None else list(names)
     if set(order) != set(params):

@@ -140,11 +140,10 @@ def from_torch(
 ) -> tuple[Network, Params]:
     """Convert a torch module to a network and copies of its weights.
 
-    The module is one of `to_torch`, a pair (recurrent, readout), or one that contains an RNN, LSTM
-    or GRU, then a Linear, then optionally a Tanh, Sigmoid or Softmax; its `forward` is not
-    inspected. `output` is needed if it has no output function. Loss "auto" is that stored by
-    `to_torch`, or the output's default. Projections, dropout and a second Linear raise a
-    ValueError.
+    The module comes from `to_torch`, is a pair (recurrent, readout), or contains an RNN, LSTM or
+    GRU, then a Linear, then optionally a Tanh, Sigmoid or Softmax; its `forward` is not inspected.
+    `output` is needed if it has no output function. Loss "auto" means what `to_torch` stored, or
+    the default of the output. Projections, dropout and a second Linear raise a ValueError.
     """
     torch = _torch()
     recurrent, readout, found = _parts(torch, module)

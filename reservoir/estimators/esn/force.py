@@ -467,8 +467,8 @@ class LinearReadout(NamedTuple):
 class ForceRun:
     """A run in which the readout is corrected.
 
-    `readout` is that after the last correction; `loop` is that before the first step, and after the
-    run that at its end. `outputs`, (n_samples, n_outputs), are those before the correction of their
+    `readout` includes all corrections. `loop` is the loop before the first step and, after the run,
+    the loop at its end. `outputs`, (n_samples, n_outputs), were made before the correction of their
     step; `weight_norm` and `weight_change`, (n_samples,), are norms of all weights after each step
     and of their change. `marked` is the loop before the marked row.
     """

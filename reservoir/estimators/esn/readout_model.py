@@ -65,9 +65,9 @@ class ReadoutModel:
     """A readout over a source of features, with what it has learned so far.
 
     With `increments`, the readout learns the difference of y from the first columns of X. `state`,
-    (state_size + n_fed_back,), is that after the last row, with the last target at its end; with a
-    label filter, its start in the next row, (n_classes,), follows. `noise_generator` is that of the
-    sequence of the last row. `activity` is None after its warning, or if none is to be given.
+    (state_size + n_fed_back,), is the state after the last row, then the last target; with a label
+    filter, its start in the next row, (n_classes,), follows. `noise_generator` belongs to the
+    sequence of the last row. `activity` is None after its warning, or if no warning is to be given.
     """
 
     label_filter: LabelFilter | None = None  # missing in files of earlier versions

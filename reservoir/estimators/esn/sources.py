@@ -203,7 +203,7 @@ def reservoir_source(
 ) -> tuple[DrivenReservoir | BothDirections | PastInputs | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and its certificate, if any.
 
-    `targets` are those that are fed back, (n_samples, n_outputs) for each sequence, or None;
+    `targets`, (n_samples, n_outputs) for each sequence, are fed back; None if outputs are not.
     `clock` gives the lengths of steps if rows are at irregular times. `generator` draws the
     weights.
     """

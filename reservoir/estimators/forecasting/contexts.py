@@ -21,7 +21,7 @@ class Contexts:
 
     `tables` are as the user gave them, (None,) if the loop continues training; `sequences` are the
     same rows as inputs of the network, one sequence each. `container` is as in `Sequences`; `ids`
-    are those of the sequences of one table.
+    name the sequences of one table.
     """
 
     tables: tuple[Any, ...] = (None,)

@@ -29,9 +29,10 @@ class Forecaster(Protocol):
     """Interface through which forecasts use a fitted network; `forecaster_of` returns one.
 
     Other families register theirs with ``@forecaster_of.register``. `n_features_in` counts the
-    column of ids of X, too; `state` is that at the end of training, and `n_units` its size without
-    the last output. `feeds_back` tells whether outputs go through feedback weights or are the next
-    inputs; unless `reads_targets`, `progress` compares targets with what `to_first` returns.
+    column of ids of X, too; `state` is the state at the end of training, and `n_units` its size
+    without the last output. `feeds_back` tells whether outputs go through feedback weights or are
+    the next inputs; unless `reads_targets`, `progress` compares targets with what `to_first`
+    returns.
     """
 
     n_outputs: int

@@ -106,8 +106,8 @@ class Archive:
 
     Memory is allocated only for data in the file: entries are stored uncompressed, in total not
     larger than the file, and their sizes match their shapes and dtypes. `stream` stays open while
-    arrays are read. `size` is that of the file in bytes, a bound on each dimension of an array;
-    `header` is the text, read as JSON.
+    arrays are read. `size`, the file's in bytes, bounds each dimension of an array; `header` is the
+    text, read as JSON.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -40,11 +40,11 @@ Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, was
 class NetworkModel:
     """A network, its weights, and its position in the data.
 
-    `state`, (state_size,), is that after the last row. `losses` are those at the start and after
-    each epoch, or of each chunk learned online; `n_iter` counts epochs, or calls of partial_fit.
-    `online` and `online_fixed`, parameters of the estimator by name, are None before online
-    learning begins; `recent` are the last rows of a fit for it. A large training run sets `engine`
-    for later runs, too.
+    `state`, (state_size,), is the state after the last row. `losses` has the loss at the start and
+    after each epoch, or of each chunk learned online; `n_iter` counts epochs, or calls of
+    partial_fit. `online` and `online_fixed`, parameters of the estimator by name, are None before
+    online learning begins; `recent` are the last rows of a fit for it. A large training run sets
+    `engine` for later.
     """
 
     online_fixed: dict[str, Any] | None = None  # missing in files of earlier versions

@@ -58,7 +58,8 @@ class LeastSquaresResult(NamedTuple):
 class Iterate:
     """An iterate of a fit: the weights, their run over the task, and errors over the scored rows.
 
-    `error` is the mean squared error in units of `Task.scale`, `mse` that in units of the targets.
+    Both are mean squared errors: `error` in units of `Task.scale`, and `mse` in units of the
+    targets.
     """
 
     params: Params

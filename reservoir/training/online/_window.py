@@ -15,8 +15,8 @@ from reservoir.training.params import Params
 class Window:
     """The last rows of a sequence, their targets, and the state before the first of them.
 
-    Rows without a target (NaN) drive the network, but are not trained on. `state`, (state_size,),
-    is that before the first row of the sequence.
+    Rows without a target (NaN) drive the network, but are not trained on. At first, `state`,
+    (state_size,), is the initial state of the sequence.
     """
 
     def __init__(self, network: Network, state: Array) -> None:
