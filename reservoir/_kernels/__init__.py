@@ -70,6 +70,7 @@ __all__ = [
     "lane_work",
     "lanes_for",
     "load",
+    "loop_lanes",
     "lstm_backward",
     "lstm_forward",
     "multiply",
@@ -256,6 +257,39 @@ def advance_lanes(
         compiled("_lanes").advance_lanes, flat, stride, n_units, n_sequences, x, inputs, W, code,
         slope_below(block.dtype), *leaks,
     )  # fmt: skip
+
+
+def loop_lanes(
+    states: Array, inputs: Array, coef: Array, low: Array, high: Array, W: Rows, code: int,
+    leaks: Leaks,
+) -> Array:  # fmt: skip
+    """Run closed loops side by side, one per lane, and return their clipped outputs.
+
+    Parameters
+    ----------
+    states : array of shape (n_sequences, n_units)
+        The states before the first step.
+    inputs : array of shape (n_steps, n_inputs, width)
+        Inputs; width is ``lanes_for(n_sequences, dtype)``. The first n_outputs are written from the
+        second step on: the outputs of the step before.
+    coef : array of shape (n_outputs, n_units + 1 + n_inputs, width)
+        The readout of each lane: weights of the units, intercept, weights of the inputs.
+    low, high : arrays of shape (n_outputs, width)
+        Bounds to which outputs are clipped.
+    W, code, leaks
+        As in `advance_lanes`.
+
+    Returns
+    -------
+    array of shape (n_steps, n_outputs, width)
+    """
+    outputs = aligned((len(inputs), *low.shape), states.dtype)
+    x = lane_states(states, *inputs.shape[1:])
+    call(
+        compiled("_lanes").loop_lanes, outputs.ravel(), states.shape[1], x, inputs, coef.ravel(),
+        low.ravel(), high.ravel(), W, code, slope_below(states.dtype), *leaks,
+    )  # fmt: skip
+    return outputs
 
 
 def lane_sums(

@@ -11,7 +11,7 @@ for each input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,20 @@ from numba.extending import intrinsic
 from reservoir._kernels._compile import inner, kernel
 from reservoir._kernels._finish import LINE, activated
 from reservoir._kernels._layout import LANES, MOST_LINES
-from reservoir._kernels._vector import LONG, Vectors, lines_at_once, transposed
+from reservoir._kernels._vector import LONG, Vectors, lines_at_once, transposed, unrolled
+
+
+def _by_width(
+    context: Any, builder: Any, kind: Any, width: Any, emit: Callable[[Vectors, int], None]
+) -> None:
+    """Emit code for lanes in one cache line, and in `MOST_LINES`: ``emit(v, first lane)``."""
+    numbers = LINE // kind.dtype.bitwidth
+    with builder.if_else(builder.icmp_signed("==", width, LONG(numbers))) as branches:
+        for branch, n_lines in zip(branches, (1, MOST_LINES), strict=True):
+            with branch:
+                v = Vectors(context, builder, kind, min(n_lines, lines_at_once(context)) * numbers)
+                for lane in range(0, n_lines * numbers, v.n):
+                    emit(v, lane)
 
 
 def _step_lanes(
@@ -66,23 +79,17 @@ def step_unit(
     which takes as long as a unit.
     """
 
-    def emit(context: Any, builder: Any, kinds: Any, args: Sequence[Any], n_lines: int) -> None:
-        at_once = min(n_lines, lines_at_once(context))
-        v = Vectors(context, builder, kinds[0], at_once * LINE // kinds[0].dtype.bitwidth)
-        x, weights, places, leaks, keeps = (v.data(kinds[j], args[j]) for j in (0, 5, 6, 9, 10))
-        row, at = (weights, places, args[7], args[8]), builder.mul(args[4], args[3])
-        rates = leaks, keeps, args[4], builder.icmp_signed("!=", args[11], LONG(0))
-        for lane in range(0, n_lines // at_once * v.n, v.n):
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        kinds = signature.args
+
+        def emit(v: Vectors, lane: int) -> None:
+            x, weights, places, leaks, keeps = (v.data(kinds[j], args[j]) for j in (0, 5, 6, 9, 10))
+            row, at = (weights, places, args[7], args[8]), builder.mul(args[4], args[3])
+            rates = leaks, keeps, args[4], builder.icmp_signed("!=", args[11], LONG(0))
             new, old = (builder.add(args[j], LONG(lane)) for j in (1, 2))
             _step_lanes(v, x, new, old, args[3], at, row, rates, args[12], args[13])
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        kinds = signature.args
-        line = builder.icmp_signed("==", args[3], LONG(LINE // kinds[0].dtype.bitwidth))
-        with builder.if_else(line) as branches:
-            for branch, n_lines in zip(branches, (1, MOST_LINES), strict=True):
-                with branch:
-                    emit(context, builder, kinds, args, n_lines)
+        _by_width(context, builder, kinds[0], args[3], emit)
         return context.get_dummy_value()
 
     long = types.int64
@@ -154,3 +161,69 @@ def advance_lanes(
             for lane in range(n_sequences):
                 to = lane * stride + t * n_units + i
                 flat[np.uint64(to)] = x[np.uint64(new + i * width + lane)]
+
+
+@intrinsic
+def _read_lanes(
+    typingctx: Any, out: Any, at: Any, width: Any, coef: Any, first: Any, x: Any, start: Any,
+    n_rows: Any,
+) -> Any:  # fmt: skip
+    """Write, in each lane, the sum over rows of ``coef[first :]`` times ``x[start :]`` to `out`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        kinds = signature.args
+
+        def emit(v: Vectors, lane: int) -> None:
+            to, weights, numbers = (v.data(kinds[j], args[j]) for j in (0, 3, 5))
+            at, first, start = (builder.add(args[j], LONG(lane)) for j in (1, 4, 6))
+            sums = v.sums(4)
+
+            def row(j: Any, which: int) -> None:
+                behind = builder.mul(j, args[2])
+                weight = v.load(weights, builder.add(first, behind))
+                v.add_product(sums[which], weight, v.load(numbers, builder.add(start, behind)))
+
+            unrolled(builder, LONG(0), args[7], len(sums), row)
+            v.store(v.total(sums), to, at)
+
+        _by_width(context, builder, kinds[0], args[2], emit)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(out, long, long, coef, long, x, long, long), codegen
+
+
+@kernel
+def loop_lanes(
+    outputs: Any, n_units: int, x: Any, inputs: Any, coef: Any, low: Any, high: Any, W: Any,
+    code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
+    """Run closed loops side by side, each with its own readout.
+
+    `outputs` is flat, by step, output and lane; each is clipped to `low` and `high`, flat by output
+    and lane (NaN becomes 0 first), and fed back as an input of the next step, the first of the
+    inputs. `coef` is flat, with rows of lanes for each output: of the units, the intercept and the
+    inputs, in the order of a state. Other parameters as in `advance_lanes`.
+    """
+    offsets, data, indices, leaky = W.offsets, W.data, W.indices, leak.shape[0]
+    n_steps, n_inputs, width = inputs.shape
+    half, n_rows, n_outputs = x.shape[0] // 2, n_units + 1 + n_inputs, low.shape[0] // width
+    for t in range(n_steps):
+        old, new = (t & 1) * half, (1 - (t & 1)) * half
+        # the readouts find the inputs behind the new state
+        receive(x, old + (n_units + 1) * width, width, inputs, t)
+        receive(x, new + (n_units + 1) * width, width, inputs, t)
+        for i in range(n_units):
+            step_unit(
+                x, new, old, width, i, data, indices, offsets[i], offsets[i + 1],
+                leak, keep, leaky, code, slope,
+            )  # fmt: skip
+        for j in range(n_outputs):
+            at = (t * n_outputs + j) * width
+            _read_lanes(outputs, at, width, coef, j * n_rows * width, x, new, n_rows)
+            for lane in range(width):
+                k, bound = np.uint64(at + lane), np.uint64(j * width + lane)
+                value = outputs[k] if outputs[k] == outputs[k] else outputs.dtype.type(0)
+                outputs[k] = min(max(value, low[bound]), high[bound])
+                if t + 1 < n_steps:
+                    inputs[t + 1, j, lane] = outputs[k]

@@ -77,6 +77,44 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     _kernels.advance_lanes(place, states, received, reservoir._packed_rows, code, reservoir._leaks)
 
 
+def loop_lanes(
+    reservoir: Reservoir,
+    readouts: Array,
+    states: Array,
+    inputs: Array,
+    clip: tuple[Array, Array],
+) -> Array:
+    """Run closed loops side by side; the parameters are those of `FeatureSource.run_lanes`.
+
+    `readouts` has shape (n_loops, n_outputs, n_units + 1 + n_inputs), with the intercepts between
+    the weights of units and inputs.
+    """
+    code, dtype = code_of(reservoir), reservoir.dtype
+    assert code is not None
+    n_steps, n_loops, _ = inputs.shape
+    outputs = np.empty((n_steps, n_loops, readouts.shape[1]))
+    at_once = _kernels.lanes_for(n_loops, dtype)
+    for begin in range(0, n_loops, at_once):
+        part = slice(begin, begin + at_once)
+        n = len(states[part])
+        width = _kernels.lanes_for(n, dtype)
+
+        # the kernel reads lanes along the last axis; unused lanes receive 0
+        def lanes(rows: Array, n: int = n, width: int = width) -> Array:
+            padded = np.zeros((*rows.shape[1:], width), dtype)
+            padded[..., :n] = np.moveaxis(rows, 0, -1)
+            return padded
+
+        low, high = (lanes(bound[part]) for bound in clip)
+        received = lanes(inputs[:, part].transpose(1, 0, 2))
+        found = _kernels.loop_lanes(
+            states[part].astype(dtype), received, lanes(readouts[part]), low, high,
+            reservoir._packed_rows, code, reservoir._leaks,
+        )  # fmt: skip
+        outputs[:, part] = found[:, :, :n].transpose(0, 2, 1)
+    return outputs
+
+
 def pool_lanes(
     reservoir: Reservoir, thresholds: Array, states: Array, series: Sequence[Array], **wanted: bool
 ) -> _kernels.LaneSums:

@@ -320,6 +320,49 @@ class FeatureSource(ABC):
                 state = after[0]
         return outputs, np.array(state), n_steps
 
+    def run_lanes(
+        self,
+        coef: Array,
+        intercept: Array,
+        *,
+        states: Array,
+        inputs: Array,
+        clip: tuple[Array, Array],
+        engine: str,
+    ) -> Array:
+        """Run closed loops side by side, each with its own readout.
+
+        No result depends on the other loops, up to rounding, or on the number of steps.
+
+        Parameters
+        ----------
+        coef : array of shape (n_loops, n_outputs, width)
+        intercept : array of shape (n_loops, n_outputs)
+        states : array of shape (n_loops, state_size)
+            The states before the first steps.
+        inputs : array of shape (n_steps, n_loops, n_features)
+            The inputs. From the second step on, the first n_outputs are the outputs before.
+        clip : two arrays of shape (n_loops, n_outputs)
+            Bounds to which outputs are clipped before they are fed back.
+        engine : {"auto", "numba"}
+            From `engine_for`; a source without kernels ignores it.
+
+        Returns
+        -------
+        array of shape (n_steps, n_loops, n_outputs)
+            The clipped outputs.
+        """
+        outputs = np.empty((len(inputs), *intercept.shape))
+        given = np.array(inputs[0])
+        for k in range(len(inputs)):
+            if k:
+                given = np.hstack([outputs[k - 1], inputs[k, :, intercept.shape[1] :]])
+            features, states = self.advance(states, given)
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows = np.einsum("lof,lf->lo", coef, features) + intercept
+            outputs[k] = np.clip(np.nan_to_num(rows), *clip)
+        return outputs
+
     def check_can_loop(self) -> None:
         """Raise if the source cannot run in closed loop: by default if it reads later rows."""
         if not self.causal:

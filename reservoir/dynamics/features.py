@@ -11,6 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.activations import get_activation
+from reservoir.dynamics import _compiled
 from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics.augment import (
     AUGMENTS,
@@ -20,7 +21,7 @@ from reservoir.dynamics.augment import (
     write_augmented,
 )
 from reservoir.dynamics.closed_loop import LoopInputs, run_loop
-from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.engines import code_of, demand, engine_for
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import leaks_of, recurrent_matrix, step_many
@@ -287,6 +288,27 @@ class DrivenReservoir(FeatureSource):
             engine=engine,
             inputs=inputs,
         )
+
+    def run_lanes(
+        self,
+        coef: Array,
+        intercept: Array,
+        *,
+        states: Array,
+        inputs: Array,
+        clip: tuple[Array, Array],
+        engine: str,
+    ) -> Array:
+        """Run closed loops side by side, with ``engine="numba"`` by a kernel."""
+        plain = self.augment is None and self.include_input and self.reservoir.W_fb is None
+        if engine != "numba" or not plain or code_of(self.reservoir) is None or not demand():
+            return super().run_lanes(
+                coef, intercept, states=states, inputs=inputs, clip=clip, engine=engine
+            )
+        n_units = self.reservoir.n_units
+        parts = [coef[..., :n_units], intercept[..., None], coef[..., n_units:]]
+        readouts = np.concatenate(parts, axis=-1)
+        return _compiled.loop_lanes(self.reservoir, readouts, states, inputs, clip)
 
     def states(
         self,

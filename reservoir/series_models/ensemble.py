@@ -12,8 +12,9 @@ from reservoir._saving import saved
 from reservoir._typing import Array, Report
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
 from reservoir.series_models.mean_of_rows import MeanOfRows
-from reservoir.series_models.rolling import RollingForecasts, origins_of, roll
-from reservoir.series_models.series_data import Bounds, SeriesData, untested_season
+from reservoir.series_models.rolling import RollingForecasts, roll
+from reservoir.series_models.series_data import Bounds, SeriesData, origins_of, untested_season
+from reservoir.series_models.side_by_side import fit_together
 
 _SHORT, _HANDICAP = 60, 1.25  # on shorter series, errors of large models are multiplied by 1.25
 _LEAST_SHARE = 0.01  # models with smaller weights are dropped
@@ -176,7 +177,7 @@ def learn(
     factors = handicaps(tried, data.n_rows, data.seasons), favours(tried)
     shares = without_small(rolling.weights(*factors))
     used = np.flatnonzero(shares)
-    members = [tried[i].fit(data, seed) for i in used]
+    members = fit_together([tried[i] for i in used], data, seed)
     ensemble = Ensemble(members, shares[used], bounds)
     average = rolling.combined_apart([len(each) for each in origins_of(data, steps)], *factors)
     return Learned(ensemble, tried, errors, shares, rolling, average)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import blas, lapack
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
@@ -48,3 +49,31 @@ class MaskedSums:
             if sums.n_samples:
                 coef[columns], intercept[columns] = sums.solve(alpha)[:2]
         return coef, intercept
+
+
+def masked_ridge(
+    features: Array, targets: Array, observed: Array, alpha: float
+) -> tuple[Array, Array]:
+    """Return what `MaskedSums` solves for, up to rounding, from rows that are all in memory.
+
+    `features` has shape (n_rows, width), `targets` and `observed` (n_rows, n_targets).
+    """
+    coef, intercept = np.zeros((targets.shape[1], features.shape[1])), np.zeros(targets.shape[1])
+    masks = observed.T
+    for mask in {mask.tobytes(): mask for mask in masks}.values():
+        if not mask.any():
+            continue
+        columns = (masks == mask).all(axis=1)
+        rows, wanted = (features, targets) if mask.all() else (features[mask], targets[mask])
+        wanted = wanted[:, columns]
+        mean, center = rows.mean(axis=0), wanted.mean(axis=0)
+        centred = rows - mean
+        # of the products of columns and those of rows, the smaller matrix determines the ridge
+        few = len(rows) < rows.shape[1]
+        gram = blas.dsyrk(1.0, centred.T, trans=few)
+        gram[np.diag_indices_from(gram)] += alpha
+        right = wanted - center if few else centred.T @ (wanted - center)
+        _, solved, _ = lapack.dposv(gram, right, overwrite_a=True)
+        coef[columns] = (centred.T @ solved if few else solved).T
+        intercept[columns] = center - coef[columns] @ mean
+    return coef, intercept

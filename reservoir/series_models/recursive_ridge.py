@@ -19,7 +19,6 @@ from reservoir._workers import one_blas_thread
 from reservoir.building import build_reservoir
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.loops.path_loops import run_path_loops
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History, most_terms_of
 from reservoir.series_models.lag_source import LagSource
@@ -31,7 +30,7 @@ _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _COMPARED, _DIGITS = 99, 6
 _FEW_TERMS = 4  # more than 4 terms enter a reservoir with smaller weights
 _WASHOUT, _MOST_WASHED = 20, 5  # rows of washout: 20, or a fifth of a short series
-_RUNS = 8  # expected number of runs over a series, which repay the start of compiled code
+_RUNS = 100  # expected number of runs over a series, which repay the start of compiled code
 _LAGS = (4, 24)  # smallest and largest number of lags of an autoregression
 _PART_SEEN = 5  # there are at most a fifth as many lags as rows to learn from,
 _PART_LOST = 2  # and at most half as many as rows of the longest series: its first rows lack lags
@@ -82,7 +81,7 @@ class ClosedLoopModel(SeriesModel):
             for source, washouts in self.sources(histories, drives[0].inputs.shape[1], seed)
         ]
         return [
-            FittedLoops(scale, most_terms, members, *_bounds(drive.rows))
+            FittedLoops(scale, most_terms, members, *drive.bounds(len(drive.rows)))
             for scale, drive in zip(scales, drives, strict=True)
         ]
 
@@ -146,19 +145,18 @@ class FittedLoops(FittedModel):
         drive = Drive.of(history, self.differences, self.most_terms)
         at = origins - self.differences.lag - 1
         found = []
+        n = len(origins)
+        clip = self.low[None].repeat(n, axis=0), self.high[None].repeat(n, axis=0)
         for source, coef, intercept in self.members:
-            rows = run_path_loops(
-                source,
-                coef[None],
-                intercept[None],
-                states_before(source, drive.inputs, at),
-                drive.inputs[at],
-                n_steps,
-                exog=lambda k: drive.terms[origins + k],
-                clip=(self.low, self.high),
-            )[:, 0]
-            steps = np.clip(np.nan_to_num(rows), self.low, self.high).transpose(1, 0, 2)
-            found.append(self.differences.undo(history.levels, origins, steps))
+            rows = source.run_lanes(
+                np.broadcast_to(coef, (n, *coef.shape)),
+                np.broadcast_to(intercept, (n, *intercept.shape)),
+                states=states_before(source, drive.inputs, at),
+                inputs=drive.ahead(at, n_steps),
+                clip=clip,
+                engine=engine_of(source, len(drive.inputs)),
+            )
+            found.append(self.differences.undo(history.levels, origins, rows.transpose(1, 0, 2)))
         return np.median(found, axis=0)
 
 
@@ -172,8 +170,8 @@ class Drive:
         Standardised differences.
     observed : array of bool of shape (n_rows - lag, n_outputs)
         Whether both levels of a difference are observed.
-    terms : array of shape (n_rows_ahead, n_terms)
-        Terms known for each row of the history, and for later rows.
+    terms : array of shape (n_rows_ahead - lag, n_terms)
+        Terms known for each difference, and for later ones.
     inputs : array of shape (n_rows - lag, n_outputs + n_terms)
         Differences, followed by the terms of the next row.
     """
@@ -184,12 +182,38 @@ class Drive:
     inputs: Array
 
     @classmethod
-    def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
-        """Return the inputs over a history, with at most `most_terms` calendar terms."""
+    def of(
+        cls,
+        history: History,
+        differences: Differences,
+        most_terms: int,
+        terms: Array | None = None,
+    ) -> Drive:
+        """Return the inputs over a history, with at most `most_terms` calendar terms.
+
+        `terms` may contain the result of `terms_of`, if it is known.
+        """
         lag, n_rows = differences.lag, history.n_rows
-        rows, terms = differences.take(history.levels), terms_of(history, lag, most_terms)
+        rows = differences.take(history.levels)
+        terms = terms_of(history, lag, most_terms) if terms is None else terms
         inputs = np.hstack([rows, terms[lag + 1 : n_rows + 1]])
-        return cls(rows, observed_differences(history, lag), terms, inputs)
+        return cls(rows, observed_differences(history, lag), terms[lag:], inputs)
+
+    def bounds(self, n_rows: int) -> tuple[Array, Array]:
+        """Return the range of the first differences, extended by its width on either side."""
+        low, high = self.rows[:n_rows].min(axis=0), self.rows[:n_rows].max(axis=0)
+        return low - (high - low), high + (high - low)
+
+    def ahead(self, at: Array, n_steps: int) -> Array:
+        """Return the inputs of closed loops that begin with the inputs at given positions.
+
+        They have shape (n_steps, n_positions, n_outputs + n_terms). Differences are 0 from the
+        second step on.
+        """
+        found = np.zeros((n_steps, len(at), self.inputs.shape[1]))
+        found[0] = self.inputs[at]
+        found[1:, :, self.rows.shape[1] :] = self.terms[np.add.outer(np.arange(2, n_steps + 1), at)]
+        return found
 
 
 def terms_of(history: History, lag: int, most_terms: int) -> Array:
@@ -247,12 +271,6 @@ def _readout(
     return sums.solve(alpha)
 
 
-def _bounds(rows: Array) -> tuple[Array, Array]:
-    """Return the range of differences, extended by its width on either side."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    return low - (high - low), high + (high - low)
-
-
 @lru_cache(maxsize=32)
 @one_blas_thread()  # also if a pickle is read, so that the bits are the same
 def _network(n_outputs: int, n_terms: int, seed: int, places: tuple[int, ...]) -> DrivenReservoir:
@@ -272,10 +290,14 @@ def _network(n_outputs: int, n_terms: int, seed: int, places: tuple[int, ...]) -
     return source.drawn_by(_network, n_outputs, n_terms, seed, places)
 
 
+def engine_of(source: FeatureSource, n_rows: int) -> str:
+    """Return the engine for a series, by the rows of all runs that compare models on it."""
+    return source.engine_for(_RUNS * n_rows)
+
+
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
-    # the comparison of models runs sources over the same rows several times
-    engine = source.engine_for(_RUNS * len(inputs))
+    engine = engine_of(source, len(inputs))
     start_state = source.initial_state_of(inputs[0])
     for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
         yield start, features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike, Report
 from reservoir.series_models._error_scales import shares_of_origins
 from reservoir.series_models.candidates import Candidate, costs_of
-from reservoir.series_models.series_data import Bounds, SeriesData
+from reservoir.series_models.recursive_ridge import LoopNetwork
+from reservoir.series_models.series_data import Bounds, SeriesData, origins_of
+from reservoir.series_models.side_by_side import roll_loops
 
-_FEWEST = 4  # least number of rows
-_N_FITS = 6  # number of fits of each model
 _FEWEST_FITS = 3  # least number of fits to compute weights from all fits but one
-_PER_HORIZON = 4  # number of origins within the length of a forecast
 _EXACT = 1e-12  # errors, relative to the values, that count as rounding errors
 _WORST = 1e100  # largest error relative to the best model
 _LEAST = 0.05  # least error at a horizon, relative to the mean error of the best model
@@ -187,55 +186,40 @@ def roll(
     ValueError
         If there are fewer than 4 rows.
     """
-    groups, costs = origins_of(data, n_steps), costs_of(candidates, [data])
-    data = data.with_room(data.n_rows + n_steps)
-    origins = np.concatenate(groups)
-    results = (_roll_one(each, data, groups, n_steps, bounds, seed) for each in candidates)
+    origins, costs = np.concatenate(origins_of(data, n_steps)), costs_of(candidates, [data])
+    results = _roll_each(candidates, data, n_steps, bounds, seed)
     predicted = np.stack(list(report(results, costs, "models", unit="model")))
     followed = values_after(data, origins, n_steps)
     return RollingForecasts(origins, predicted, followed, data.intermittent)
 
 
+def _roll_each(
+    candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
+) -> Iterator[Array]:
+    """Yield the forecasts of each model; those of all closed-loop networks are made together."""
+    loops = [each for each in candidates if isinstance(each.model, LoopNetwork)]
+    made: Iterator[Array] = iter(())
+    for candidate in candidates:
+        if candidate not in loops:
+            yield _roll_one(candidate, data, n_steps, bounds, seed)
+            continue
+        if candidate is loops[0]:
+            made = iter(roll_loops(loops, data, n_steps, bounds, seed))
+        yield next(made)
+
+
 def _roll_one(
-    candidate: Candidate,
-    data: SeriesData,
-    groups: Sequence[Array],
-    n_steps: int,
-    bounds: Bounds,
-    seed: int,
+    candidate: Candidate, data: SeriesData, n_steps: int, bounds: Bounds, seed: int
 ) -> Array:
     """Return the forecasts of one model from all origins, (n_origins, n_steps, n_outputs)."""
-    found = []
-    for group in groups:
+    found, ahead = [], data.with_room(data.n_rows + n_steps)
+    for group in origins_of(data, n_steps):
         predicted = np.full((len(group), n_steps, data.values.shape[1]), np.nan)
-        part = data.until(int(group[0]))
+        part = ahead.until(int(group[0]))
         if part.n_rows >= candidate.model.min_rows:
-            predicted[:] = candidate.fit(part, seed).forecast(data, group, n_steps, bounds)
+            predicted[:] = candidate.fit(part, seed).forecast(ahead, group, n_steps, bounds)
         found.append(predicted)
     return np.concatenate(found)
-
-
-def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
-    """Return the origins at which forecasts are compared, in one array for each fit.
-
-    The first origin of each array is the number of rows of the fit.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 4 rows.
-    """
-    n_rows = data.n_rows
-    if n_rows < _FEWEST:
-        raise ValueError(
-            f"Models are compared by forecasts of held-out rows, for which y needs at least "
-            f"{_FEWEST} rows; got {n_rows}. Use a longer series."
-        )
-    first = data.first_cut
-    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
-    stride = max(1, n_steps // _PER_HORIZON)
-    ends = [*cuts[1:].tolist(), n_rows]
-    return [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
 
 
 def shares_by(errors: Array, n_windows: float, favours: ArrayLike = 1.0) -> Array:

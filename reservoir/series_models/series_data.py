@@ -16,6 +16,9 @@ _FIRST = 0.55  # fraction of the rows that the first fit of a comparison uses
 _LEAST_FIRST = 3
 _ROUNDING = 1e-12  # relative difference of values that are equal
 _BEYOND_A_PERIOD = 2  # least number of rows of the first fit after one period of each season seen
+_FEWEST = 4  # least number of rows to compare models
+_N_FITS = 6  # number of fits of each model
+_PER_HORIZON = 4  # number of origins within the length of a forecast
 _MANY_PERIODS = 3  # periods from which the test for a season is reliable
 _LEAST_PERIODS = 1.5  # least number of periods of a season that is used
 
@@ -175,6 +178,29 @@ class SeriesData:
             return levels
         with np.errstate(over="ignore"):
             return np.where(self.positive, np.exp(np.where(self.positive, levels, 0.0)), levels)
+
+
+def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
+    """Return the origins at which forecasts are compared, in one array for each fit.
+
+    The first origin of each array is the number of rows of the fit.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 rows.
+    """
+    n_rows = data.n_rows
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"Models are compared by forecasts of held-out rows, for which y needs at least "
+            f"{_FEWEST} rows; got {n_rows}. Use a longer series."
+        )
+    first = data.first_cut
+    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
+    stride = max(1, n_steps // _PER_HORIZON)
+    ends = [*cuts[1:].tolist(), n_rows]
+    return [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
 
 
 @saved

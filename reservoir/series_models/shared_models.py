@@ -22,11 +22,10 @@ from reservoir.series_models.ensemble import (
 from reservoir.series_models.mean_of_rows import may_be_independent
 from reservoir.series_models.rolling import (
     RollingForecasts,
-    origins_of,
     shares_by,
     values_after,
 )
-from reservoir.series_models.series_data import Bounds, SeriesData
+from reservoir.series_models.series_data import Bounds, SeriesData, origins_of
 
 
 def learn_shared(

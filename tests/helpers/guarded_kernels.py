@@ -170,6 +170,10 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     past = rng.normal(size=lags.state_size).astype(dtype)
     of_lags = 0.1 * rng.normal(size=(n_outputs, lags.width)), np.zeros(n_outputs)
     lengths = [int(rng.integers(1, n_steps + 2)) for _ in series]
+    beside_each = DrivenReservoir(open_loop, include_input=True)
+    n_fed, inputs = min(n_features, n_outputs), rng.normal(size=(n_steps, n_sequences, n_features))
+    of_each = 0.1 * rng.normal(size=(n_sequences, n_fed, beside_each.width))
+    bounds = np.ones((n_sequences, n_fed))
     thresholds = rng.uniform(-1, 1, (int(rng.integers(1, 6)), n_units)).astype(dtype)
     pooling = Pooling(("mean", "std", "max", "min", "last", "quantiles"), thresholds)
 
@@ -189,6 +193,16 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
         )
         alone = run(open_loop, X, engine=engine)
         found = [outputs, *beside[:2], alone, *run_many(open_loop, series, engine=engine)]
+        if n_steps:
+            loops = beside_each.run_lanes(
+                of_each,
+                0 * bounds,
+                states=np.zeros((n_sequences, n_units)),
+                inputs=inputs,
+                clip=(-bounds, bounds),
+                engine=engine,
+            )
+            found.append(loops)
         if pooled:
             cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
             found.append(pool_many(open_loop, cut, pooling, engine=engine))

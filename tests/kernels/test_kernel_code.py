@@ -46,7 +46,7 @@ def kernels():
         for name, thing in vars(module).items()
         if isinstance(getattr(thing, "_cache", None), _compile.Cache)
     }
-    assert len(found) == 14
+    assert len(found) == 15
     return found
 
 

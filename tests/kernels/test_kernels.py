@@ -31,6 +31,7 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
+from reservoir.dynamics.features import DrivenReservoir
 from reservoir.topologies import TOPOLOGIES, diagonals, random_sparse
 
 pytestmark = pytest.mark.one_engine
@@ -258,6 +259,52 @@ def test_closed_loop_agrees(net, n_steps, include_input, n_exog, augment):
     )
     assert_close(compiled[0], reference[0])
     assert_close(compiled[1], reference[1])
+
+
+@pytest.mark.parametrize("n_loops", [1, 8, 9, 41])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_loops_side_by_side_agree(n_loops, n_outputs, global_random_seed):
+    """With kernels to the bit, whichever loops and steps are beside a loop."""
+    source = DrivenReservoir(network(30, seed=global_random_seed, n_features=3), True)
+    rng, n_steps = np.random.default_rng(global_random_seed), 12
+    coef = 0.1 * rng.normal(size=(n_loops, n_outputs, source.width))
+    intercept = rng.normal(size=(n_loops, n_outputs))
+    states, inputs = rng.normal(size=(n_loops, 30)), rng.normal(size=(n_steps, n_loops, 3))
+    clip = intercept - 0.2, intercept + 0.3
+
+    def loops(which=slice(None), n=n_steps, engine="numba"):
+        return source.run_lanes(
+            coef[which],
+            intercept[which],
+            states=states[which],
+            inputs=inputs[:n, which],
+            clip=[bound[which] for bound in clip],
+            engine=engine,
+        )
+
+    compiled = loops()
+    assert_close(compiled, loops(engine="auto"))
+    for bound in clip:
+        assert (compiled == bound).any()
+    np.testing.assert_array_equal(compiled[:5, -1:], loops(slice(-1, None), 5))
+    # one step of one loop, by the formula
+    after = run(source.reservoir, inputs[0, :1], initial_state=states[0], engine="numpy")
+    row = coef[0] @ np.append(after, inputs[0, 0]) + intercept[0]
+    assert_close(compiled[0, 0], np.clip(row, clip[0][0], clip[1][0]))
+
+
+def test_an_output_that_is_no_number_is_fed_back_as_zero():
+    """Bounds hold for infinite sums, too."""
+    source = DrivenReservoir(network(5, n_features=1), True)
+    coef, size = np.zeros((3, 1, 6)), np.full((3, 1), 0.5)
+    intercept = np.array([[np.nan], [np.inf], [-np.inf]])
+    inputs = np.ones((2, 3, 1))
+    for engine in ("numba", "auto"):
+        found = source.run_lanes(
+            coef, intercept, states=np.zeros((3, 5)), inputs=inputs, clip=(-size, size),
+            engine=engine,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found[..., 0], [[0, 0.5, -0.5]] * 2)
 
 
 @pytest.mark.parametrize("storage", ["sparse", "dense"])
