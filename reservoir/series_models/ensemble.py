@@ -27,17 +27,7 @@ _PART = 5  # these forecasts have at most n_rows / _PART steps
 @saved
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Fitted models with their weights in the average.
-
-    Attributes
-    ----------
-    members : list of Forecasting
-        The fitted models.
-    shares : array of shape (n_members,)
-        Weights of the models, whose sum is 1.
-    bounds : Bounds
-        Bounds to which forecasts are clipped.
-    """
+    """Fitted models, their weights, which add up to 1, and the bounds that clip forecasts."""
 
     members: list[Forecasting]
     shares: Array
@@ -53,13 +43,7 @@ class Ensemble:
 
         A step counts as clipped if models with more than half of the weight exceed the bounds. A
         lower bound of 0, for values that were never negative, does not count, nor do the least and
-        greatest possible value.
-
-        Returns
-        -------
-        forecast : array of shape (n_steps, n_outputs)
-        n_free : int
-            Number of steps before the first clipped one; n_steps if no step is clipped.
+        greatest possible value. Without a clipped step, the count is n_steps.
         """
         end, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
         clipped = self._forecasts(data, end, n_steps, self.bounds)[:, 0]
@@ -99,23 +83,12 @@ class Ensemble:
 
 
 class Learned(NamedTuple):
-    """The fitted ensemble of a series, and the comparison of models.
+    """The fitted ensemble of a series, and the comparison of models on held-out rows, `rolling`.
 
-    Attributes
-    ----------
-    ensemble : Ensemble
-    candidates : list of Candidate
-        All models that were tried.
-    errors : array of shape (n_candidates,)
-        Mean absolute errors of forecasts of held-out rows, relative to the lowest error; infinite
-        for models that need more rows.
-    shares : array of shape (n_candidates,)
-        Weights in the average; 0 for models that are not part of it.
-    rolling : RollingForecasts
-        Forecasts of the held-out rows.
-    average : array of shape (n_origins, n_steps, n_outputs)
-        Averages of these forecasts, from which bands are learned. The weights do not depend on the
-        errors of the same forecasts.
+    `errors` are relative to the lowest, and infinite for models that need more rows; `shares` are
+    the weights, 0 outside the ensemble. `average`, (n_origins, n_steps, n_outputs), from which
+    bands are learned, averages the forecasts by weights that do not depend on the errors of the
+    same forecasts.
     """
 
     ensemble: Ensemble
@@ -151,23 +124,10 @@ def learn(
 ) -> Learned:
     """Compare models on a series, and fit the models of the average to all of its rows.
 
-    Parameters
-    ----------
-    data : SeriesData
-    n_networks : int
-        Number of networks whose median is taken.
-    n_steps : int or None
-        Number of steps of the forecasts by which models are compared. If None, the length of a
-        season, at least 8 and at most 60 steps, and at most a fifth of the rows.
-    widths : float
-        Distance by which forecasts may exceed the range of the series, in units of the width of
-        this range.
-    seed : int
-        Seed of the models' random weights.
-    report : callable
-        Function that passes results through, and shows progress.
-    candidates : callable
-        Function of the series and `n_networks` that returns the models to compare.
+    The median of `n_networks` networks is a model. Forecasts that are compared have `n_steps`
+    steps; by default a season, from 8 to 60, and at most a fifth of the rows. They may exceed the
+    range of the series by `widths` times its width. `report` passes results through and shows
+    progress; `candidates` returns the models, given the series and `n_networks`.
     """
     bounds = Bounds.of(data.values, data.positive, widths, data.possible)
     tried = candidates(data, n_networks)

@@ -10,16 +10,10 @@ from reservoir.readouts import GramAccumulator
 
 
 class MaskedSums:
-    """Sums over rows of features, for each target over the rows where it is observed.
+    """Sums over rows of features, for each target over the rows where it is `observed`.
 
-    Targets that are observed in the same rows use the same sums.
-
-    Parameters
-    ----------
-    width : int
-        Number of features.
-    observed : array of bool of shape (n_rows, n_targets)
-        Whether a target is used in each of the rows that will be passed to `update`.
+    That is a mask, (n_rows, n_targets), of the rows that will be passed to `update`. Targets that
+    are observed in the same rows use the same sums.
     """
 
     def __init__(self, width: int, observed: Array) -> None:

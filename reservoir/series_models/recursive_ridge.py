@@ -38,14 +38,9 @@ _PART_LOST = 2  # and at most half as many as rows of the longest series: its fi
 
 @dataclass(frozen=True)
 class ClosedLoopModel(SeriesModel):
-    """A ridge from features to the next difference, which is fed back.
+    """A ridge from features to the next difference over `lag` rows (0: levels), which is fed back.
 
-    Parameters
-    ----------
-    lag : int, default=1
-        Number of rows between the two levels of a difference; 0 to model levels.
-    alpha : float, default=1.0
-        Ridge penalty, which is not divided by the number of rows.
+    The penalty `alpha` is not divided by the number of rows.
     """
 
     lag: int = 1

@@ -27,16 +27,9 @@ _POWERS = (0.5, 20.0)  # least and greatest power
 class RollingForecasts:
     """Forecasts of several models from rolling origins, and the actual values.
 
-    Attributes
-    ----------
-    origins : array of int of shape (n_origins,)
-        Number of known rows at each origin.
-    predicted : array of shape (n_models, n_origins, n_steps, n_outputs)
-        Forecasts; NaN if a model needs more rows than were available.
-    followed : array of shape (n_origins, n_steps, n_outputs)
-        Actual values; NaN after the last row, and where a value was not observed.
-    intermittent : array of bool of shape (n_outputs,), optional
-        Outputs whose errors also depend on the sum of each forecast; None for no output.
+    An origin is its number of known rows. `predicted`, (n_models, n_origins, n_steps, n_outputs),
+    is NaN if a model needs more rows; `followed`, (n_origins, n_steps, n_outputs), is NaN where no
+    value was observed. Errors of `intermittent` outputs depend on the sum of each forecast, too.
     """
 
     origins: Array
@@ -99,14 +92,9 @@ class RollingForecasts:
         return typical
 
     def weights(self, handicaps: ArrayLike = 1.0, favours: ArrayLike = 1.0) -> Array:
-        """Return the weight of each model in the average, (n_models,).
+        """Return the weight of each model in the average, (n_models,); one must have been fitted.
 
         Errors are first multiplied by `handicaps`, and weights by `favours`, (n_models,).
-
-        Raises
-        ------
-        ValueError
-            If no model could be fitted.
         """
         errors = self.errors(typical=True)
         if not np.isfinite(errors).any():
@@ -124,20 +112,10 @@ class RollingForecasts:
     def combined_apart(
         self, n_origins: Sequence[int], handicaps: ArrayLike = 1.0, favours: ArrayLike = 1.0
     ) -> Array:
-        """Return averages whose weights do not depend on the errors of the same fit.
+        """Return averages, (n_origins, n_steps, n_outputs), whose weights follow from other fits.
 
-        Parameters
-        ----------
-        n_origins : sequence of int
-            Number of origins of each fit, in order.
-        handicaps, favours : arrays of shape (n_models,), optional
-            As in `weights`.
-
-        Returns
-        -------
-        array of shape (n_origins, n_steps, n_outputs)
-            The average from each origin, with the weights that follow from the other fits. If there
-            are fewer than three fits, the weights follow from all of them.
+        `n_origins` has the number of origins of each fit, in order. With fewer than three fits,
+        weights follow from all of them. `handicaps` and `favours` are as in `weights`.
         """
         if len(n_origins) < _FEWEST_FITS:
             return self.combined(self.weights(handicaps, favours))

@@ -69,25 +69,12 @@ def spread_of(values: Array) -> Array:
 @saved
 @dataclass(frozen=True, eq=False)
 class SeriesData:
-    """Rows of a series in its original units.
+    """Rows of a series in its original units, with gaps filled.
 
-    Attributes
-    ----------
-    values : array of shape (n_rows, n_outputs)
-        Values, with gaps filled.
-    observed : array of bool of shape (n_rows, n_outputs)
-        Whether a value was observed: False where a gap was filled.
-    known : array of shape (n_rows_ahead, n_known)
-        Standardised inputs that are known in advance; n_rows_ahead is at least n_rows.
-    seasons : tuple of float
-        Number of rows per period of each season, ascending.
-    positive : array of bool of shape (n_outputs,)
-        Whether the logarithms of a column can be taken.
-    first : int, default=0
-        Number of the first row; the phase of a season is counted from row number 0.
-    possible : array of shape (2, n_outputs), optional
-        Least and greatest possible value of each column, infinite if there is no such bound: 0 and
-        1 for columns of bool. None if no column has such bounds.
+    `values` and `observed`, False where filled, are (n_rows, n_outputs); `known`, (n_rows_ahead,
+    n_known), are standardised. `seasons` are rows per period, ascending; phases are counted from
+    row number 0, and `first` is the number of the first row. `positive` columns have logarithms.
+    `possible`, (2, n_outputs), are least and greatest values: 0 and 1 for bool, or infinite.
     """
 
     values: Array

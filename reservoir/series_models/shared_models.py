@@ -40,21 +40,10 @@ def learn_shared(
 ) -> list[Learned]:
     """Compare models on several series together, and fit the models of the average.
 
-    All series have in common the readouts of networks and autoregressions, the errors by which
-    models are chosen, and the weights in the average. If a series is too short for a model, the
-    weights of its other models increase. Units, bounds and all other models are separate for each
-    series. For a single series the result is equal to the result of `learn`.
-
-    Parameters
-    ----------
-    series : sequence of SeriesData
-        Series with the same numbers of columns, known inputs and seasons; their lengths may differ.
-    n_networks, n_steps, widths, seed
-        As in `learn`.
-    n_jobs : int or None
-        Number of workers, each of which fits one model at a time.
-    report : callable
-        Function that passes results through, and shows progress.
+    Common to all are the readouts of networks and autoregressions, the errors by which models are
+    chosen, and the weights, which increase if other models need more rows. Units, bounds and all
+    other models are separate. The series have the same columns, known inputs and seasons. One
+    series gives the same as `learn`, whose other parameters these are.
     """
     longest = max(series, key=lambda data: data.n_rows)
     positive: Array = np.any([data.positive for data in series], axis=0)
@@ -105,25 +94,12 @@ def roll_shared(
     bounds: Sequence[Bounds],
     seed: int,
 ) -> list[Array]:
-    """Fit a model to the first rows of all series, and forecast from later origins.
+    """Fit a model to the first rows of all series, and return forecasts from later origins.
 
-    Each fit uses about the same fraction of every series. A short series may have fewer fits; the
-    earlier fits of the other series then use the rows of its first fit.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    series : sequence of SeriesData
-    n_steps : sequence of int
-        Number of steps of the forecasts of each series.
-    bounds : sequence of Bounds
-        Bounds to which the forecasts of each series are clipped.
-    seed : int
-
-    Returns
-    -------
-    list of arrays of shape (n_origins_i, n_steps_i, n_outputs)
-        Forecasts of each series; NaN where a series had fewer rows than the model needs.
+    Each fit uses about the same fraction of every series. A short series may have fewer fits;
+    earlier fits of others then use the rows of its first fit. Forecasts of a series, of `n_steps`
+    steps clipped to its `bounds`, are (n_origins_i, n_steps_i, n_outputs), NaN if it had too few
+    rows for the model.
     """
     ahead = [data.with_room(data.n_rows + n) for data, n in zip(series, n_steps, strict=True)]
     groups = [origins_of(data, n) for data, n in zip(series, n_steps, strict=True)]
