@@ -222,7 +222,7 @@ FIELDS = {
         _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...] | dict[label, tuple[positive, ...]]
         _fits: list[StatisticalFit] | list[DynamicalFit]
-        search_results_, best_params_: any; best_score_: float; _seed?: natural
+        search_results_, best_params_: any; best_score_: float; _seed: natural
         _scores?: tuple[number, ...]; _fixed?: dict[str, any]; errors?: 'raise' | 'warn'
         _failures?: None | Failures; _long?: LongTable
     """,
@@ -300,10 +300,8 @@ FIELDS = {
     """,
     "Clock": "place: int; origin: number; step: positive",
     "Activity": """
-        n_rows?low: natural; n_looked?low: natural(n_rows)
-        low?: counts(n_looked, n_units); high?low: counts(n_looked, n_units)
-        inputs?low, received?low: amount | amounts(_)
-        total?: float64(n_units, any); n_steps?total: natural
+        n_rows: natural; n_looked: natural(n_rows); low, high: counts(n_looked, n_units)
+        inputs, received: amount | amounts(_)
     """,
     "Growth": "n_rows: natural; first_size, first_drive, size, drive: amount",
     "TargetCoding": "per_sequence: bool; one_dimensional?: bool",

@@ -220,7 +220,6 @@ PARTS = {
         kind: 'pandas' | 'polars'; label: label; name: str
         categories: None | tuple[label, ...]; ordered: bool
     """,
-    "KnownInputs": "container: None | SeriesContainer",
     "Scale": "mean, spread: float64(n)",
     "StatisticalFit": """
         ensemble: Ensemble; data: SeriesData; scale_of_exog: None | Scale; bands: Bands

@@ -57,11 +57,6 @@ class Activity:
         self.inputs: Any = 0.0
         self.received: Any = 0.0
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "low" not in state:  # saved by a version without separate counts per bound: reset
-            state = vars(Activity(len(state["total"])))
-        self.__dict__.update(state)
-
     def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
         """Record a sample of the steps from index `skip` on, or of all steps if it is negative."""
         n_rows = len(steps.states) - max(skip, 0)

@@ -32,9 +32,7 @@ class RowSample:
     multiply the weights of rows before them by `ageing`.
     """
 
-    # defaults for files of earlier versions, without forgetting
-    forgetting = 1.0
-    ageing = 1.0
+    ageing = 1.0  # before rows with forgetting
 
     def __init__(self, *, forgetting: float = 1.0) -> None:
         self.forgetting = forgetting

@@ -205,8 +205,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         """
         if hasattr(self, "readout_"):
             return lambda rows: rows, self.readout_.predict_proba
-        # files of earlier versions have no temperature: it was 1 then
-        return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
+        return lambda rows: probabilities(rows, self.temperature_), None
 
     def _log_probabilities_by(self) -> tuple[Any, Any]:
         """Return a function from outputs to log probabilities, and the function for outputs."""

@@ -29,8 +29,6 @@ class FeatureLearner(SessionLearner):
     given.
     """
 
-    activity: Record | None = None  # missing in files of earlier versions
-
     def __init__(
         self, readout: RowLearner, noise: np.random.Generator | None, activity: Record | None
     ) -> None:

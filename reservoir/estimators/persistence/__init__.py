@@ -25,8 +25,7 @@ from reservoir.estimators.session import Session
 
 __all__ = ["load", "save"]
 
-# in version 1 estimators had the attributes of the reader and the model themselves; in version 3,
-# of several series, arrays are stacked and the header is bytes
+# in version 3, of several series, arrays are stacked and the header is bytes; no release wrote 1
 _VERSION, _STACKED = 2, 3
 _WHOLE = (BaseEstimator, Session)  # the objects that a file may contain
 
@@ -156,7 +155,7 @@ def _read(archive: Archive) -> Any:
     if not isinstance(header, dict) or header.get("format") != "reservoir":
         raise ValueError("its header does not have the format of saved estimators")
     version = header["version"]
-    if type(version) is not int or version < 1:
+    if type(version) is not int or version < _VERSION:
         raise ValueError(f"its format version is {version!r}")
     if version > _STACKED:
         raise ValueError(

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,115 +15,20 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from reservoir._saving import SAVED, saved
+from reservoir._saving import SAVED
 from reservoir._typing import Array
 from reservoir._validation import fixed_parameters
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.esn.esn_regressor import BEFORE_INPUT_ALPHA, ESNRegressor
-from reservoir.estimators.esn.readout_model import ReadoutModel
-from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 from reservoir.estimators.persistence.archive import Archive
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.persistence.stacks import ORDERS, Stacks
-from reservoir.estimators.reading import DataReader
-from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.series import ESNForecaster
-from reservoir.estimators.series.containers import SeriesContainer
 from reservoir.estimators.session import Session
 from reservoir.training.optimizers import OPTIMIZERS, Optimizer, is_built_in
-
-# field -> its earlier name in the estimator, and its default if a file does not have it
-_OF_READER: dict[str, tuple[str, Any]] = {
-    "sequence_column": ("_sequence_column", None),
-    "time_column": ("_time_column", None),
-    "clock": ("_clock", None),
-    "targets": ("_targets", None),
-    "target_names": ("_target_names", None),
-}
-_OF_MODEL: dict[str, tuple[str, Any]] = {
-    "source": ("_source", None),
-    "increments": ("_learns_increments", False),
-    "readout": ("_readout", None),
-    "progress": ("_progress", None),
-    "noise_seed": ("_noise_seed", None),
-    "n_noisy": ("_n_noisy", 0),
-    "noise_generator": ("_noise_generator", None),
-    "activity": ("_activity", None),
-    "n_trained": ("_n_trained", 0),
-}
-_OF_NETWORK: dict[str, tuple[str, Any]] = {
-    "progress": ("_progress", None),
-    "control": ("_control", None),
-    "online": ("_online", None),
-    "recent": ("_recent", None),
-    "engine": ("_engine", "auto"),
-}
-
-
-@saved
-@dataclass(frozen=True)
-class KnownInputs:
-    """Known inputs of ESNForecaster in older files; a `Panel` now contains them as `exog`."""
-
-    container: SeriesContainer | None
-
-
-def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return fitted attributes in the present layout: with a reader, and a model if any."""
-    progress = fitted.get("_progress") if issubclass(cls, ReservoirTransformer) else None
-    if progress is not None and progress.continues and not progress.n_steps:
-        progress.n_steps = fitted["_n_trained"]  # transformers did not count their rows
-    if "_known" in fitted:
-        others = {name: part for name, part in fitted.items() if name != "_known"}
-        return others | {"_panel": replace(fitted["_panel"], exog=fitted["_known"].container)}
-    if not {"_source", "network_"} & fitted.keys() or "_reader" in fitted:
-        return fitted
-    fitted = dict(fitted)
-    if issubclass(cls, NetworkEstimator):
-        return _with_network(fitted)
-    if issubclass(cls, ReservoirTransformer):
-        fitted["_sequence_column"] = params.get("sequence_column")
-        return fitted | {"_reader": _part(DataReader, _OF_READER, fitted, dtype=_dtype_of(fitted))}
-    if not issubclass(cls, SourceEstimator):
-        return fitted
-    reader = _part(DataReader, _OF_READER, fitted, dtype=_dtype_of(fitted))
-    shared = {"n_outputs": "n_outputs_", "certificate": "certificate_", "state": "state_"}
-    others = {name: fitted.get(attribute) for name, attribute in shared.items()}
-    return fitted | {"_reader": reader, "_model": _part(ReadoutModel, _OF_MODEL, fitted, **others)}
-
-
-def _with_network(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return the fitted attributes of a trained network with its reader and its model."""
-    network, params = fitted["network_"], fitted["params_"]
-    dtype, clock = params["coef"].dtype.name, fitted.get("_clock")
-    n_symbols = network.n_features if network.coded else None
-    reader = _part(DataReader, _OF_READER, fitted, dtype=dtype, n_symbols=n_symbols)
-    fitted.pop("_drawn_at_random", None)
-    shared = {"state": "state_", "losses": "loss_curve_", "n_iter": "n_iter_"}
-    others = {name: fitted.get(attribute) for name, attribute in shared.items()}
-    others |= {"network": network, "params": params, "dtype": dtype, "clock": clock}
-    model = _part(NetworkModel, _OF_NETWORK, fitted, **others)
-    return fitted | {"_reader": reader, "_model": model}
-
-
-def _dtype_of(fitted: dict[str, Any]) -> Any:
-    return np.dtype(fitted["_source"].dtype).name
-
-
-def _part(
-    cls: type, names: dict[str, tuple[str, Any]], fitted: dict[str, Any], **others: Any
-) -> Any:
-    """Return an object made from fitted attributes, which are removed from `fitted`."""
-    fields = {name: fitted.pop(old, default) for name, (old, default) in names.items()}
-    fields |= others
-    check_fields(cls, fields)
-    part: Any = object.__new__(cls)
-    vars(part).update(fields)
-    return part
-
 
 _EMPTY = 2**24  # allowed size of a sparse array, with zeros, that exceeds the size of the file
 
@@ -148,10 +53,6 @@ class Read(NamedTuple):
     stacks: Stacks | None = None
 
 
-# names in files of earlier versions
-_RENAMED = {"Pairing": "NextInputCheck", "WaitingRows": "PendingRows"}
-
-
 def is_saved(value: Any) -> bool:
     """Whether an object's class may be saved."""
     return SAVED.get(type(value).__name__) is type(value)
@@ -167,7 +68,6 @@ def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _class_named(name: Any) -> Any:
-    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in SAVED:
         raise ValueError(f"class {name!r} is unknown; if it is your own, import its module first")
     return SAVED[name]
@@ -181,9 +81,11 @@ def _make_estimator(parts: list[Any]) -> Any:
         raise ValueError(f"{name} is not an estimator")
     if issubclass(cls, ReservoirTransformer):
         params = {"initial_state": "zeros", **params}  # the default of earlier versions
+        progress = fitted.get("_progress")
+        if progress is not None and progress.continues and not progress.n_steps:
+            progress.n_steps = fitted["_n_trained"]  # rows that earlier versions did not count
     if issubclass(cls, ESNRegressor):
         params = BEFORE_INPUT_ALPHA | params
-    fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
     if issubclass(cls, Session):
         model = cls.__new__(cls)

@@ -542,9 +542,8 @@ class ESNForecaster(Described, BaseEstimator):
         check_is_fitted(self)
         n_steps = self._check_steps(n_steps)
         panel, fits, known = self._start(n_steps, exog, context)
-        # forecasters saved by earlier versions do not contain the seed of fit
         report = ProgressReport(self.verbose)
-        settings = self._settings(getattr(self, "_seed", 0), report.follow)
+        settings = self._settings(self._seed, report.follow)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
@@ -595,7 +594,7 @@ class ESNForecaster(Described, BaseEstimator):
         n_paths = check_count("n_paths", n_paths, size=2 * n_steps * len(self._panel))
         panel, fits, known = self._start(n_steps, exog, None)
         report = ProgressReport(self.verbose)
-        settings = self._settings(getattr(self, "_seed", 0), report.follow)
+        settings = self._settings(self._seed, report.follow)
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
