@@ -10,12 +10,16 @@ from reservoir._tables.inputs import (
     read_series,
     read_whole_series,
 )
-from reservoir._tables.reading import container_of, read, sequence_lengths
+from reservoir._tables.reading import column_number, container_of, read, sequence_lengths
 from reservoir._tables.sequences import Sequences
+from reservoir._tables.time_column import Clock, check_leak_below_one
 
 __all__ = [
+    "Clock",
     "Sequences",
     "check_enough_rows",
+    "check_leak_below_one",
+    "column_number",
     "container_of",
     "read_one",
     "plain_table",

@@ -14,8 +14,8 @@ from reservoir._tables.sequences import Sequences
 from reservoir._tables.time_column import take_time_stamps
 from reservoir._typing import Array
 from reservoir._validation.kinds import check_readable, check_without_labels
+from reservoir._validation.plain import FILL, in_dtype
 from reservoir._validation.scalars import caller_level
-from reservoir._validation.sequences import FILL, in_dtype
 from reservoir._validation.times import read_times
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -12,7 +13,6 @@ from sklearn.utils import check_array
 
 from reservoir._tables.sequences import Sequences
 from reservoir._typing import Array
-from reservoir._validation.columns import column_number
 from reservoir._validation.kinds import (
     check_has_rows,
     check_numeric,
@@ -20,8 +20,8 @@ from reservoir._validation.kinds import (
     is_polars,
     na_as_nan,
 )
-from reservoir._validation.levels import check_levels
-from reservoir._validation.sequences import FILL, as_finite
+from reservoir._validation.order import check_levels
+from reservoir._validation.plain import FILL, as_finite
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _IDS = "Give each row the id of its sequence, or omit such rows."
@@ -341,10 +341,10 @@ def _floats_without(name: str, data: Any, place: int | None) -> Array:
     return np.delete(as_floats(name, table, has_ids=True), place, axis=1)
 
 
-def as_floats(name: str, data: Any, *, has_ids: bool = False) -> Array:
+def as_floats(name: str, data: Any, **options: Any) -> Array:
     """Return the values of a table or an array as float32 if they are, else as float64.
 
-    Rows are contiguous, so that sums do not depend on the memory layout. `has_ids` is as in
+    Rows are contiguous, so that sums do not depend on the memory layout. `options` are those of
     `check_numeric`.
     """
     if type(data) is np.ndarray and data.dtype in FLOATS:
@@ -354,7 +354,7 @@ def as_floats(name: str, data: Any, *, has_ids: bool = False) -> Array:
         if all(isinstance(each, np.dtype) and each.kind in "fiub" for each in dtypes):
             single = np.float32 if dtypes == {FLOATS[1]} else np.float64
             return np.ascontiguousarray(data.to_numpy(single))
-    check_numeric(name, data, has_ids=has_ids)
+    check_numeric(name, data, **options)
     try:
         floats: Array = check_array(
             na_as_nan(data),
@@ -380,3 +380,45 @@ def _padding_advice(rows: Array) -> str | None:
         f"From there to the {'start' if known[-1] else 'end'} of the series all channels are "
         "missing: this is padding, which can be cut off, since series may differ in length."
     )
+
+
+def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
+    """Return the position of a column of X, from 0, given its number or its name.
+
+    Parameters
+    ----------
+    parameter : str
+        The parameter that refers to the column, for messages.
+    column : int or str
+        Number or name of the column; a negative number counts from the last column.
+    names : sequence of str, or None
+        The names of all columns of X; None if it has no names.
+    n_columns : int
+        Number of columns of X.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    TypeError
+        If `column` is neither a number nor a name.
+    """
+    if isinstance(column, str):
+        known = [] if names is None else list(names)
+        if not known:
+            raise ValueError(
+                f"{parameter}={column!r} is a name, but X has no feature names. Use the column's "
+                "number, or pass a DataFrame."
+            )
+        if column not in known:
+            raise ValueError(
+                f"{parameter}={column!r} is not among the feature names {known}. Use one of "
+                "these names, or the column's number."
+            )
+        return known.index(column)
+    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
+        raise TypeError(f"{parameter} must be an int or a feature name; got {column!r}.")
+    number = int(column)
+    if not -n_columns <= number < n_columns:
+        raise ValueError(f"{parameter}={number} is outside X, which has {n_columns} columns.")
+    return number % n_columns

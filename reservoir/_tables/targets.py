@@ -20,7 +20,7 @@ from reservoir._validation.kinds import (
     check_not_complex,
     na_as_nan,
 )
-from reservoir._validation.sequences import as_finite
+from reservoir._validation.plain import as_finite
 
 _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several series needs an id column "

@@ -3,7 +3,6 @@
 Every message states the value, its bound, and the remedy.
 """
 
-from reservoir._validation.columns import column_number
 from reservoir._validation.continued import continued, ending_of, steps_between
 from reservoir._validation.index import Ending, Stamps, index_of
 from reservoir._validation.kinds import check_no_dates
@@ -30,13 +29,11 @@ from reservoir._validation.scalars import (
     check_scaling,
     check_switch,
 )
-from reservoir._validation.time_stamps import Clock, check_leak_below_one
 from reservoir._validation.times import Times
 from reservoir._validation.unchanged import check_fixed, check_unchanged, fixed_parameters, is_same
 from reservoir._validation.washout import resolve_washout
 
 __all__ = [
-    "Clock",
     "Ending",
     "NotEnoughMemory",
     "Stamps",
@@ -60,7 +57,6 @@ __all__ = [
     "check_switch",
     "check_unchanged",
     "check_unmasked",
-    "column_number",
     "continued",
     "dense",
     "ending_of",
@@ -69,7 +65,6 @@ __all__ = [
     "is_same",
     "raise_naming",
     "check_no_dates",
-    "check_leak_below_one",
     "resolve_washout",
     "room_for",
     "steps_between",

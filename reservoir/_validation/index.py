@@ -190,7 +190,7 @@ class Stamps:
             self.index.unit if self.index.dtype.kind == "M" else "",
             "" if getattr(self.index, "tz", None) is None else str(self.index.tz),
             _ids_of(self.outer),
-            tuple(map(_as_plain, names)),
+            tuple(map(plain_name, names)),
         )
 
 
@@ -363,9 +363,13 @@ def _ids_of(outer: Any) -> tuple[Any, ...]:
     return tuple(ids) if outer.nlevels > 1 else (ids,)
 
 
-def _as_plain(name: Any) -> Any:
-    """Return the name of an index level as a value that can be saved."""
-    return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
+def plain_name(name: Any) -> Any:
+    """Return a name of an index or column as a string, number or tuple, which can be saved."""
+    if isinstance(name, tuple):
+        return tuple(plain_name(part) for part in name)
+    if isinstance(name, np.generic):
+        name = name.item()
+    return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
 
 
 def _plain_number(one: Any) -> float:

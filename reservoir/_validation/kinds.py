@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array
 from reservoir._validation.plain import check_unmasked
-from reservoir._validation.text_dates import holds_dates
+from reservoir._validation.written_dates import holds_dates
 
 _ENCODE = (
     "If it contains categories, make a numeric column for each, by scikit-learn's OneHotEncoder "
@@ -43,36 +43,39 @@ _INFERRED = {
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 
 
-def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
+def check_numeric(
+    name: str,
+    table: Any,
+    *,
+    has_ids: bool = False,
+    remedy: str | None = None,
+    dates: str = DATE_ADVICE,
+    numerals: bool = True,
+) -> None:
     """Raise if a table contains dates, durations, text or complex numbers, or if it is sparse.
 
-    The message names the column.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in messages.
-    table : any
-        The table, as the user passed it.
-    has_ids : bool, default=False
-        Whether the ids of the sequences are known already. If not, the message for a column of
-        text mentions that it may be the id column.
+    The message names the column. `has_ids` means that the ids of the sequences are known, so that
+    a column of text cannot contain them. `remedy` and `dates` are the advice for text and for
+    dates; `numerals` means that text which can be converted to numbers is accepted.
     """
     check_dense(name, table)
-    check_no_dates(name, table)
+    check_no_dates(name, table, dates)
     check_not_complex(name, table)
     for column, values in _odd_columns(table):
-        text = next((each for each in values if _is_text(each)), None)
+        texts = ((row, each) for row, each in enumerate(values) if _is_text(each, numerals))
+        row, text = next(texts, (0, None))
         if text is None:
             continue
+        where = "" if column is None else f" in column {column!r}"
+        row_of = "" if getattr(table, "ndim", 2) > 2 else f" in row {row}"
         if hasattr(table, "iloc") and holds_dates(values):
             raise ValueError(
-                f"{name} contains dates as text in column {column!r}, for instance {text!r}. "
-                f"Convert them (pd.to_datetime). {DATE_ADVICE}"
+                f"{name} contains dates as text{where}, for instance {text!r}{row_of}. "
+                f"Convert them (pd.to_datetime). {dates}"
             )
         raise ValueError(
-            f"{name} contains text in column {column!r}, for instance {text!r}, but networks need "
-            f"numbers. {_ENCODE if has_ids else _IDS_OR_ENCODE}"
+            f"{name} contains text{where}, for instance {text!r}{row_of}, but numbers are needed. "
+            f"{remedy or (_ENCODE if has_ids else _IDS_OR_ENCODE)}"
         )
 
 
@@ -176,7 +179,8 @@ def na_as_nan(table: Any) -> Any:
         for i in places:
             table.isetitem(i, table.iloc[:, i].to_numpy(object, na_value=np.nan))
     elif isinstance(table, np.ndarray) and table.dtype == object:
-        kinds = {kind for kind in set(map(type, table.flat)) if kind.__name__ == "NAType"}
+        every = set(map(type, table.flat))
+        kinds = {kind for kind in every if kind.__name__ in ("NAType", "NaTType")}
         if kinds:
             absent = [type(each) in kinds for each in table.flat]
             table = np.where(np.reshape(absent, table.shape), np.nan, table)
@@ -254,15 +258,19 @@ def _odd_columns(table: Any) -> Iterator[tuple[Any, Any]]:
         for column in table.get_columns():
             if not column.dtype.is_numeric():
                 yield column.name, column
-    elif hasattr(table, "iloc"):
-        for i, dtype in enumerate(table.dtypes if table.ndim == 2 else ()):
+    elif hasattr(table, "iloc") and table.ndim == 2:
+        for i, dtype in enumerate(table.dtypes):
             if getattr(dtype, "kind", "O") not in "biuf":
                 yield table.columns[i], table.iloc[:, i]
+    elif hasattr(table, "iloc") or is_polars(table):
+        if getattr(table.dtype, "kind", "O") in "OSU":
+            yield None, table
     else:
         rows = _as_array(table)
-        if isinstance(rows, np.ndarray) and rows.ndim > 1 and rows.dtype.kind in "OSU":
-            for i in range(rows.shape[-1]):
-                yield i, rows[..., i].ravel().tolist()
+        if isinstance(rows, np.ndarray) and rows.ndim and rows.dtype.kind in "OSUT":
+            for i in range(rows.shape[-1] if rows.ndim > 1 else 1):
+                column = (i, rows[..., i]) if rows.ndim > 1 else (None, rows)
+                yield column[0], column[1].ravel().tolist()
 
 
 def _time_kind(values: Any) -> str | None:
@@ -301,10 +309,10 @@ def _as_array(table: Any) -> Array | None:
     return table if hasattr(table, "dtype") else None
 
 
-def _is_text(value: Any) -> bool:
-    """Whether a value is a string that cannot be converted to a number."""
-    if not isinstance(value, (str, bytes)):
-        return False
+def _is_text(value: Any, numerals: bool = True) -> bool:
+    """Whether a value is a string, which with `numerals` cannot be converted to a number."""
+    if not isinstance(value, (str, bytes)) or not numerals:
+        return isinstance(value, (str, bytes))
     try:
         float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Check the order of rows by their pandas index.
+"""Check the order of rows, and of the levels of a MultiIndex, by the pandas index.
 
 Missing or duplicate dates, and dates that do not increase, raise an error. Numbers may be labels:
 a permutation of whole numbers causes only a warning, unless the rows continue an earlier series.
@@ -16,6 +16,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.scalars import caller_level
+from reservoir._validation.written_dates import are_dates
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FALLING = 10  # whole numbers that decrease in a tenth of the steps or more are not row numbers
@@ -152,3 +153,48 @@ def _first_fall(numbers: Array, starts: Array) -> int | None:
         return None
     begin = starts[int(np.argmax(often))]
     return int(begin + np.argmax(falls[begin:]))
+
+
+def check_levels(name: str, table: Any, *, fewest: int = 0) -> None:
+    """Raise if the first level of a table's MultiIndex is the time, and the last level the ids.
+
+    That is so if the first level contains dates, and the last one text, or the rows of a date are
+    not adjacent, or on average fewer than `fewest`. `name` is the name of the table in messages.
+    """
+    index = table.index
+    if index.nlevels != 2 or not len(index) or not is_time(kind_of(index.levels[0]) or "number"):
+        return
+    ids = index.levels[1]
+    texts = isinstance(ids[0], str) and not are_dates(ids, increasing=False)
+    few = len(index) < fewest * len(np.unique(index.codes[0]))
+    if not (texts or few) and _are_adjacent(index.codes[0]):
+        return
+    check_has_ids(name, index, fewest)
+    raise ValueError(
+        f"The index of {name} has times in its first level and ids, such as {ids[0]!r}, in its "
+        "last, but the last level must be the time. Swap them (swaplevel, sort_index), and "
+        "likewise in tables with the same rows."
+    )
+
+
+def check_has_ids(name: str, index: Any, fewest: int) -> None:
+    """Raise if both levels of a MultiIndex are times, with fewer than `fewest` rows for each.
+
+    Ids have so many rows; there may be fewer for some. Other indexes are accepted.
+    """
+    levels = index.levels
+    if len(levels) != 2 or not all(is_time(kind_of(each) or "number") for each in levels):
+        return
+    counts = [len(np.unique(codes)) for codes in index.codes]
+    if len(index) >= fewest * min(counts):
+        return
+    raise ValueError(
+        f"The index of {name} has times in both levels and on average fewer than {fewest} rows for "
+        "each of them, so that neither level contains the ids of series. Drop one of them "
+        "(droplevel), with one row for each time, and likewise in tables with the same rows."
+    )
+
+
+def _are_adjacent(codes: Any) -> bool:
+    """Whether all rows with the same code are adjacent."""
+    return 1 + np.count_nonzero(np.diff(codes)) == len(np.unique(codes))

@@ -1,7 +1,8 @@
-"""Plain arrays of real numbers: masks and imaginary parts raise, for conversion drops them."""
+"""Plain arrays of real, finite numbers: masks, imaginary parts, NaN and infinity raise."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,12 @@ from reservoir._typing import Array
 
 _HOLDERS = (np.ndarray, list, tuple)
 _DEEPEST = 64  # axes that NumPy allows; a list that contains itself has no end
+FILL = (
+    "Fill it before fitting, for instance by interpolation (pandas' interpolate) or with "
+    "scikit-learn's SimpleImputer. Dropping the row would shift time: rows are consecutive steps. "
+    "Only rows at the start or the end of a series, such as those from lags and padding, may be "
+    "removed, together with the same rows of y."
+)
 
 
 def check_unmasked(name: str, values: Any) -> None:
@@ -58,3 +65,64 @@ def _items(values: Any) -> Any:
     if not isinstance(values, np.ndarray):
         return values
     return values.flat if values.dtype == object else ()
+
+
+def in_dtype(table: Array, dtype: Any) -> Array:
+    """Return a table in `dtype`, in which it may overflow; not copied if it has this dtype."""
+    if table.dtype == dtype:
+        return table
+    with np.errstate(over="ignore"):
+        return table.astype(dtype)
+
+
+def as_finite(
+    name: str,
+    table: Array,
+    dtype: Any,
+    names: Any = None,
+    *,
+    if_nan: Callable[[int], str] | None = None,
+    allow_nan: bool = False,
+    bounds: Array | None = None,
+) -> Array:
+    """Return a table in `dtype`; raise if it contains NaN or infinity.
+
+    The message states the column and row of the first such value.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table in the message.
+    table : array of shape (n_rows, n_columns)
+    dtype : dtype
+    names : sequence or callable, optional
+        The names of the columns, or a function that returns the words for a column.
+    if_nan : callable, optional
+        Returns the advice for NaN in a row, by default the advice for X.
+    allow_nan : bool, default=False
+        Whether only infinity raises an error.
+    bounds : array of int, optional
+        The table contains several sequences, which begin and end at these rows: the message names
+        the sequence and its row.
+    """
+    given, table = table, in_dtype(table, dtype)
+    finite = np.isfinite(table)
+    if finite.all() or (allow_nan and not np.isinf(table).any()):
+        return table
+    row, column = (int(i) for i in np.argwhere(np.isinf(table) if allow_nan else ~finite)[0])
+    value = given[row, column]
+    if np.isnan(value):
+        what, remedy = "NaN", FILL if if_nan is None else if_nan(row)
+    elif np.isfinite(value):
+        what, remedy = "infinity (inf)", f"{value:.3g} overflows: scale the data."
+    else:
+        what, remedy = "infinity (inf)", "Replace it by a finite value."
+    if bounds is not None:
+        i = int(np.searchsorted(bounds, row, side="right")) - 1
+        name, row = f"sequence {i} of {name}", row - int(bounds[i])
+    named = "" if names is None or callable(names) else f" ({names[column]!r})"
+    where = names(column) if callable(names) else f"column {column}{named}"
+    raise ValueError(
+        f"{name} contains {what} in {where}, first in row {row}, as {np.dtype(dtype).name}. "
+        f"{remedy}"
+    )

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._tables import Clock
 from reservoir._typing import Array
-from reservoir._validation import Clock
 from reservoir.dynamics.feature_source import SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record

@@ -14,22 +14,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._tables import Sequences, check_enough_rows, container_of, read_series
+from reservoir._tables import (
+    Clock,
+    Sequences,
+    check_enough_rows,
+    check_leak_below_one,
+    container_of,
+    read_series,
+)
 from reservoir._tables.targets import read_weights
 from reservoir._tables.time_column import in_steps, step_of, with_gaps
 from reservoir._typing import Array
 from reservoir._validation import (
-    Clock,
     caller_level,
     check_count,
     check_fixed,
-    check_leak_below_one,
     check_numbers,
     continued,
     ending_of,
     fixed_parameters,
     steps_between,
 )
+from reservoir._validation.index import plain_name
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators.parameters import (
@@ -323,17 +329,9 @@ def names_of(y: Any) -> list[Any] | None:
     if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype == object):
         y = y[0] if len(y) else None
     if hasattr(y, "columns"):
-        return [_as_text(name) for name in y.columns]
+        return [plain_name(name) for name in y.columns]
     name = getattr(y, "name", None)
-    return None if name is None else [_as_text(name)]
-
-
-def _as_text(name: Any) -> Any:
-    """Return a name in a form that can be saved: text, a number, or a tuple of them."""
-    if isinstance(name, tuple):
-        return tuple(_as_text(part) for part in name)
-    name = name.item() if isinstance(name, np.generic) else name
-    return name if isinstance(name, (str, int, float)) else str(name)
+    return None if name is None else [plain_name(name)]
 
 
 def join(values: Any, X: Any) -> Any:

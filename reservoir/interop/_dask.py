@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import is_classifier
 
+from reservoir._tables import column_number
 from reservoir._typing import Array
-from reservoir._validation import column_number
 from reservoir.estimators.esn import PartPlan, SeamError, plan_parts
 from reservoir.estimators.esn.part_outputs import PartOutputs
 from reservoir.estimators.esn.source_estimator import LAZY_TABLES, LazyTables

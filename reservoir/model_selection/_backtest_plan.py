@@ -10,8 +10,8 @@ import numpy as np
 from reservoir._validation import as_plain, check_count, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir._validation.kinds import check_not_complex
-from reservoir._validation.levels import check_levels
-from reservoir._validation.text_dates import holds_dates
+from reservoir._validation.order import check_levels
+from reservoir._validation.written_dates import holds_dates
 from reservoir.estimators.series.tables import (
     MIN_VALUES,
     check_shape,

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import check_scoring
 
+from reservoir._tables import column_number
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_count, column_number
+from reservoir._validation import as_generator, check_count
 from reservoir._validation.kinds import is_polars
 
 __all__ = ["ChannelImportance", "channel_importance"]

@@ -13,7 +13,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_no_dates, index_of
 from reservoir._validation.kinds import check_not_complex
 from reservoir._validation.order import check_order
-from reservoir._validation.sequences import as_finite
+from reservoir._validation.plain import as_finite
 from reservoir.estimators.series.tables import check_shape
 
 

@@ -280,7 +280,7 @@ def test_partners_come_as_fixtures():
 
 # Those that look into tables of pandas or polars themselves: the list may only become shorter.
 LOOKING = {"_tables", "interop", "plotting", "estimators/series"} | {
-    f"_validation/{name}.py" for name in ("index", "kinds", "levels", "scalars", "times")
+    f"_validation/{name}.py" for name in ("index", "kinds", "order", "scalars", "times")
 }
 LOOKING |= {
     f"estimators/{name}.py"

@@ -155,7 +155,7 @@ def test_text_in_x_raises_one_sentence_in_every_estimator(cls):
             small(cls).fit(given, None if STEPS[cls][1] is None else LABELS)
         said.add(str(caught.value))
     assert said == {
-        "X contains text in column 1, for instance 'a', but networks need numbers. If it "
+        "X contains text in column 1, for instance 'a' in row 0, but numbers are needed. If it "
         "identifies sequences, name it in sequence_column. If it contains categories, make a "
         "numeric column for each, by scikit-learn's OneHotEncoder with sparse_output=False, within "
         "PerStep if there are several sequences."

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reservoir._tables import Clock
 from reservoir._typing import Array
-from reservoir._validation import Clock, as_generator
+from reservoir._validation import as_generator
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.both_directions import BothDirections

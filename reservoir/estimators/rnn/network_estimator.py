@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._tables import Sequences
-from reservoir._validation import Clock, advising, as_generator, check_choice
+from reservoir._tables import Clock, Sequences
+from reservoir._validation import advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.network_model import NetworkModel, NetworkPredictor, raise_not_causal

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._tables import Sequences
+from reservoir._tables import Clock, Sequences
 from reservoir._typing import Array
-from reservoir._validation import Clock
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.estimators.forecasting.predictor import Outputs, Predictor, Step

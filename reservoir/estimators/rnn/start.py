@@ -13,9 +13,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from reservoir._tables import Sequences
+from reservoir._tables import Clock, Sequences
 from reservoir._typing import Array
-from reservoir._validation import Clock, check_choice, check_number, check_numbers, room_for
+from reservoir._validation import check_choice, check_number, check_numbers, room_for
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.progress import Progress

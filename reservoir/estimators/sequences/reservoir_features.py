@@ -13,16 +13,10 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from reservoir._saving import saved
-from reservoir._tables import Sequences, read_whole_series
+from reservoir._tables import Sequences, check_leak_below_one, read_whole_series
 from reservoir._tables.time_column import step_of
 from reservoir._typing import Array
-from reservoir._validation import (
-    as_generator,
-    check_count,
-    check_leak_below_one,
-    check_scaling,
-    room_for,
-)
+from reservoir._validation import as_generator, check_count, check_scaling, room_for
 from reservoir._workers import n_workers, run_jobs
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir

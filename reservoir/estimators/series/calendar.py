@@ -25,11 +25,10 @@ from reservoir._validation.frequencies import (
     one_date,
     seasons_of,
 )
-from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
-from reservoir._validation.levels import check_has_ids
-from reservoir._validation.order import check_order
+from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, plain_name, show
+from reservoir._validation.order import check_has_ids, check_order
 from reservoir._validation.written_dates import check_no_written_dates
-from reservoir.estimators.series.tables import MIN_VALUES, Division, plain_name
+from reservoir.estimators.series.tables import MIN_VALUES, Division
 from reservoir.series_models.series_data import seen_seasons
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps

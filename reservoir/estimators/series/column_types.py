@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir.estimators.series.tables import is_pandas, is_polars, plain_name
+from reservoir._validation.index import plain_name
+from reservoir.estimators.series.tables import is_pandas, is_polars
 
 
 @saved

@@ -10,6 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation.index import plain_name
 from reservoir.estimators.series.calendar import Calendar, Calendars
 from reservoir.estimators.series.tables import (
     check_shape,
@@ -18,7 +19,6 @@ from reservoir.estimators.series.tables import (
     is_pandas,
     is_polars,
     n_dimensions,
-    plain_name,
     some,
 )
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation.index import plain_name
 from reservoir.estimators.series.tables import (
     Division,
     columns_of,
     is_polars,
     n_dimensions,
-    plain_name,
     some,
 )
 

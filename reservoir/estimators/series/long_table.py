@@ -12,7 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation.index import kind_of, numbers_of, show
+from reservoir._validation.index import kind_of, numbers_of, plain_name, show
 from reservoir.estimators.series.calendar import Calendars
 from reservoir.estimators.series.column_types import ColumnType, as_pandas
 from reservoir.estimators.series.panel import Panel
@@ -24,7 +24,6 @@ from reservoir.estimators.series.tables import (
     n_dimensions,
     n_levels,
     place_of,
-    plain_name,
     repeated,
     some,
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._typing import Array, Report
 from reservoir._validation import caller_level, check_count, check_number
-from reservoir._validation.sequences import as_finite
+from reservoir._validation.plain import as_finite
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.augment import check_augment
 from reservoir.estimators.reporting import not_reported

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._tables.reading import as_floats, as_table
 from reservoir._typing import Array
-from reservoir._validation import check_no_dates
-from reservoir._validation.index import is_plain
+from reservoir._validation.index import is_plain, plain_name
 from reservoir._validation.kinds import (
     check_dense,
     check_has_rows,
-    check_not_complex,
     check_readable,
     is_polars,
-    na_as_nan,
 )
-from reservoir._validation.levels import check_levels
-from reservoir._validation.sequences import as_finite
+from reservoir._validation.order import check_levels
+from reservoir._validation.plain import as_finite
 
 KINDS = {
     "one": "one series",
@@ -36,6 +34,14 @@ KINDS = {
 _ADVICE_ON_DATES = (
     "Name a column of dates by time_column, make it the index (set_index), or drop it; replace it "
     "by numbers if it is an input, such as the hour of the day."
+)
+_ON_EXOG = (
+    "Give categories as a column of the dtype category without an order (pl.Categorical in "
+    'polars); `pd.to_numeric(column, errors="coerce")` reads numbers, and NaN for the rest.'
+)
+_ON_TEXT = (
+    'Read numbers by `pd.to_numeric(column, errors="coerce")`, which gives NaN for the rest; name '
+    "a column of dates by time_column, and one of ids by sequence_column."
 )
 MIN_VALUES = 5  # least number of observed rows of a series
 
@@ -315,15 +321,6 @@ def _groups(
     return tuple(groups), tuple(rows)
 
 
-def plain_name(name: Any) -> Any:
-    """Return a name of an index or column as a string, number or tuple, which can be saved."""
-    if isinstance(name, tuple):
-        return tuple(plain_name(part) for part in name)
-    if isinstance(name, np.generic):
-        name = name.item()
-    return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
-
-
 def repeated(names: Sequence[Any]) -> list[Any]:
     """Return the names that occur more than once."""
     return [each for each, n in Counter(names).items() if n > 1]
@@ -427,15 +424,9 @@ def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
         If it is no table (`check_shape`), or if values are dates, durations or other objects.
     """
     check_shape(name, table)
-    check_real_numbers(name, table)
-    if is_pandas(table):
-        rows = na_as_nan(table).to_numpy(dtype=np.float64, na_value=np.nan)
-    elif is_polars(table):
-        rows = np.asarray(table.to_numpy(), dtype=np.float64)
-    else:
-        rows = np.asarray(table)
-        if rows.dtype == object:
-            rows = _from_objects(name, rows)
+    remedy = _ON_EXOG if name.split()[-1] == "exog" else _ON_TEXT
+    data = as_table(name, table)
+    rows = as_floats(name, data, remedy=remedy, dates=_ADVICE_ON_DATES, numerals=False)
     rows = np.array(rows.reshape(len(rows), -1), dtype=np.float64, order="C")
     names = list(table.columns) if hasattr(table, "columns") else None
     return as_finite(name, rows, np.float64, names, allow_nan=allow_nan)
@@ -474,10 +465,7 @@ def check_shape(name: str, table: Any) -> None:
     n_axes = n_dimensions(table)
     check_has_rows(name, table, "(n_samples,) or (n_samples, n_columns)")
     if n_axes is None:
-        raise ValueError(
-            f"{name} has rows of different lengths. Give each row the same number of columns; pass "
-            "several series of different lengths as a list of arrays."
-        )
+        as_table(name, table)  # raises
     shape = tuple(getattr(table, "shape", None) or np.shape(table))
     if n_axes not in (1, 2):
         raise ValueError(
@@ -487,64 +475,3 @@ def check_shape(name: str, table: Any) -> None:
     if 0 in shape:
         what = "rows (n_samples=0)" if shape[0] == 0 else "columns"
         raise ValueError(f"{name} has no {what}; its shape is {shape}. Give at least one.")
-
-
-def check_real_numbers(name: str, table: Any) -> None:
-    """Check that values are real numbers."""
-    check_readable(name, table)
-    if is_polars(table):
-        _check_polars_kinds(name, table)
-        return
-    check_no_dates(name, table, _ADVICE_ON_DATES)
-    check_not_complex(name, table)
-    columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
-    if is_pandas(table) and table.ndim == 1:
-        columns = [(None, table)]
-    for label, column in columns:
-        if column.dtype.kind not in "biuf":
-            _from_objects(name, column.to_numpy(object, na_value=None), label)
-    if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
-        _from_objects(name, np.asarray(table, dtype=object))
-
-
-def _check_polars_kinds(name: str, table: Any) -> None:
-    check_no_dates(name, table, _ADVICE_ON_DATES)
-    for column in [table] if len(table.shape) == 1 else table.get_columns():
-        if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
-            raise ValueError(
-                f"column {column.name!r} of {name} has the dtype {column.dtype}, but numbers are "
-                f"needed. {_advice_on_text(name)}"
-            )
-
-
-def _from_objects(name: str, values: Array, label: Any = None) -> Array:
-    """Return Python objects as floats, with NaN for None, NA and NaT; raise if one is not a number.
-
-    `label` is the name of their column in a table; None for arrays.
-    """
-    found = np.empty(values.shape, dtype=np.float64)
-    for place, value in np.ndenumerate(values):
-        missing = value is None or type(value).__name__ in ("NAType", "NaTType")
-        if not missing and not isinstance(value, (numbers.Real, np.bool_)):
-            which = name if label is None else f"column {label!r} of {name}"
-            text = isinstance(value, (str, bytes))
-            # scikit-learn: text is a wrong value, any other object a wrong type
-            raise (ValueError if text else TypeError)(
-                f"{which} contains {'text' if text else type(value).__name__} ({value!r} in row "
-                f"{place[0]}), but numbers are needed. {_advice_on_text(name)}"
-            )
-        found[place] = np.nan if missing else float(value)
-    return found
-
-
-def _advice_on_text(name: str) -> str:
-    """Return the remedy for text among the values of a series, or among known inputs."""
-    if name.split()[-1] == "exog":
-        return (
-            "Give categories as a column of the dtype category without an order (pl.Categorical in "
-            'polars); `pd.to_numeric(column, errors="coerce")` reads numbers, and NaN for the rest.'
-        )
-    return (
-        'Read numbers by `pd.to_numeric(column, errors="coerce")`, which gives NaN for the rest; '
-        "name a column of dates by time_column, and one of ids by sequence_column."
-    )

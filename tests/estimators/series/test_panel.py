@@ -62,10 +62,10 @@ def following(part, n=H):
 
 def test_text_in_a_column_is_named():
     table = pd.DataFrame({"day": np.tile(["a", "b"], 12), "y": np.arange(24.0)})
-    told = r"text \('a' in row 0\).*dates by time_column, and one of ids by sequence_column"
-    with pytest.raises(ValueError, match=f"column 'day' of y contains {told}"):
+    told = "for instance 'a' in row 0.*dates by time_column, and one of ids by sequence_column"
+    with pytest.raises(ValueError, match=f"y contains text in column 'day', {told}"):
         ESNForecaster().fit(table)
-    with pytest.raises(ValueError, match=f"column 'day' of y contains {told}"):
+    with pytest.raises(ValueError, match=f"column 'day' of y contains text, {told}"):
         ESNForecaster(panel="each").fit(table)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from reservoir.estimators.series.tables import plain_name, read_values  # noqa: E402
+from reservoir._validation.index import plain_name  # noqa: E402
+from reservoir.estimators.series.tables import read_values  # noqa: E402
 
 MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
 
@@ -39,10 +40,10 @@ def test_missing_values_are_nan(table):
         (pd.Series(MONTHS), TypeError, "datetimes"),
         (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index"),
         (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
-        (pd.Series(["1", "x"]), ValueError, r"y contains text \('1' in row 0\)"),
-        (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), ValueError, "column 'b' of y contains text"),
-        (["1", "2"], ValueError, r"text \('1' in row 0\).*to_numeric"),
-        ([1.0, {}], TypeError, r"contains dict \({} in row 1\)"),
+        (pd.Series(["1", "x"]), ValueError, "y contains text, for instance '1' in row 0"),
+        (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), ValueError, "y contains text in column 'b'"),
+        (["1", "2"], ValueError, "text, for instance '1' in row 0.*to_numeric"),
+        ([1.0, {}], TypeError, "In y: .*dict"),
         (np.array([1j, 2]), ValueError, "complex"),
         (pd.Series([1j, 2]), ValueError, "complex"),
         (np.ma.array([1, 2], mask=[0, 1]), TypeError, r"masked.*NaN \(filled"),
@@ -53,7 +54,7 @@ def test_missing_values_are_nan(table):
         ("text", ValueError, "y is 'text', but rows are"),
         (None, TypeError, "y is None, but rows are needed"),
         ({1.0}, TypeError, "y is of type set, but rows are needed"),
-        ([[1, 2], [3]], ValueError, "rows of different lengths"),
+        ([[1, 2], [3]], ValueError, "rows of y have different lengths"),
     ],
 )
 def test_values_that_raise(table, error, told):
