@@ -85,6 +85,7 @@ def check_no_dates(name: str, table: Any, advice: str = DATE_ADVICE) -> None:
     `name` is the name of the table in the message, and `advice` its advice for dates. pandas and
     polars tables and NumPy arrays are checked; the index of a table is not.
     """
+    check_readable(name, table)
     one = getattr(table, "dtype", None) is not None
     what = _time_kind(table) if one else None
     if what is not None:

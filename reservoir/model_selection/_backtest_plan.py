@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._validation import as_plain, check_count, index_of
 from reservoir._validation.index import kind_of, show
-from reservoir._validation.kinds import check_not_complex
+from reservoir._validation.kinds import check_not_complex, check_readable
 from reservoir._validation.order import check_levels
 from reservoir._validation.written_dates import holds_dates
 from reservoir.estimators.series.tables import (
@@ -140,6 +140,7 @@ def check_scales(plan: Plan, season: int) -> None:
 
 def check_one_series(model: Any, y: Any) -> None:
     """Raise if y contains several series, other than in columns."""
+    check_readable("y", y)
     params = model.get_params() if hasattr(model, "get_params") else {}
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1:
         check_levels("y", y, fewest=MIN_VALUES)

@@ -23,6 +23,18 @@ from reservoir.model_selection import (
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
+
+class OnDisk:
+    """A table whose rows are not in memory, like a DataFrame of Dask, which has no pandas index."""
+
+    ndim, shape, columns, index = 2, (float("nan"), 2), ["a", "b"], object()
+    iloc = dtypes = None
+
+    def compute(self):
+        """Load the rows."""
+        return ROWS
+
+
 ROWS = np.sin(np.arange(120.0))[:, None]
 DAYS = pd.date_range("2020", periods=120)
 ODD = np.arange(120)[:, None] == 7
@@ -47,8 +59,14 @@ FAULTS = {
     "None": (lambda: None, TypeError, "None"),
     "iterator": (lambda: iter(ROWS), TypeError, "iterator"),
     "a number": (lambda: 3.0, ValueError, "3.0"),
+    "a NumPy number": (lambda: np.float64(3), ValueError, "3.0"),
+    "True": (lambda: True, ValueError, "True"),
+    "a string": (lambda: "rows", ValueError, "'rows'"),
+    "on disk": (OnDisk, TypeError, "OnDisk .*not in memory.*compute.*partial_fit"),
     "4-D": (lambda: np.zeros((2, 3, 4, 5)), ValueError, r"\(2, 3, 4, 5\)"),
     "empty": (lambda: np.zeros((0, 1)), ValueError, r"\(0, 1\)"),
+    "empty stack": (lambda: np.zeros((0, 3, 1)), ValueError, r"\(0, 3, 1\)"),
+    "no columns": (lambda: np.zeros((1, 0)), ValueError, r"\(1, 0\)"),
     "ragged": (lambda: [[1.0], [1.0, 2.0]], ValueError, "different lengths"),
 }
 SERIES = {"search": "series", "n_networks": 1, "horizon": 1}
@@ -67,8 +85,10 @@ DOORS = {
     "y of whole series": lambda rows, _: ESNSequenceRegressor(5).fit(list(ROWS[:, None]), rows),
     "fit": lambda rows, _: ESNForecaster(**SERIES).fit(rows),
     "fit of a panel": lambda rows, _: ESNForecaster(panel="each", **SERIES).fit(rows),
+    "fit of a long table": lambda rows, _: ESNForecaster(sequence_column=0, **SERIES).fit(rows),
     "fit with exog": lambda rows, _: ESNForecaster(**SERIES).fit(ROWS, exog=rows),
     "update": lambda rows, fitted: fitted.update(rows),
+    "update with exog": lambda rows, fitted: fitted.update(ROWS[40:43], exog=rows),
     "forecast with exog": lambda rows, fitted: fitted.forecast(3, exog=rows),
     "backtest": lambda rows, _: backtest(ESNForecaster(**SERIES), rows, horizon=3),
     "pairs": lambda rows, _: make_forecast_pairs(rows),
@@ -88,6 +108,10 @@ ALLOWED = {("None", door) for door in DOORS if "exog" in door}
 ALLOWED |= {("None", "y"), ("None", "y of whole series")}  # scikit-learn asks for a ValueError
 ALLOWED |= {("text", door) for door in MOVED} | {("infinite", door) for door in MOVED[2:]}
 ALLOWED.add(("complex column", "fit of a panel"))  # a column is a series there
+ALLOWED.add(("no columns", "from_channels_first"))
+# a column of ids needs another of values, which the tests of long tables have
+ONE_COLUMN = ("complex", "complex column", "infinite", "text", "dates")
+ALLOWED |= {(fault, "fit of a long table") for fault in ONE_COLUMN}
 ALLOWED.add(("ragged", "whole series"))  # a list of series of one channel
 
 

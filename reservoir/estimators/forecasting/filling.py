@@ -218,11 +218,11 @@ def fill_gaps(
     check_choice("weights", weights, ("error", "distance"))
     min_rows = check_count("min_rows", min_rows, minimum=2)
     n_context = check_count("n_context", n_context)
+    rows = read_one("y", y, allow_nan=True).copy()
     index = index_of(y)
     if index is not None:
         check_order("y", index, np.array([0]), continues=True)
         warn_if_irregular("y", index, np.array([0]))
-    rows = read_one("y", y, allow_nan=True).copy()
     known = None if exog is None else _known_rows("exog", exog, len(rows))
     _check_same_index(index, index_of(exog))
     missing = np.asarray(np.isnan(rows.reshape(len(rows), -1)).any(axis=1))

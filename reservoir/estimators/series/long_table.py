@@ -13,6 +13,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.index import kind_of, numbers_of, plain_name, show
+from reservoir._validation.kinds import check_readable
 from reservoir.estimators.series.calendar import Calendars
 from reservoir.estimators.series.column_types import ColumnType, as_pandas
 from reservoir.estimators.series.panel import Panel
@@ -109,6 +110,7 @@ class LongTable:
             If y is not one table, if there is no such column, if one has two roles, or if `exog` is
             given although the other columns of y are known inputs.
         """
+        check_readable("y", y)
         sequence_column, time_column, target_column = columns
         chosen = target_column is not None
         if time_column is None and not chosen:

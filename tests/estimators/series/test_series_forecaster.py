@@ -5,7 +5,6 @@ import logging
 import pickle
 import re
 import sys
-from collections.abc import Iterator
 from html import escape
 
 import numpy as np
@@ -689,12 +688,6 @@ BAD = [
         "index of y.*to_period",
     ),
     (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y contains labels"),
-    (["a"] * 40, "y contains text"),
-    (PAST.astype(complex), "y contains complex numbers"),
-    (None, "y is None, but rows are needed"),
-    (3.0, "y is 3.0, but rows are expected"),
-    (np.zeros((0, 2)), "y has no rows"),
-    (FRAME.reset_index(), r"y has the datetime column 'month'"),
 ]
 
 
@@ -708,32 +701,6 @@ def test_bad_series_raise_and_change_nothing(y, message, search, fitted):
         fitted.fit(y)
     pd.testing.assert_series_equal(fitted.forecast(3), expected)
     assert repr(fitted.search_results_) == found
-
-
-@pytest.mark.parametrize("given", [5.0, np.float64(5), True, None, "5", {5.0}, iter([5.0])])
-def test_a_scalar_is_no_series(given, fitted):
-    long = {"panel": "each", "sequence_column": 0}
-    for call in (
-        fitted.update,
-        lambda y: quick().fit(y),
-        lambda y: quick(panel="each").fit(y),
-        lambda y: quick(**long).fit(y),
-    ):
-        error = TypeError if given is None or isinstance(given, (set, Iterator)) else ValueError
-        with pytest.raises(error, match=r"y is .*, but rows are"):
-            call(given)
-
-
-@pytest.mark.parametrize("shape", [(0,), (0, 1), (0, 3, 1), (1, 0)])
-def test_nothing_is_no_series(shape, fitted):
-    for call in (
-        fitted.update,
-        lambda y: quick().fit(y),
-        lambda y: quick(panel="each").fit(y),
-        lambda y: quick().fit(PAST, exog=y),
-    ):
-        with pytest.raises((ValueError, TypeError), match=r"(y|exog) has (no|the shape)"):
-            call(np.zeros(shape))
 
 
 @pytest.mark.fast_cases(4)

@@ -44,17 +44,6 @@ def test_missing_values_are_nan(table):
         (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), ValueError, "y contains text in column 'b'"),
         (["1", "2"], ValueError, "text, for instance '1' in row 0.*to_numeric"),
         ([1.0, {}], TypeError, "In y: .*dict"),
-        (np.array([1j, 2]), ValueError, "complex"),
-        (pd.Series([1j, 2]), ValueError, "complex"),
-        (np.ma.array([1, 2], mask=[0, 1]), TypeError, r"masked.*NaN \(filled"),
-        (np.zeros((0,)), ValueError, "no rows"),
-        (pd.DataFrame(index=MONTHS), ValueError, "no columns"),
-        (np.zeros((2, 2, 2)), ValueError, r"array|shape \(2, 2, 2\)"),
-        (3.0, ValueError, "y is 3.0, but rows are"),
-        ("text", ValueError, "y is 'text', but rows are"),
-        (None, TypeError, "y is None, but rows are needed"),
-        ({1.0}, TypeError, "y is of type set, but rows are needed"),
-        ([[1, 2], [3]], ValueError, "rows of y have different lengths"),
     ],
 )
 def test_values_that_raise(table, error, told):
