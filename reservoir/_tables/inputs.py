@@ -29,25 +29,11 @@ def read_series(
     sequence_column: Any = None,
     has_times: bool = False,
 ) -> Sequences:
-    """Check X and return its sequences.
+    """Check X and return its sequences, whose arrays have the dtype `dtype`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator that reads X, for scikit-learn's checks and for messages.
-    X : table, list of tables, object array of tables or 3-D array
-        The data, as the user passed them.
-    y : any, default=None
-        The targets. Only their index is read, if they have one: it must match the index of X.
-    reset : bool
-        Whether to set ``n_features_in_`` and ``feature_names_in_``, as in fit; otherwise they are
-        checked. If True, dates without a frequency cause a warning.
-    dtype : dtype
-        The dtype of the arrays returned.
-    sequence_column : int, str or None
-        The column of a table that contains the ids of the sequences.
-    has_times : bool, default=False
-        Whether X has a column of times. If so, the indexes are checked but not returned.
+    Of y only the index is read, which must match that of X. With `reset`, as in fit, the names and
+    the number of columns are set, and dates without a frequency cause a warning; otherwise they
+    are checked. `has_times` means that X has a column of times: indexes are checked, but dropped.
     """
     # a single row takes less time than `read`
     if sequence_column is None and (y is None or type(y) is np.ndarray):
@@ -100,25 +86,9 @@ def read_whole_series(
 ) -> Sequences:
     """Check X and return its sequences as arrays of shape (n_steps_i, n_channels).
 
-    They are float32 if X is, because a float64 copy would take twice its memory, else float64.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator that reads X; in fit its ``n_features_in_`` and ``feature_names_in_`` are set.
-    X : list, object array, 3-D array, 2-D array or table
-        The sequences. A 1-D array in a list is a series of one channel. Each row of a 2-D array is
-        a series of one channel, unless an id column or a MultiIndex identifies sequences.
-    sequence_column : int, str or None
-        The column of a table that contains the ids of the sequences.
-    time_column : int, str or None
-        The column that contains the time of each row, which is not a channel; None if X has none.
-    allow_nan : bool, default=False
-        Whether NaN is allowed, as a missing value; infinity is never allowed.
-    fitted : (container, n_channels), optional
-        Container and number of channels of the training sequences; None in fit.
-    y : any, default=None
-        The targets. Only text is compared with the columns of X.
+    They are float32 if X is, because a float64 copy would take twice its memory, else float64. NaN
+    passes if `allow_nan`. `fitted` is the container and the number of channels of the training
+    sequences, None in fit. The column of times is no channel; of y only text is read.
     """
     check_without_labels(X, y, sequence_column)
     sequences = read(

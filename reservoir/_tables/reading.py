@@ -42,30 +42,12 @@ def read(
     least_columns: int = 1,
     ndim: int = 2,
 ) -> Sequences:
-    """Read data once: the rows and the ids of their sequences, and the form of the container.
+    """Read data of any container once: the rows, the ids of their sequences, and its form.
 
-    Parameters
-    ----------
-    name : str
-        The parameter, for messages.
-    data : array, DataFrame (pandas or polars), list, object array or 3-D array of these
-    sequence_column : int or str, optional
-        The column of ids of one table.
-    rows : {"steps", "series"}, default="steps"
-        What a row of a 2-D array without ids is: a step of one sequence, or a series of one
-        column. With "series" the items of a list may be 1-D.
-    allow_nan : bool, default=False
-        Whether NaN is allowed, as a missing value; infinity never is.
-    dtype : dtype, optional
-        The dtype of the values, by default float32 if the data are, else float64.
-    fill : str
-        The advice for NaN.
-    cut : bool, default=False
-        Whether the advice for padding is to cut it off.
-    least_columns : int, default=1
-        0 if a table needs no columns.
-    ndim : int, default=2
-        1 if one series may be 1-D: it has one column.
+    A row of a 2-D array without ids is a step (`rows="steps"`), or a series of one column
+    ("series": items of a list may be 1-D, too); `ndim=1` lets one series be 1-D. NaN passes if
+    `allow_nan`; `fill` is the advice for it, and `cut` that for padding. Values have the dtype
+    `dtype`, by default float32 if the data have, else float64.
     """
     _check_rows(name, data)
     kind = container_of(data, rows, name)
@@ -383,25 +365,10 @@ def _padding_advice(rows: Array) -> str | None:
 
 
 def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
-    """Return the position of a column of X, from 0, given its number or its name.
+    """Return the position of a column of X, from 0; a negative number counts from the last one.
 
-    Parameters
-    ----------
-    parameter : str
-        The parameter that refers to the column, for messages.
-    column : int or str
-        Number or name of the column; a negative number counts from the last column.
-    names : sequence of str, or None
-        The names of all columns of X; None if it has no names.
-    n_columns : int
-        Number of columns of X.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    TypeError
-        If `column` is neither a number nor a name.
+    `parameter` refers to the column by its number or name; `names` are those of all columns of X,
+    None if they have none.
     """
     if isinstance(column, str):
         known = [] if names is None else list(names)

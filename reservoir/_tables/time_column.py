@@ -19,14 +19,8 @@ from reservoir._validation.plain import as_finite
 class Clock:
     """Conversion of the column of times to steps, and of steps to times for messages.
 
-    Parameters
-    ----------
-    place : int
-        Position of the column of times in X, not counting the id column.
-    origin : float
-        The time of step 0: the time of the first row in fit.
-    step : float
-        The time that one step takes.
+    `place` is the position of the column in X, not counting the id column; `origin` the time of
+    the first row in fit, step 0; `step` the time that one step takes, both in the user's units.
     """
 
     place: int
@@ -119,25 +113,11 @@ def take_time_stamps(
 def with_gaps(
     sequences: Sequences, time_column: Any, names: Any, sequence_column: Any, remedy: str = ""
 ) -> tuple[Sequences, int]:
-    """Return sequences with the time between their rows, and the position of the column of times.
+    """Return sequences with the time between rows, and the position of the column of times.
 
-    Parameters
-    ----------
-    sequences : Sequences
-        The sequences, without the id column.
-    time_column : int or str
-        Number or name of the column of times in X, counting the id column.
-    names : sequence of str, or None
-        The names of the columns of X, including the id column.
-    sequence_column : int, str or None
-        Number or name of the id column; None if there is none.
-    remedy : str, default=""
-        Text to append to the message if X has no other column.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If X has no such column, or no other column, or if times are missing or do not increase.
+    `time_column` counts the id column, as `names` do, the names of all columns; the position does
+    not, like the arrays of the sequences. Raise if X has no such or no other column (`remedy` ends
+    the message), or if times are missing or do not increase.
     """
     width, ids = sequences.width, sequences.id_place
     place = column_number("time_column", time_column, names, width)

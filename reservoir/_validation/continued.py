@@ -42,21 +42,10 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
 
 
 def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
-    """Return the pandas index of the rows that follow an ending.
+    """Return the pandas index of the `n_steps` rows that follow an ending.
 
-    Parameters
-    ----------
-    ending : Ending
-        The end of the rows that are continued.
-    n_steps : int
-        Number of rows of the index.
-    skip : int, default=0
-        Number of rows to skip after the ending; with -1 the index begins with the last row itself.
-
-    Raises
-    ------
-    ValueError
-        If no frequency is known for the stamps.
+    `skip` rows after the ending are left out; with -1 the index begins with the last row itself.
+    Raise if no frequency is known.
     """
     import pandas as pd
 
@@ -78,18 +67,10 @@ def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
 
 
 def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "range") -> Any:
-    """Return an index of periods or numbers at equal steps.
+    """Return an index of `n_rows` periods or numbers from `first` on, at equal steps.
 
-    Parameters
-    ----------
-    kind : str
-        The dtype of periods (such as "period[M]"), or "number".
-    first, step : number
-        The first entry and the step; ordinals if the entries are periods.
-    n_rows : int
-        Number of entries.
-    dtype : str, default="range"
-        The dtype of an index of numbers; with "range" the index is a RangeIndex.
+    `kind` is the dtype of periods, whose `first` and `step` are ordinals, or "number"; `dtype` is
+    that of an index of numbers, "range" for a RangeIndex.
     """
     import pandas as pd
 

@@ -178,13 +178,8 @@ def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
     """Return the `n_steps` dates that follow the date in `last`, a DatetimeIndex of length 1.
 
     Hours and shorter steps are fixed durations; days and longer steps follow local time, even where
-    clocks are set forward or back. A local time that does not exist is moved forward; if a local
-    time occurs twice, its first occurrence is used.
-
-    Raises
-    ------
-    OverflowError
-        If a date is outside the range of the index's datetime unit.
+    clocks are set forward or back. A local time that does not exist is moved forward; if one occurs
+    twice, the first is used. Raise OverflowError outside the range of the index's unit.
     """
     import pandas as pd
 
@@ -241,17 +236,10 @@ def is_duration(offset: Any) -> bool:
 def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
     """Return the number of rows per calendar cycle for a frequency, shortest cycle first.
 
-    Yearly rows have no cycle. The cycle of quarters, months and weeks (52.18 rows) is the year.
-    The cycles of days and business days are the week and the year. The cycles of hours and parts
-    of hours are the day and the week, or the hour and the day if an hour has 24 rows or more. The
-    cycles of seconds are the minute and the hour.
-
-    Parameters
-    ----------
-    text : str
-        The frequency of dates, as `frequency_text` returns it, or the frequency of periods.
-    multiple : number, default=1
-        Number of steps of the frequency from one row to the next.
+    Rows are `multiple` steps of the frequency apart, which is that of dates or periods. Quarters,
+    months and weeks (52.18 rows) have the year, yearly rows none; days and business days the week
+    and the year; hours and parts of them the day and the week, or the hour and the day if an hour
+    has 24 rows or more; seconds the minute and the hour.
     """
     if found := _MONTHS.fullmatch(text):
         cycles: tuple[float, ...] = (12 / int(found[1]),)

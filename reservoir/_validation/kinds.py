@@ -218,23 +218,10 @@ def check_no_text(name: str, values: Any, remedy: str) -> None:
 
 
 def check_has_rows(name: str, values: Any, shape: str) -> None:
-    """Raise if what was passed has no rows: a single value, None, a dict, a set or an iterator.
+    """Raise if values have no rows: a single value, None, a dict, a set or an iterator.
 
-    Parameters
-    ----------
-    name : str
-        Name of the values in messages.
-    values : any
-        The values, as the user passed them.
-    shape : str
-        The shape that the values must have, for the message.
-
-    Raises
-    ------
-    ValueError
-        If they are a number, a string or an array without axes.
-    TypeError
-        If they are any other object without rows.
+    Numbers, text and arrays without axes are a ValueError, which names the `shape` that is needed;
+    all else is a TypeError.
     """
     if isinstance(values, (list, tuple)):
         return

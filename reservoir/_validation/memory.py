@@ -48,24 +48,11 @@ def _installed_memory() -> float:
 
 @contextlib.contextmanager
 def room_for(what: str, n_bytes: float, remedy: str) -> Iterator[None]:
-    """Raise if `n_bytes` exceed the memory limit, or if an allocation within the context fails.
+    """Raise NotEnoughMemory if `n_bytes` exceed the limit, or if an allocation within fails.
 
-    The size is compared with the limit first, because operating systems grant more memory than they
-    have, and then kill the process that uses it.
-
-    Parameters
-    ----------
-    what : str
-        Name of the data allocated within this context: a plural noun, for the message.
-    n_bytes : float
-        A lower bound on the peak size of the data.
-    remedy : str
-        The parameter to change, and how: the last sentence of the message.
-
-    Raises
-    ------
-    NotEnoughMemory
-        If the data do not fit.
+    The size, a lower bound on the peak, is compared with the limit first, because operating systems
+    grant more memory than they have, and then kill the process that uses it. `what` is a plural
+    noun, the data; `remedy` the last sentence of the message, the parameter to change.
     """
     need = f"{what} need {n_bytes / GIB:.3g} GiB of memory"
     if n_bytes > (limit := machine_memory()):

@@ -29,21 +29,10 @@ _SORT = (
 
 
 def check_order(name: str, index: Any, starts: Array, *, continues: bool = False) -> bool:
-    """Raise if dates are missing or do not increase within a sequence; warn of permuted numbers.
+    """Raise if dates are missing or do not increase in a sequence; warn of permuted numbers.
 
-    Return whether a warning was issued.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in messages.
-    index : pandas.Index
-        The stamps of the table.
-    starts : array of int
-        The first row of each sequence: stamps may decrease from one sequence to the next.
-    continues : bool, default=False
-        Whether these stamps continue an earlier series. If so, numbers that do not increase also
-        raise an error.
+    Return whether a warning was issued. `starts` are the first rows of sequences, where stamps may
+    decrease. If the stamps `continues` an earlier series, numbers must increase, too.
     """
     if not continues and not is_time(kind_of(index) or ""):
         return warn_if_permuted(name, index, starts)

@@ -85,25 +85,12 @@ def as_finite(
     allow_nan: bool = False,
     bounds: Array | None = None,
 ) -> Array:
-    """Return a table in `dtype`; raise if it contains NaN or infinity.
+    """Return a table, (n_rows, n_columns), in `dtype`; raise if it contains NaN or infinity.
 
-    The message states the column and row of the first such value.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in the message.
-    table : array of shape (n_rows, n_columns)
-    dtype : dtype
-    names : sequence or callable, optional
-        The names of the columns, or a function that returns the words for a column.
-    if_nan : callable, optional
-        Returns the advice for NaN in a row, by default the advice for X.
-    allow_nan : bool, default=False
-        Whether only infinity raises an error.
-    bounds : array of int, optional
-        The table contains several sequences, which begin and end at these rows: the message names
-        the sequence and its row.
+    The message states column and row of the first such value. `names` are the names of columns, or
+    a function that returns the words for one; `if_nan` returns the advice for NaN in a row. With
+    `allow_nan` only infinity raises. `bounds` are the rows at which sequences begin and end: the
+    message then names the sequence, and the row in it.
     """
     given, table = table, in_dtype(table, dtype)
     finite = np.isfinite(table)

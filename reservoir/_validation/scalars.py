@@ -19,12 +19,7 @@ from reservoir._validation.plain import check_unmasked
 class SumError(ValueError):
     """Error raised for a column whose sum of squares is not finite.
 
-    Attributes
-    ----------
-    of : {"H", "Y"}
-        The matrix that contains the column: the features (H) or the targets (Y).
-    column : int
-        The number of the column.
+    `of` is its matrix: "H", the features, or "Y", the targets; `column` is its number.
     """
 
     of = ""

@@ -58,22 +58,12 @@ def read_times(
     lengths: list[int],
     check_frequency: bool = False,
 ) -> Times:
-    """Check the indexes of X and y, and return them.
+    """Check the indexes of X and y, as the user passed them, and return them.
 
-    Dates that do not increase, and a y whose index contradicts the index of X, raise an error; a
-    permutation of whole numbers causes a warning.
-
-    Parameters
-    ----------
-    X, y
-        The data as the user passed them.
-    is_table : bool
-        Whether X and y are one table each; otherwise they are collections with an item per
-        sequence.
-    lengths : list of int
-        Number of rows of each sequence.
-    check_frequency : bool, default=False
-        Whether to warn of dates without a frequency.
+    Dates that do not increase, and a y whose index contradicts that of X, raise; a permutation of
+    whole numbers causes a warning. Without `is_table`, X and y are collections with an item for
+    each sequence; `lengths` are their numbers of rows. With `check_frequency`, warn of dates
+    without a frequency.
     """
     # the index of each table; the error for a y of another length is raised elsewhere
     starts = np.cumsum([0, *lengths[:-1]])

@@ -38,12 +38,8 @@ _READINGS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 class Written(NamedTuple):
     """Dates that whole numbers in an index seem to represent.
 
-    Attributes
-    ----------
-    what : {"hours", "days", "weeks", "months", "quarters"}
-        The unit of the dates.
-    jumps : bool
-        Whether the steps of the numbers show that they are dates; if not, they may be row numbers.
+    `what` is their unit: "hours", "days", "weeks", "months" or "quarters". `jumps` states whether
+    the steps of the numbers show that they are dates; if not, they may be row numbers.
     """
 
     what: str
@@ -93,15 +89,7 @@ def written_dates(index: Any) -> Written | None:
 
 
 def check_no_written_dates(name: str, index: Any) -> None:
-    """Raise for dates written as whole numbers that jump at the end of a month or a year.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in messages.
-    index : pandas.Index
-        The index of the table.
-    """
+    """Raise for dates written as whole numbers that jump at the end of a month or a year."""
     found = written_dates(index)
     if found is not None and found.jumps:
         raise ValueError(

@@ -96,24 +96,11 @@ class Calendar:
         table: Any,
         like: Calendar | None = None,
     ) -> Calendar:
-        """Return the calendar of a table after checking its index.
+        """Return the calendar of a table, one series with an index of one level, after checks.
 
-        Parameters
-        ----------
-        name : str
-            Name of the table in messages.
-        table : Series, DataFrame, array, or any other table
-            Rows of one series, with an index of one level.
-        like : Calendar, optional
-            Calendar of other rows of the same series. If the table has only one or two rows, from
-            which no frequency can be inferred, they take the frequency of this calendar, provided
-            that they fit it.
-
-        Raises
-        ------
-        ValueError
-            If stamps are missing, not in order, duplicated, irregular, labels, or too few to infer
-            their frequency.
+        `like` is the calendar of other rows of the series: one or two rows, which have no frequency
+        themselves, take its frequency if they fit it. Raise if stamps are missing, not in order,
+        duplicated, irregular, labels, or too few.
         """
         index = stamps_of(name, table)
         if index is None:
@@ -186,12 +173,8 @@ class Calendar:
         """Return the index of the next `n_steps` rows; None if the data have no index.
 
         Dates respect month ends and business days. Days have the same wall-clock time, but hours
-        continue by elapsed time where clocks are set forward or back.
-
-        Raises
-        ------
-        OverflowError
-            If a date is out of the range of the index's time unit.
+        continue by elapsed time where clocks are set forward or back. Raise OverflowError for a
+        date outside the range of the index's unit.
         """
         if self.kind == _ROWS:
             return None
@@ -215,13 +198,7 @@ class Calendar:
         return replace(self, n_rows=self.n_rows + n_rows, last=last)
 
     def seasons(self, n_rows: int | None = None) -> tuple[float, ...]:
-        """Return the number of rows in each season that the rows contain often enough.
-
-        Parameters
-        ----------
-        n_rows : int, optional
-            Number of rows; by default all rows of the calendar.
-        """
+        """Return the number of rows of each season that `n_rows`, by default all, contain often."""
         return seen_seasons(self.n_rows if n_rows is None else n_rows, self.implied_seasons)
 
     @property
@@ -244,13 +221,7 @@ class Calendar:
     def check_follows(self, name: str, table: Any) -> Calendar:
         """Return the calendar extended by a later table, which must begin right after its last row.
 
-        Rows without an index, or merely numbered from 0, are assumed to follow. The parameters are
-        those of `of`.
-
-        Raises
-        ------
-        ValueError
-            If the table begins at another time, or its stamps are invalid.
+        Rows without an index, or merely numbered from 0, are assumed to follow.
         """
         index = stamps_of(name, table)
         n_rows = len(table)
@@ -294,29 +265,10 @@ class Calendar:
     ) -> None:
         """Check row by row that the stamps of a table are those of this calendar.
 
-        If the lengths differ, the common rows are compared, and rows beyond the end of the calendar
-        are compared with the stamps that continue it. Rows without an index, or merely numbered
-        from 0, are not checked: they are matched by position.
-
-        Parameters
-        ----------
-        name : str
-            Name of the table in messages.
-        table : Series, DataFrame or array
-            Rows to be compared.
-        what : str
-            Name of the rows of this calendar in messages.
-        n_rows : int, optional
-            Number of rows that are needed; by default those of the table.
-        following : bool, default=False
-            Whether the table must have the stamps of the rows after the calendar's last row instead
-            of those of its rows.
-
-        Raises
-        ------
-        ValueError
-            If a stamp differs, or there are more or fewer than `n_rows`; the message names the
-            first stamp that differs, and the first and the last that are needed.
+        `what` names the rows of the calendar. `n_rows` are needed, by default as many as the table
+        has; common rows are compared first, and rows beyond the end with the stamps that continue
+        the calendar; with `following`, all are compared with these. Rows without an index, or
+        merely numbered from 0, are matched by position.
         """
         index = stamps_of(name, table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
@@ -383,15 +335,7 @@ def _stamps(calendar: Calendar, n_rows: int) -> Any:
 
 
 def stamps_of(name: str, table: Any) -> Any:
-    """Return the index of a table; None if it has no index.
-
-    `name` is the name of the table in messages.
-
-    Raises
-    ------
-    ValueError
-        If the index has several levels, or consists of labels, durations or missing numbers.
-    """
+    """Return the index of a table; None if it has none. Raise for levels, labels and durations."""
     if not hasattr(table, "iloc"):
         return None
     if table.index.nlevels > 1:
@@ -454,20 +398,8 @@ def with_outer_levels(index: Any, ids: tuple[Any, ...], names: tuple[Any, ...]) 
 def calendars_of(names: Sequence[str], division: Division, like: Calendar) -> tuple[Calendar, ...]:
     """Return the calendar of each series of a container.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the series in messages.
-    division : Division
-        The series.
-    like : Calendar
-        Calendar of the longest series. Series of one or two rows take its frequency, provided that
-        they fit it.
-
-    Raises
-    ------
-    ValueError
-        As `Calendar.of`.
+    `like` is the calendar of the longest series, whose frequency series of one or two rows take if
+    they fit it. Errors are those of `Calendar.of`.
     """
     if not division.by_id:
         return tuple(

@@ -121,13 +121,7 @@ def check_varies(trajectories: Sequence[Array]) -> None:
 def check_update(later: Sequence[Later], n_rows: Sequence[int], panel: Panel) -> None:
     """Check that later rows have possible values, and logarithms if the models use these.
 
-    Parameters
-    ----------
-    later : sequence of Later
-        Rows to append to each series.
-    n_rows : sequence of int
-        How many of these rows, the last ones, were passed by the user.
-    panel : Panel
+    Of `later`, one for each series, the last `n_rows` rows were passed by the user.
     """
     for i, (one, n) in enumerate(zip(later, n_rows, strict=True)):
         which = panel.name_of_series(i)
@@ -256,16 +250,9 @@ def _rises_evenly(values: Array) -> bool:
 
 
 def warn_of_odd(fits: Sequence[Fit], panel: Panel, first_rows: Sequence[int]) -> None:
-    """Warn of odd values at the end of series.
+    """Warn of odd values at the end of series, from row `first_rows` of each series on.
 
-    Parameters
-    ----------
-    fits : sequence of Fit
-        The fit of each series.
-    panel : Panel
-        The panel after the last rows.
-    first_rows : sequence of int
-        The number of the first row of each series that the warning is about.
+    `panel` has the calendars after the last rows.
     """
     found: list[tuple[int, OddValues, int]] = []
     for i, (fit, first) in enumerate(zip(fits, first_rows, strict=True)):

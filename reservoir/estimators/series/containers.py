@@ -131,27 +131,12 @@ class SeriesContainer:
     def wrap_bands(
         self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar | Calendars
     ) -> Any:
-        """Return forecasts with the lower and upper bounds of intervals.
+        """Return forecasts, `point` (n_steps, n_outputs), with the bounds of their intervals.
 
-        Parameters
-        ----------
-        point : array of shape (n_steps, n_outputs)
-            Forecasts.
-        bands : array of shape (n_coverages, 2, n_steps, n_outputs)
-            Lower and upper bounds of the intervals.
-        coverages : sequence of floats
-            Coverage of each interval.
-        calendar : Calendar
-            Calendar of the rows before the forecasts.
-
-        Returns
-        -------
-        DataFrame or array
-            For a Series, a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so
-            on. For a DataFrame, a DataFrame with these names as the last level of its columns; for
-            a polars DataFrame, one with the columns "name forecast", "name lower 90%" and so on.
-            For arrays, an array with these along its last axis, of shape
-            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+        `bands` is (n_coverages, 2, n_steps, n_outputs), lower before upper; `calendar` ends before
+        the forecasts. Names are "forecast", "lower 90%", "upper 90%" and so on: columns for a
+        Series, the last level of columns for a DataFrame, behind the name for polars; for arrays
+        the last axis, (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
         """
         n_steps, n_outputs = point.shape
         ends = bands.reshape(-1, n_steps, n_outputs)
@@ -167,15 +152,11 @@ class SeriesContainer:
         return self._table(every.reshape(n_steps, -1), names, levels, index)
 
     def wrap_paths(self, paths: Array, calendar: Calendar | Calendars) -> Any:
-        """Return sample paths of shape (n_paths, n_steps, n_outputs).
+        """Return sample paths, given as an array of shape (n_paths, n_steps, n_outputs).
 
-        Returns
-        -------
-        DataFrame or array
-            For a Series, a DataFrame with a column for each path, numbered from 0. For a DataFrame,
-            a DataFrame with the number of the path as the first level of its columns. In polars
-            the columns are "0", "1" and so on for a Series, "0 name" and so on for a DataFrame.
-            For arrays, an array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
+        A Series has a column for each path, numbered from 0; a DataFrame the number as the first
+        level of its columns, polars before the name ("0 name"); arrays have shape (n_paths,
+        n_steps) or (n_paths, n_steps, n_outputs).
         """
         if self.kind == "array":
             return (paths[:, :, 0] if self.flat else paths).astype(self.dtype)

@@ -36,12 +36,7 @@ _FAULTS = (ValueError, TypeError)  # of data; other errors are faults of program
 class Failures:
     """The series that could not be fitted.
 
-    Attributes
-    ----------
-    panel : Panel
-        All series of `fit`, in their order.
-    messages : dict
-        The message of the error of each series that failed, by its id.
+    `panel` has all series of `fit`, in their order; `messages` the error's text by id.
     """
 
     panel: Panel

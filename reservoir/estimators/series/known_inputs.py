@@ -23,18 +23,11 @@ Categories = tuple[tuple[Any, ...] | None, ...]
 
 
 def categories_of(tables: Sequence[Any], id_place: int | None = None) -> Categories:
-    """Return the categories of each column of known inputs.
+    """Return the categories of each column of known inputs, in tables of the same columns.
 
-    They are the categories of an unordered pandas dtype, or of Enum in polars, in their order, and
-    the values of a Categorical in polars, in the order of their first rows. Categories that only
-    later tables have come last.
-
-    Parameters
-    ----------
-    tables : sequence of tables
-        Known inputs of each series, with the same columns.
-    id_place : int, optional
-        Number of the column of ids, which is left out.
+    They are those of an unordered pandas dtype, or of Enum in polars, in their order, and the
+    values of a Categorical of polars, in the order of their first rows. Those that only later
+    tables have come last. The column of ids, number `id_place`, is left out.
     """
     found: list[dict[Any, None] | None] = []
     for table in tables:
@@ -50,26 +43,11 @@ def categories_of(tables: Sequence[Any], id_place: int | None = None) -> Categor
 
 
 def as_numbers(name: str, table: Any, known: Categories, id_place: int | None = None) -> Any:
-    """Return known inputs with each category replaced by its number among the categories of `fit`.
+    """Return known inputs with each category replaced by its number in `known`, those of fit.
 
-    Missing categories become NaN. Columns that contained numbers in `fit` are unchanged.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in messages.
-    table : table
-        Known inputs.
-    known : tuple
-        Categories of each column in `fit`, as `categories_of` returns them.
-    id_place : int, optional
-        Number of the column of ids, which is unchanged.
-
-    Raises
-    ------
-    ValueError
-        If a column has categories in `fit` but not in `table`, or the reverse, or if a value is not
-        among the categories of `fit`.
+    Missing categories become NaN. Columns that contained numbers in fit are unchanged, and that of
+    ids, number `id_place`. Raise if a column has categories but had none in fit, or the reverse,
+    or if a category is new.
     """
     columns = columns_of(table)
     if not columns and known:
@@ -92,14 +70,8 @@ def as_numbers(name: str, table: Any, known: Categories, id_place: int | None = 
 def indicators(values: Array, known: Categories) -> Array:
     """Return known inputs with a column for each category instead of the numbers of categories.
 
-    A value is 1 if the row has this category, otherwise 0, and NaN if the category is missing.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows, n_columns)
-        Known inputs as `as_numbers` returns them.
-    known : tuple
-        Categories of each column, as `categories_of` returns them.
+    `values`, (n_rows, n_columns), are those that `as_numbers` returns. A value is 1 if the row has
+    this category, otherwise 0, and NaN if the category is missing.
     """
     if not known:
         return values

@@ -104,11 +104,8 @@ class LongTable:
     def of(cls, y: Any, exog: Any, columns: Columns) -> LongTable:
         """Return the roles of the columns of y and exog.
 
-        Raises
-        ------
-        ValueError, TypeError
-            If y is not one table, if there is no such column, if one has two roles, or if `exog` is
-            given although the other columns of y are known inputs.
+        Raise if y is not one table, if a column is missing or has two roles, or if `exog` is given
+        although the other columns of y are known inputs.
         """
         check_readable("y", y)
         sequence_column, time_column, target_column = columns

@@ -50,19 +50,10 @@ from reservoir.estimators.series.tables import (
 class PanelRows(NamedTuple):
     """The rows of each series of a panel as arrays.
 
-    Attributes
-    ----------
-    panel : Panel
-        The panel, whose calendars end with these rows.
-    values : list of arrays of shape (n_samples_i, n_columns)
-        Values of each series, NaN where one is missing.
-    known : list of arrays of shape (n_samples_i, n_exog)
-        Known inputs of each series; the arrays have no columns if there are no known inputs.
-    are_trajectories : bool
-        Whether the rows are trajectories of one system. The panel then describes the last one.
-    are_bool : list of arrays of bool of shape (n_columns,)
-        Whether the values of a column are bool, for each series, or for all trajectories together.
-        It is empty for rows that follow those of `fit`.
+    The calendars of `panel` end with these rows. `values` are (n_samples_i, n_columns), NaN where
+    one is missing; `known` are (n_samples_i, n_exog). If they `are_trajectories` of one system, the
+    panel describes the last one. `are_bool`, (n_columns,) for each series, or for all trajectories
+    together, is empty for rows that follow those of `fit`.
     """
 
     panel: Panel
@@ -153,31 +144,12 @@ class Panel:
         sequence_column: Any = None,
         missing_values: str = "raise",
     ) -> PanelRows:
-        """Read series and their known inputs from the containers that users pass.
+        """Read series and their known inputs, with a row for each row of y, in any container.
 
-        Series may differ in length, and end at different times. If the columns of a table are the
-        series, each of them has all rows of the table, including missing values.
-
-        Parameters
-        ----------
-        y : Series, DataFrame (pandas or polars), array, list of these, object or 3-D array
-            One series, or several tables, which are trajectories of one system or the series of a
-            panel.
-        exog : as y, optional
-            Known inputs of each row of y.
-        panel : str or None
-            None if y is one series, or trajectories of one system; otherwise y is a panel.
-        sequence_column : int or str, optional
-            The column of a table that contains the ids of series, by number or name. Rows of one
-            id must be adjacent, unless the table has an index of dates.
-        missing_values : {"raise", "hold", "interpolate"}
-            How gaps in known inputs are filled.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a value is infinite or not a number, if an index cannot be continued, or if the known
-            inputs do not match the series.
+        Without `panel`, y is one series, or several tables, trajectories of one system. Series may
+        differ in length and end at different times; columns that are series have all rows of the
+        table. Rows of one id must be adjacent, unless the table has dates. `missing_values` fills
+        gaps in known inputs: "raise", "hold" or "interpolate".
         """
         # a list without `panel` contains trajectories of one system: only the last is continued
         if panel is None and is_collection(y):
@@ -272,13 +244,8 @@ class Panel:
     ) -> PanelRows:
         """Read later rows of each series and their known inputs, in the order of `ids`.
 
-        The new rows of a series must begin right after its last row. In a table with ids, a series
-        may have no new rows. The parameters are those of `read`.
-
-        Raises
-        ------
-        ValueError
-            If an id is new, or the rows of a series do not begin right after its last row.
+        They must begin right after the last row of the series; in a table with ids, a series may
+        have none. Others as in `read`.
         """
         division = divide("y", y, sequence_column)
         # `divide` does not know about `panel`: the columns are variables of one series
@@ -411,27 +378,12 @@ class Panel:
         following: bool = False,
         partner: str = "y",
     ) -> list[Array]:
-        """Return the known inputs of each series; arrays without columns if there are none.
+        """Return the known inputs of each series, without columns if there are none.
 
-        Parameters
-        ----------
-        exog : table, list of tables, or table with ids, or None
-            Known inputs. One table without ids is used for all series; otherwise each series has
-            its rows, in a list or in a table with a MultiIndex or a column of ids.
-        lengths : list of int
-            Number of rows that each series needs.
-        sequence_column, missing_values
-            As in `read`.
-        following : bool, default=False
-            Whether the rows follow the series, instead of belonging to its rows.
-        partner : str
-            Name, in messages, of the rows to which the known inputs belong.
-
-        Raises
-        ------
-        ValueError
-            If `exog` is missing although fit had known inputs, or is passed although fit had none;
-            if its columns differ from those in fit, or its rows have the wrong number or times.
+        One table without ids is used for all series; otherwise each has its rows, in a list or by
+        ids: `lengths[i]`, those of the series, or with `following` those after them. `partner` is
+        the name of these rows. Raise if `exog` is missing or given unlike in fit, if its columns
+        differ, or its rows have the wrong number or times.
         """
         if self._has_no_known(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]

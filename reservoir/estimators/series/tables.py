@@ -161,24 +161,10 @@ class Division:
 
 
 def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
-    """Divide a container into its series.
+    """Divide a container, a table or a collection of tables, into its series.
 
-    Parameters
-    ----------
-    name : str
-        Name of the container in messages.
-    y : table, list of tables, object array or 3-D array
-        Container of the series.
-    sequence_column : int or str, optional
-        The column of the table that contains the ids of series, by number or name.
-
-    Raises
-    ------
-    TypeError
-        If y is a mapping, or `sequence_column` is neither an int nor a name.
-    ValueError
-        If an id is missing, if the rows of an id are not adjacent in a table without dates, or if
-        there is no such column.
+    Raise if it is a mapping, if an id is missing, if the rows of an id are not adjacent in a table
+    without dates, or if there is no column `sequence_column`, a number or a name.
     """
     if isinstance(y, Mapping):
         raise TypeError(
@@ -404,24 +390,8 @@ def n_levels(table: Any) -> int:
 def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
     """Return the values of a series as a new float64 array of shape (n_samples, n_columns).
 
-    Missing values (NaN, NA, None, null) become NaN.
-
-    Parameters
-    ----------
-    name : str
-        Name of the table in messages; its last word is the name of the parameter.
-    table : array of shape (n_samples,) or (n_samples, n_columns), Series, DataFrame, polars
-        Rows of the series, without a column of ids.
-    allow_nan : bool, default=True
-        Whether values may be missing.
-
-    Raises
-    ------
-    ValueError
-        If the table has another shape or is empty, if values are infinite, complex or text, or if a
-        value is missing although `allow_nan` is False.
-    TypeError
-        If it is no table (`check_shape`), or if values are dates, durations or other objects.
+    Missing values (NaN, NA, None, null) become NaN, or raise without `allow_nan`. The last word of
+    `name` is the parameter. The table has no column of ids.
     """
     check_shape(name, table)
     remedy = _ON_EXOG if name.split()[-1] == "exog" else _ON_TEXT
@@ -451,14 +421,8 @@ def n_dimensions(table: Any) -> int | None:
 def check_shape(name: str, table: Any) -> None:
     """Check that a table has rows in memory, one or two axes, and is not empty.
 
-    `name` is the name of the table in messages.
-
-    Raises
-    ------
-    TypeError
-        If it is not a table: None, a number, text, a dict, an iterator, sparse, masked or on disk.
-    ValueError
-        If it has another number of axes, rows of different lengths, or no rows or columns.
+    What is no table (None, a number, text, a dict, an iterator, sparse, masked or on disk) is a
+    TypeError or, where `check_has_rows` says so, a ValueError, as are wrong shapes.
     """
     # a pandas table with sparse columns is read like any other
     (check_readable if is_pandas(table) else check_dense)(name, table)
