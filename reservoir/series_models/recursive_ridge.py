@@ -159,16 +159,9 @@ class FittedLoops(FittedModel):
 class Drive:
     """Inputs of a source of features: a difference, and the terms known for the next row.
 
-    Attributes
-    ----------
-    rows : array of shape (n_rows - lag, n_outputs)
-        Standardised differences.
-    observed : array of bool of shape (n_rows - lag, n_outputs)
-        Whether both levels of a difference are observed.
-    terms : array of shape (n_rows_ahead - lag, n_terms)
-        Terms known for each difference, and for later ones.
-    inputs : array of shape (n_rows - lag, n_outputs + n_terms)
-        Differences, followed by the terms of the next row.
+    `rows` and `observed`, whether both levels are, have shape (n_rows - lag, n_outputs). `terms`,
+    (n_rows_ahead - lag, n_terms), are known for each difference and for later ones. `inputs` are
+    the differences, followed by the terms of the next row.
     """
 
     rows: Array

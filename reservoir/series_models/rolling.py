@@ -158,11 +158,6 @@ def roll(
     """Fit models to the first rows of a series several times, and forecast from later origins.
 
     A forecast depends only on the rows before its origin, and on `bounds`. `report` shows progress.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 4 rows.
     """
     origins, costs = np.concatenate(origins_of(data, n_steps)), costs_of(candidates, [data])
     results = _roll_each(candidates, data, n_steps, bounds, seed)

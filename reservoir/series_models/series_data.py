@@ -170,12 +170,8 @@ class SeriesData:
 def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
     """Return the origins at which forecasts are compared, in one array for each fit.
 
-    The first origin of each array is the number of rows of the fit.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 4 rows.
+    The first origin of each array is the number of rows of the fit. Fewer than 4 rows raise an
+    error.
     """
     n_rows = data.n_rows
     if n_rows < _FEWEST:
