@@ -60,17 +60,9 @@ def roll_loops(
 ) -> list[Array]:
     """Fit networks to the first rows of a series several times, and forecast from later origins.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        Candidates whose models are of class `LoopNetwork`.
-    data, n_steps, bounds, seed
-        As in `rolling.roll`.
-
-    Returns
-    -------
-    list of arrays of shape (n_origins, n_steps, n_outputs)
-        Forecasts of each candidate; NaN where the first rows are too few for a fit.
+    The models of `candidates` are of class `LoopNetwork`; the rest is as in `rolling.roll`. Returns
+    the forecasts of each, (n_origins, n_steps, n_outputs); NaN where the first rows are too few for
+    a fit.
     """
     groups, data = origins_of(data, n_steps), data.with_room(data.n_rows + n_steps)
     fits = [
