@@ -164,6 +164,95 @@ def test_files_and_functions_can_be_read():
     assert [found for path in SOURCES if (found := too_long(path))] == []
 
 
+# --- docstrings ---------------------------------------------------------------------------------
+
+SECTION = re.compile(r"^(Parameters|Attributes|Returns|Yields|Raises|Warns|Notes)\n-+$", re.M)
+# Classes that others implement, or whose fields they read: a paragraph would be too short.
+CONTRACTS = {
+    *("Cell", "ClosedLoop", "FeatureSource", "Fit", "FittedModel", "Readout", "ReadoutSettings"),
+    *("RowLearner", "RowSums", "SeriesModel"),
+}
+# Modules that have sections in other internal docstrings: this list may only become shorter.
+WITH_SECTIONS = {
+    "_tables/time_column.py",
+    "_validation/continued.py",
+    "_validation/frequencies.py",
+    "_validation/kinds.py",
+    "_validation/order.py",
+    "_validation/sequences.py",
+    "_validation/times.py",
+    "_validation/written_dates.py",
+    "estimators/series/calendar.py",
+    "estimators/series/checks.py",
+    "estimators/series/column_types.py",
+    "estimators/series/containers.py",
+    "estimators/series/failures.py",
+    "estimators/series/fits.py",
+    "estimators/series/known_inputs.py",
+    "estimators/series/long_table.py",
+    "estimators/series/model_search.py",
+    "estimators/series/panel.py",
+    "estimators/series/season_check.py",
+    "estimators/series/tables.py",
+    "series_models/recursive_ridge.py",
+    "series_models/rolling.py",
+    "series_models/series_data.py",
+    "series_models/side_by_side.py",
+}
+
+
+def public_names():
+    """Return all exported names, and the names of the base classes of what is exported."""
+    names, bases = set(), {}
+    for path in SOURCES:
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                bases.setdefault(node.name, set()).update(
+                    chain(base)[-1] for base in node.bases if chain(base)
+                )
+            elif isinstance(node, ast.Assign) and chain(node.targets[0]) == ["__all__"]:
+                names.update(c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant))
+    waiting = list(names)
+    while waiting:
+        waiting += (new := bases.get(waiting.pop(), set()) - names)
+        names |= new
+    return names
+
+
+def sections_inside(tree, public):
+    """Yield functions and classes with a section in their docstring that users do not read."""
+    waiting = [(node, node) for node in tree.body]
+    while waiting:
+        node, outer = waiting.pop()
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            waiting += ((inner, outer) for inner in node.body)
+            for_users = outer.name in public and (node is outer or not is_private(node.name))
+            if not for_users and outer.name not in CONTRACTS and has_section(node):
+                yield node.name
+
+
+def has_section(node):
+    return SECTION.search(ast.get_docstring(node) or "") is not None
+
+
+def test_internal_docstrings_are_paragraphs():
+    public = public_names()
+    assert len(public) > 300
+    found = {
+        f"{name_of(path)}: {name}"
+        for path in SOURCES
+        if name_of(path) not in WITH_SECTIONS
+        for name in sections_inside(tree_of(path), public)
+    }
+    assert found == set(), "write one paragraph, with shapes and units, instead of sections"
+
+
+def test_sections_are_found():
+    text = '\n    """Do it.\n\n    Returns\n    -------\n    int\n    """\n'
+    source = f"def f():{text}\nclass B:\n  def _f():{text}\n  def g():{text}"
+    assert list(sections_inside(ast.parse(source), {"B"})) == ["_f", "f"]
+
+
 # --- tests --------------------------------------------------------------------------------------
 
 # Folders of tests that belong to no package; `modules` is for modules that are no packages.
