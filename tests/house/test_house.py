@@ -174,19 +174,9 @@ CONTRACTS = {
 }
 # Modules that have sections in other internal docstrings: this list may only become shorter.
 WITH_SECTIONS = {
-    "_tables/time_column.py",
-    "_validation/continued.py",
-    "_validation/frequencies.py",
-    "_validation/kinds.py",
-    "_validation/order.py",
-    "_validation/sequences.py",
-    "_validation/times.py",
-    "_validation/written_dates.py",
     "estimators/series/calendar.py",
-    "estimators/series/checks.py",
     "estimators/series/column_types.py",
     "estimators/series/containers.py",
-    "estimators/series/failures.py",
     "estimators/series/fits.py",
     "estimators/series/known_inputs.py",
     "estimators/series/long_table.py",
@@ -194,10 +184,6 @@ WITH_SECTIONS = {
     "estimators/series/panel.py",
     "estimators/series/season_check.py",
     "estimators/series/tables.py",
-    "series_models/recursive_ridge.py",
-    "series_models/rolling.py",
-    "series_models/series_data.py",
-    "series_models/side_by_side.py",
 }
 
 
