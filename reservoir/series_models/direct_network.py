@@ -77,7 +77,18 @@ class FittedDirect(FittedModel):
         growth = predicted * self.differences.spread + steps * self.differences.mean
         return history.levels[origins - 1][:, None] + growth
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, without readouts."""
+        return {name: value for name, value in vars(self).items() if name != "_solved"}
+
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
+        """Return the readouts of the first horizons, which later forecasts use again."""
+        solved = vars(self).get("_solved")
+        if solved is None or len(solved[0]) < n_steps:
+            solved = vars(self)["_solved"] = self._solve(n_steps)
+        return solved[0][:n_steps], solved[1][:n_steps]
+
+    def _solve(self, n_steps: int) -> tuple[Array, Array]:
         """Return the ridges from features to the sums of standardised differences.
 
         Coefficients have shape (n_steps, width, n_outputs), intercepts (n_steps, n_outputs).

@@ -56,16 +56,16 @@ class History:
         There are at most six pairs for each season, and at most `most` columns.
         """
         rows = self.first + np.arange(n_rows)
-        columns: list[Array] = []
+        columns = np.zeros((0, n_rows))
         for season in self.seasons:
-            for k in range(1, min(_PAIRS, int(season // 2)) + 1):
-                if len(columns) + 2 > most:
-                    break
-                angle = 2 * np.pi * k * rows / season
-                columns.append(np.sin(angle) if 2 * k < season else np.cos(angle))
-                if 2 * k < season:
-                    columns.append(np.cos(angle))
-        return np.column_stack(columns) if columns else np.zeros((n_rows, 0))
+            n_pairs = min(_PAIRS, int(season // 2), (most - len(columns)) // 2)
+            angle = 2 * np.pi * np.arange(1, n_pairs + 1)[:, None] * rows / season
+            pairs = np.stack([np.sin(angle), np.cos(angle)], axis=1).reshape(-1, n_rows)
+            # the sine of half a season is zero in every row
+            columns = np.vstack(
+                [columns, np.delete(pairs, -2, 0) if 2 * n_pairs == season else pairs]
+            )
+        return np.ascontiguousarray(columns.T)
 
 
 def most_terms_of(histories: Sequence[History]) -> int:

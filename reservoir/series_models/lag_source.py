@@ -44,6 +44,11 @@ class LagSource(FeatureSource):
         return (self.n_lags - 1) * self.n_outputs
 
     @property
+    def memory(self) -> int:  # type: ignore[override]
+        """Number of rows after which an earlier state has no influence."""
+        return self.n_lags - 1
+
+    @property
     def dtype(self) -> Any:
         """Dtype of features and states."""
         return np.dtype(np.float64)

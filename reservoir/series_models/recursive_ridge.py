@@ -22,7 +22,7 @@ from reservoir.dynamics.features import DrivenReservoir
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History, most_terms_of
 from reservoir.series_models.lag_source import LagSource
-from reservoir.series_models.masked_sums import MaskedSums
+from reservoir.series_models.masked_sums import MaskedSums, masked_ridge
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
@@ -31,6 +31,7 @@ _COMPARED, _DIGITS = 99, 6
 _FEW_TERMS = 4  # more than 4 terms enter a reservoir with smaller weights
 _WASHOUT, _MOST_WASHED = 20, 5  # rows of washout: 20, or a fifth of a short series
 _RUNS = 100  # expected number of runs over a series, which repay the start of compiled code
+_NUMBERS = 2**20  # up to this number of features they are in memory at once: 8 MiB
 _LAGS = (4, 24)  # smallest and largest number of lags of an autoregression
 _PART_SEEN = 5  # there are at most a fifth as many lags as rows to learn from,
 _PART_LOST = 2  # and at most half as many as rows of the longest series: its first rows lack lags
@@ -246,6 +247,10 @@ def _readout(
     source: FeatureSource, washouts: Sequence[int], drives: Sequence[Drive], alpha: float
 ) -> tuple[Array, Array]:
     """Return coefficients and intercepts of the ridge from features to the next differences."""
+    if len(drives) == 1 and drives[0].rows.size * source.width <= _NUMBERS:
+        blocks = [features.copy() for _, features in features_of(source, drives[0].inputs[:-1])]
+        features, later = np.concatenate(blocks)[washouts[0] :], slice(1 + washouts[0], None)
+        return masked_ridge(features, drives[0].rows[later], drives[0].observed[later], alpha)
     wanted = []
     for drive, washout in zip(drives, washouts, strict=True):
         wanted.append(drive.observed[1:].copy())
@@ -296,6 +301,9 @@ def states_before(source: FeatureSource, inputs: Array, positions: Array) -> Arr
 
     It is assumed that the features of a row begin with the state after this row.
     """
+    if source.memory is not None:  # earlier rows have no influence
+        begin = max(0, int(positions[0]) - source.memory)
+        inputs, positions = inputs[begin:], positions - begin
     states = np.tile(source.initial_state_of(inputs[0]), (len(positions), 1))
     later = positions > 0
     if later.any():

@@ -1,5 +1,6 @@
 """Models of series: each equals its formula and uses only the past; gaps are filled."""
 
+import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -23,7 +24,7 @@ from reservoir.series_models.history import History
 from reservoir.series_models.intermittent import IntermittentDemand
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
+from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork, states_before
 from reservoir.series_models.rolling import RollingForecasts, roll, shares_by
 from reservoir.series_models.seasonal_naive import LastSeason
 from reservoir.series_models.series_data import Bounds
@@ -288,6 +289,31 @@ def test_a_source_of_lags_continues_from_its_state():
     stepped, after = source.advance(np.tile(state, (2, 1)), rows[[4, 4]])
     np.testing.assert_array_equal(stepped, rest[[0, 0]])
     np.testing.assert_array_equal(source.advance(after, rows[[5, 5]])[1], np.tile(end, (2, 1)))
+
+
+@pytest.mark.parametrize("n_lags", [1, 3, 7])
+def test_states_of_lags_need_only_the_rows_before(n_lags):
+    source, rows = LagSource(n_lags, 2, 1), np.random.default_rng(0).normal(size=(23, 3))
+    for positions in ([0, 1, 9], [5, 22], [22]):
+        found = states_before(source, rows, np.array(positions))
+        for state, at in zip(found, positions, strict=True):
+            expected = source.initial_state_of(rows[0])
+            for _, _, end in source.iter_features(rows[:at], expected):
+                expected = end
+            np.testing.assert_array_equal(state, expected)
+
+
+def test_readouts_of_a_direct_network_are_solved_once(monkeypatch):
+    """They are not saved, and a shorter forecast uses those of a longer one."""
+    history, ends = history_of(seasonal(60)), np.array([60])
+    fitted = DirectNetwork().fit(history, 0)
+    before = pickle.dumps(fitted)
+    short, long = (fitted.forecast(history, ends, n) for n in (2, 6))
+    assert pickle.dumps(fitted) == before
+    monkeypatch.setattr(GrowthSums, "solve", None)
+    np.testing.assert_array_equal(fitted.forecast(history, ends, 2), short)
+    np.testing.assert_array_equal(fitted.forecast(history, ends, 6), long)
+    np.testing.assert_array_equal(long[:, :2], short)
 
 
 @pytest.mark.parametrize("n_lags", [1, 3, 7])
