@@ -225,6 +225,7 @@ PARTS = {
         ensemble: Ensemble; data: SeriesData; scale_of_exog: None | Scale; bands: Bands
         data.values: float64(_, n_outputs); ensemble.bounds.low: float64(n_outputs)
         bands.growths: float64(n_outputs); ending?: LastRows
+        reach?: None | Bounds; reach.low: float64(n_outputs)
     """,
     "DynamicalFit": """
         members: list[Member]; scale: Scale; scale_of_exog: None | Scale

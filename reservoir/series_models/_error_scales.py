@@ -7,8 +7,10 @@ from sklearn.isotonic import isotonic_regression
 
 from reservoir._typing import Array
 
-_GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond validated horizons
-_PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: the weight of two or three horizons
+# Prior of the growth beyond validated horizons, and its weight in squared logarithms of horizons.
+WALKING = (0.5, 0.1)  # exponent of a random walk, with the weight of two or three horizons
+GROWING = (1.0, 2.0)  # errors of trends, of which a few validated horizons show little
+_SHRUNK = 2.0  # number of windows at which scales are shrunk by half
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
 
 
@@ -69,21 +71,36 @@ def rising(sizes: Array, weights: Array) -> Array:
     return scales
 
 
-def growth_of(sizes: Array, weights: Array) -> float:
+def shrunk(scales: Array, n_windows: float) -> Array:
+    """Return scales shrunk, in logarithms, to scales proportional to the horizon.
+
+    These have the weight of two windows. Only ratios of scales matter to bands, whose quantiles are
+    relative to them. Scales are unchanged if the first one is 0.
+    """
+    if scales[0] <= 0:
+        return scales
+    n_steps, trust = len(scales), n_windows / (n_windows + _SHRUNK)
+    proportional = scales[-1] * np.arange(1, n_steps + 1) / n_steps
+    found: Array = scales**trust * proportional ** (1 - trust)
+    return found
+
+
+def growth_of(sizes: Array, weights: Array, prior: tuple[float, float] = WALKING) -> float:
     """Return the exponent, in [0, 1], of a power of the horizon fitted to the last sizes.
 
-    It is fitted to the logarithms of the last two thirds of the sizes, with the exponent of a
-    random walk as prior. Sizes are used instead of scales, because isotonic regression turns noise
+    It is fitted to the logarithms of the last two thirds of the sizes, with an exponent and its
+    weight as `prior`. Sizes are used instead of scales, because isotonic regression turns noise
     into growth.
     """
+    exponent, weight = prior
     n_steps = len(sizes)
     last = np.arange(max(n_steps // 3, 1), n_steps + 1)
     last = last[(weights[last - 1] > 0) & (sizes[last - 1] > 0)]
     if len(last) == 0:
-        return _GROWTH
+        return exponent
     horizons, logs = np.log(last), np.log(sizes[last - 1])
     horizons = horizons - horizons.mean()
-    slope = (horizons @ logs + _PRIOR_WEIGHT * _GROWTH) / (horizons @ horizons + _PRIOR_WEIGHT)
+    slope = (horizons @ logs + weight * exponent) / (horizons @ horizons + weight)
     return float(np.clip(slope, 0.0, 1.0))
 
 

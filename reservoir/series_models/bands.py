@@ -86,13 +86,16 @@ class Bands:
         *,
         window: float = 0.0,
         resolution: Array | None = None,
+        grows: bool = False,
     ) -> Bands:
         """Learn the distribution of errors from forecasts `point` and actual values `followed`.
 
         Both are (n_origins, n_steps, n_outputs), in the units of the series; actual values are NaN
         if unknown, and a column without any raises a ValueError. `origins` are the numbers of rows
         before them, ascending. Three degrees of freedom count for at least `window` rows.
-        `resolution` is the least difference of two values of a column, 0 if all are equal.
+        `resolution` is the least difference of two values of a column, 0 if all are equal. With
+        `grows`, for series without a season whose rows depend on each other, scales are shrunk to
+        scales proportional to the horizon, because a few windows show too little growth.
         """
         known = np.isfinite(followed)
         if not known.any(axis=(0, 1)).all():
@@ -106,6 +109,10 @@ class Bands:
         shares = error_scales.shares_of_origins(origins)
         sizes = [error_scales.sizes_by_horizon(column, shares) for column in _columns(errors)]
         scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
+        prior = error_scales.GROWING if grows else error_scales.WALKING
+        if grows:
+            n_windows = [_n_rows(column, origins) / column.shape[1] for column in _columns(errors)]
+            scales = tuple(map(error_scales.shrunk, scales, n_windows))
         relative = _relative(errors, scales)
         columns = _columns(relative)
         freedom = np.array([_degrees_of_freedom(column, origins, window) for column in columns])
@@ -115,7 +122,7 @@ class Bands:
         return cls(
             log,
             scales,
-            np.array([error_scales.growth_of(*of_column) for of_column in sizes]),
+            np.array([error_scales.growth_of(*of_column, prior) for of_column in sizes]),
             np.column_stack([_quantiles(*each, shares) for each in by_column]),
             freedom,
             along,
@@ -246,9 +253,14 @@ def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
     return trust * empirical + (1 - trust) * normal
 
 
+def _n_rows(errors: Array, origins: Array) -> int:
+    """Return the number of rows of a column with a known error, (n_origins, n_steps)."""
+    rows = np.add.outer(origins, np.arange(errors.shape[1]))
+    return len(np.unique(rows[np.isfinite(errors)]))
+
+
 def _degrees_of_freedom(relative: Array, origins: Array, window: float) -> float:
-    rows = np.add.outer(origins, np.arange(relative.shape[1]))[np.isfinite(relative)]
-    n_rows = len(np.unique(rows))
+    n_rows = _n_rows(relative, origins)
     return max(_PER_WINDOW * n_rows / max(relative.shape[1], window), min(n_rows, _LEAST))
 
 

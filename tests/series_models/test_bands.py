@@ -135,6 +135,23 @@ def test_the_extended_scale_of_a_random_walk_is_its_root_law():
     np.testing.assert_allclose(np.mean(scales, axis=0), expected, rtol=0.12)
 
 
+def test_scales_of_growing_errors_are_shrunk_to_those_proportional_to_the_horizon():
+    errors = np.random.default_rng(0).normal(size=(7, 4, 1))
+    errors[:, 1:] *= 2  # noise that does not grow from the second horizon on
+    origins = np.arange(20, 27)  # 10 rows in all: two and a half windows
+    arguments = (np.zeros_like(errors), errors, origins, np.array([False]))
+    plain, other = Bands.of(*arguments), Bands.of(*arguments, grows=True)
+    trust = 2.5 / (2.5 + 2)
+    expected = plain.scales[0] ** trust * np.arange(1, 5) ** (1 - trust)
+    np.testing.assert_allclose(other.scales[0] / other.scales[0][0], expected / expected[0])
+    assert other.growths[0] > 0.7 > 0.5 > plain.growths[0]
+    # exact forecasts of the first step have no logarithm: their scales stay
+    errors[:, 0] = 0
+    np.testing.assert_array_equal(
+        Bands.of(*arguments, grows=True).scales, Bands.of(*arguments).scales
+    )
+
+
 def test_long_windows_widen_bands_as_few_degrees_of_freedom_do():
     errors = np.random.default_rng(0).normal(size=(30, 2, 1))
     arguments = (np.zeros_like(errors), errors, np.arange(10, 40), np.array([False]))

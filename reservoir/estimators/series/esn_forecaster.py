@@ -288,8 +288,9 @@ class ESNForecaster(Described, BaseEstimator):
         "auto",
         '"auto" or float',
         """Distance by which a forecast may leave the range of the training data, in widths of that
-        range; "auto" is 1. Forecasts of nonnegative data are always nonnegative, those of bool
-        columns always between 0 and 1.""",
+        range; "auto" is 1, and 2 for intervals and sample paths of models of series without a
+        season. Forecasts of nonnegative data are always nonnegative, those of bool columns always
+        between 0 and 1.""",
         _check_clip,
         fixed="",
     )
@@ -449,6 +450,7 @@ class ESNForecaster(Described, BaseEstimator):
             n_jobs=self.n_jobs,
             report=report,
             keep_odd=self.outliers == "keep",
+            reaches_farther=isinstance(self.clip, str),
         )
 
     def _widths(self) -> float:

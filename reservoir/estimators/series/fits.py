@@ -35,6 +35,7 @@ _LEARNED = 0.7  # fraction of the rows for the fit of networks whose errors are 
 _N_ORIGINS = 40  # largest number of forecasts whose errors are measured
 _SHIFTED = 0.25  # share of sample paths at the level of odd values
 _CONFIRMED = 0.5  # least error of networks at an odd value, relative to that of autoregressions
+_REACH = 2.0  # widths of its range by which intervals of a series without a season may leave it
 _LONGEST_BANDS = 1000  # largest number of steps of closed loops whose errors define intervals
 
 
@@ -62,6 +63,9 @@ class Settings(NamedTuple):
         Whether odd values at the end of a series count like others, instead of as missing.
     candidates : callable
         Function that returns the models to try on a series, as `candidates_for` does.
+    reaches_farther : bool, default=False
+        Whether intervals and sample paths of series without a season may be beyond the bounds of
+        forecasts.
     """
 
     plans: list[NetworkPlan] | None
@@ -73,6 +77,7 @@ class Settings(NamedTuple):
     report: Report
     keep_odd: bool
     candidates: Callable[[SeriesData, int], list[Candidate]] = candidates_for
+    reaches_farther: bool = False
 
 
 @dataclass(frozen=True)
@@ -247,6 +252,8 @@ class StatisticalFit:
         Distribution of the errors of forecasts of held-out rows.
     ending : LastRows
         The last rows as they were given.
+    reach : Bounds, optional
+        Bounds of intervals and sample paths; None if they are the bounds of forecasts.
     """
 
     ensemble: Ensemble
@@ -254,6 +261,7 @@ class StatisticalFit:
     scale_of_exog: Scale | None
     bands: Bands
     ending: LastRows = _KEPT
+    reach: Bounds | None = None
 
     @property
     def possible(self) -> Array | None:
@@ -311,7 +319,8 @@ class StatisticalFit:
 
     def intervals(self, settings: Settings) -> Intervals:
         """As `Fit.intervals`."""
-        return Intervals(self.bands, self.bounds.low, self.bounds.high, self.ending.shift)
+        reach = self.bounds if self.reach is None else self.reach
+        return Intervals(self.bands, reach.low, reach.high, self.ending.shift)
 
     @property
     def bounds(self) -> Bounds:
@@ -324,7 +333,8 @@ class StatisticalFit:
         rows = np.concatenate([data.values, np.where(np.isnan(values), data.values[-1], values)])
         positive = data.positive & (rows > 0).all(axis=0)
         bounds = self.bounds.joined(Bounds.of(rows, positive, widths, data.possible))
-        return replace(self, ensemble=replace(self.ensemble, bounds=bounds))
+        reach = self.reach and self.reach.joined(reach_of(rows, data.possible))
+        return replace(self, ensemble=replace(self.ensemble, bounds=bounds), reach=reach)
 
     def _with_known(self, known: Array) -> SeriesData:
         every = np.concatenate([self.data.known[: self.data.n_rows], known], axis=0)
@@ -628,6 +638,12 @@ def fit_dynamics(
             return replace(fit, ending=ending), choice
     fit, choice = fit_networks(levels, given, settings, possible)
     return replace(fit, ending=replace(ending, odd=None)), choice
+
+
+def reach_of(values: Array, possible: Array | None) -> Bounds:
+    """Return the bounds of intervals of a series without a season, from its values."""
+    # a lower bound of 0 for columns without negative values, whether or not they are positive
+    return Bounds.of(values, np.zeros(values.shape[1], bool), _REACH, possible)
 
 
 def limits_of(rows: Array, widths: float) -> Array:

@@ -32,6 +32,7 @@ from reservoir.estimators.series.fits import (
     fit_dynamics,
     fit_networks,
     origins_after,
+    reach_of,
 )
 from reservoir.estimators.series.panel import Panel, PanelRows
 from reservoir.estimators.series.season_check import warn_of_season
@@ -40,9 +41,15 @@ from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import costs_of
 from reservoir.series_models.ensemble import Learned, best_of, learn, mean_if_no_worse, table_of
 from reservoir.series_models.gaps import fill_gaps
+from reservoir.series_models.mean_of_rows import may_be_independent
 from reservoir.series_models.outliers import LastRows
 from reservoir.series_models.rule import confirms, horizons_for, look_for_rule
-from reservoir.series_models.series_data import SeriesData, possible_values, untested_season
+from reservoir.series_models.series_data import (
+    SeriesData,
+    possible_values,
+    seen_seasons,
+    untested_season,
+)
 from reservoir.series_models.shared_models import learn_shared
 
 _WORTH = 0.1  # least difference by which a network's score must exceed the score of the mean
@@ -209,7 +216,7 @@ class ModelSearch:
             )
         no_better = ""
         if or_mean and (one := mean_if_no_worse(found[0][1], jobs[0][0])):
-            found, no_better = [(_fit_of(one, *jobs[0][:3]), one)], f"{_NONE_BETTER} {_IS_MEAN}"
+            found, no_better = [(_fit_of(one, *jobs[0]), one)], f"{_NONE_BETTER} {_IS_MEAN}"
         fits = [fit for fit, _ in found]
         # a shared search has the same comparison of models for all series: list it once
         learned = [each for _, each in (found[:1] if self.shared else found)]
@@ -313,7 +320,7 @@ def fit_shared(
         report=settings.report,
     )
     return [
-        (_fit_of(one, data, scale, ending), one)
+        (_fit_of(one, data, scale, ending, settings), one)
         for one, data, (_, scale, ending, _) in zip(learned, series, jobs, strict=True)
     ]
 
@@ -324,7 +331,7 @@ def fit_statistics(
 ) -> tuple[StatisticalFit, Learned]:
     """Find and fit the average of models that forecasts a series best."""
     learned = _learn(data, settings)
-    return _fit_of(learned, data, scale, ending), learned
+    return _fit_of(learned, data, scale, ending, settings), learned
 
 
 def _learn(data: SeriesData, settings: Settings) -> Learned:
@@ -339,13 +346,16 @@ def _learn(data: SeriesData, settings: Settings) -> Learned:
     )
 
 
-def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) -> StatisticalFit:
+def _fit_of(
+    learned: Learned, data: SeriesData, scale: Scale, ending: LastRows, settings: Settings
+) -> StatisticalFit:
     """Return the fit at the last row of the series.
 
     Rows after the last value, for which there are known inputs only, are filled with forecasts.
     """
     rolling = learned.rolling
     window = untested_season(data.n_rows, data.seasons)
+    seasonal = bool(seen_seasons(data.n_rows, data.seasons))
     bands = Bands.of(
         learned.average,
         rolling.followed,
@@ -353,10 +363,14 @@ def _fit_of(learned: Learned, data: SeriesData, scale: Scale, ending: LastRows) 
         data.positive,
         window=window,
         resolution=data.resolution(),
+        grows=not seasonal and not may_be_independent(data),
     )
+    reach = None
+    if settings.reaches_farther and not seasonal:
+        reach = reach_of(data.values, data.possible)
     later = data.known[data.n_rows :]
     empty = np.full((len(later), data.values.shape[1]), np.nan)
-    fit = StatisticalFit(learned.ensemble, data, scale, bands, ending)
+    fit = StatisticalFit(learned.ensemble, data, scale, bands, ending, reach)
     return fit.extended_by(empty, later)
 
 

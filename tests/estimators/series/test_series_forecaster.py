@@ -361,6 +361,37 @@ def test_touching_a_bound_is_not_being_held_there():
     np.testing.assert_allclose(forecast, np.tile([0, 2, 5, 0], 2), atol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:The forecast was clipped")
+@pytest.mark.filterwarnings("ignore:.*These bounds are widened")
+def test_intervals_without_a_season_reach_farther_than_forecasts(tmp_path):
+    walk = 20 + np.cumsum(np.random.default_rng(1).normal(size=40))
+    walk -= walk.min()  # never negative
+    most, far = walk.max(), {"n_steps": 300, "coverage": 0.999}
+
+    def ends(model):
+        forecast, low, high = model.forecast(**far).T
+        assert forecast.min() >= 0
+        assert forecast.max() <= 2 * most * (1 + 1e-12)
+        paths = model.simulate(300, 200, random_state=0)
+        assert low.min() <= paths.min()
+        assert paths.max() <= high.max()
+        return low.min(), high.max(), paths.max()
+
+    model = quick().fit(walk)
+    np.testing.assert_allclose(ends(model)[:2], [0, 3 * most])
+    assert ends(model)[2] > 2 * most
+    # a number bounds both, and so do seasons
+    np.testing.assert_allclose(ends(quick(clip=1.0).fit(walk)), [0, 2 * most, 2 * most])
+    np.testing.assert_allclose(ends(quick(season=4).fit(walk))[:2], [0, 2 * most])
+    save(model, tmp_path / "walk.npz")
+    np.testing.assert_array_equal(
+        load(tmp_path / "walk.npz").forecast(**far), model.forecast(**far)
+    )
+    later = 2.5 * most
+    model = quick(outliers="keep").fit(walk).update(np.array([later]))
+    assert model.forecast(**far)[:, 2].max() == 3 * later
+
+
 # --- later rows ----------------------------------------------------------------------------------
 
 
