@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from reservoir import ESNRegressor, ESNSequenceClassifier
 from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass
-from reservoir.loops import network_plan
+from reservoir.loops import loop_design
 from reservoir.metrics import memory_capacity, nrmse
 from reservoir.series_models import recursive_ridge
 
@@ -111,7 +111,7 @@ def built_with(contender: Contender) -> None:
         changed = {**settings, "topology": contender.topology, "spectral_radius": radius}
         return build_reservoir(n_units, n_features, **changed)
 
-    network_plan.build_reservoir = build  # type: ignore[attr-defined]
+    loop_design.build_reservoir = build  # type: ignore[attr-defined]
     recursive_ridge.build_reservoir = build  # type: ignore[attr-defined]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array, Report
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.loops.analogue_plan import AnaloguePlan
-from reservoir.loops.loop_design import LoopDesign, Trajectories
+from reservoir.loops.loop_design import LoopDesign, NetworkPlan, RadialPlan, Trajectories
 from reservoir.loops.network_bank import (
     Bank,
     Diagnosis,
@@ -24,16 +24,22 @@ from reservoir.loops.network_bank import (
     rivals_of,
     scores_of,
 )
-from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Clip, Member, NetworkTrial
 from reservoir.loops.path_loops import log_errors
-from reservoir.loops.radial_plan import RadialPlan
-from reservoir.loops.trial_costs import cost_of
 
 Key = tuple[Plan, int]
 _SEGMENT = 2000  # number of rows that candidates are tried on
 _SCORED_TWICE = 4  # number of best networks that are also scored on held-out blocks
 _CLEARLY = 0.05  # difference of scores by which other models must be better than networks
+# Time to try candidates, measured on one core in microseconds; progress is weighed by it. Other
+# processors change the ratios by less than half.
+_START, _PER_STEP = 500, 45  # of each trial, and of each step of loops that run side by side
+_PER_SUM, _PER_SOLUTION = 1e-4, 3e-4  # of an entry of the sums and a row; width**3 of a fit
+_PER_FEATURE = 1e-2  # of a feature in a step of one loop
+_PER_PAIR = 1e-2  # of two rows that may be centres of radial units
+_PER_DISTANCE = 2e-3  # of a number that an analogue compares in a step of one loop
+_MOST_CENTRES = 2000  # rows among which centres are chosen
+_RADIAL = 10  # number of radial units of width 1 that cover one dimension
 
 
 class Tried(NamedTuple):
@@ -305,3 +311,36 @@ def _column(plans: Sequence[Plan], name: str) -> Array:
 def _scores(recycled: Array, left_out: Array) -> Array:
     """Return the mean of both scores, or the score that is not NaN if the other one is."""
     return np.nanmean([recycled, left_out], axis=0)
+
+
+def cost_of(plan: Plan, data: Trajectories, design: LoopDesign, bank: Bank) -> float:
+    """Return the time to fit a plan and run its loops, roughly in microseconds."""
+    n_alphas, n_blocks = len(bank.alphas), len(design.blocks)
+    left_out = [design.n_steps_left_out(k) for k in range(n_blocks)] if bank.leave_out else []
+    per_block = [len(places) for places in design.left_out]
+    steps, pairs = sum(left_out), int(np.dot(left_out, per_block[: len(left_out)]))
+    if isinstance(plan, AnaloguePlan):
+        compared = data.n_rows * plan.n_lags * data.n_outputs
+        return _START + _PER_STEP * steps + _PER_DISTANCE * pairs * compared
+    if bank.recycle:
+        steps, pairs = steps + design.n_steps, pairs + design.n_steps * len(design.recycled)
+    width = _width_of(plan, data)
+    choosing = min(data.n_rows, _MOST_CENTRES) ** 2 * isinstance(plan, RadialPlan)
+    return (
+        _START
+        + _PER_STEP * steps
+        + _PER_FEATURE * pairs * n_alphas * width
+        + _PER_SUM * data.n_rows * width**2
+        + _PER_SOLUTION * (1 + len(left_out)) * width**3
+        + _PER_PAIR * choosing
+    )
+
+
+def _width_of(plan: Plan, data: Trajectories) -> int:
+    """Return the number of features; an estimate for radial units, some of which are omitted."""
+    n_seen = data.n_inputs * plan.n_lags
+    if isinstance(plan, RadialPlan):
+        covering = (_RADIAL / plan.width) ** min(n_seen, 2)
+        return int(min(plan.n_units, data.n_rows, covering))
+    assert not isinstance(plan, AnaloguePlan)
+    return plan.n_units * (1 if plan.augment is None else 2) + n_seen

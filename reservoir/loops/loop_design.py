@@ -1,4 +1,4 @@
-"""Trajectories as training data of networks, and the design of closed loops within them."""
+"""Training data of candidate networks, closed loops within them, and the networks' parameters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
+from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.building import build_reservoir
+from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.dynamics.past_inputs import LaggedSource
+from reservoir.dynamics.radial_units import RadialUnits
 
 _ROOM = 200  # consecutive rows that a segment must have, unless all trajectories are shorter
+_IN_DEGREE = 10
+_FEW_INPUTS = 3  # with more inputs, their scaling is lowered so that their sum has the same size
+_TOLERANCE = 1e-8  # a unit is omitted if other units explain all but this fraction of its square
+_CANDIDATES = 2000  # rows among which the centres of units are chosen
 
 #: Position of a row: (index of the trajectory, row within it).
 Place = tuple[int, int]
@@ -155,3 +165,85 @@ def _spread(pieces: Pieces, n_starts: int, n_steps: int) -> list[Place]:
         return []
     wanted = np.unique(np.linspace(0, total - 1, n_starts).astype(int))
     return [_between(room, row, row + 1)[0][:2] for row in wanted.tolist()]
+
+
+@saved
+@dataclass(frozen=True)
+class NetworkPlan:
+    """Parameters of a candidate reservoir for standardised rows.
+
+    The features are the states, followed by the inputs. Parameters are as in ESNRegressor; with
+    ``spectral_radius=0``, units have no recurrent connections. The network receives `n_lags` rows
+    at once, `skip` steps apart.
+    """
+
+    n_units: int
+    spectral_radius: float
+    input_scaling: float
+    bias_scaling: float = 1.0
+    leak_rate: float = 1.0
+    augment: str | None = None
+    n_lags: int = 1
+    skip: int = 1
+
+    def build(self, data: Trajectories, seed: int) -> FeatureSource:
+        """Return the source of features for the given data."""
+        n_inputs = data.n_inputs
+        n_seen = n_inputs * self.n_lags
+        crowd = np.sqrt(max(n_inputs / _FEW_INPUTS, 1.0) * self.n_lags)
+        reservoir = build_reservoir(
+            self.n_units,
+            n_seen,
+            in_degree=min(_IN_DEGREE, self.n_units),
+            spectral_radius=self.spectral_radius,
+            input_scaling=self.input_scaling / crowd,
+            leak_rate=self.leak_rate,
+            bias_scaling=self.bias_scaling,
+            random_state=seed,
+        )
+        source = DrivenReservoir(reservoir, include_input=True, augment=self.augment)
+        if self.n_lags == 1:
+            return source
+        return LaggedSource(source, self.n_lags, self.skip)
+
+
+@dataclass(frozen=True)
+class RadialPlan:
+    """Radial units with the present and past rows as inputs, centred at training data.
+
+    There are `n_units`, or as many as training rows. At the distance `width`, the root of the
+    weighted mean squared difference of all inputs, a response is exp(-1/2); the weight of a row
+    decreases by a factor of e with each `memory` steps of its age. A unit receives `n_lags` rows,
+    `skip` steps apart.
+    """
+
+    n_units: int
+    width: float
+    memory: float
+    n_lags: int
+    skip: int = 1
+
+    def build(self, data: Trajectories, seed: int) -> LaggedSource:
+        """Return the source of features for the given data; the seed is not used.
+
+        The centres are pivots of the Cholesky factorisation of the kernel matrix: each further
+        centre is the row whose response the previous units explain least.
+        """
+        ages = np.arange(self.n_lags) * self.skip
+        weights = np.repeat(np.exp(-ages / self.memory), data.n_inputs)
+        scaling = np.sqrt(weights / weights.sum()) / self.width
+        seen = np.array([data.inputs[i][t - ages].ravel() for i, t in self._places(data)])
+        every = RadialUnits(seen * scaling, scaling)
+        _, pivots, rank, _ = dpstrf(every.answers(seen), tol=_TOLERANCE, lower=1)
+        chosen = np.sort(pivots[: min(rank, self.n_units)] - 1)
+        return LaggedSource(RadialUnits(every.centres[chosen], scaling), self.n_lags, self.skip)
+
+    def _places(self, data: Trajectories) -> list[Place]:
+        """Return the positions of rows with all past rows available, or a subset if many."""
+        past = (self.n_lags - 1) * self.skip
+        firsts = np.cumsum([0] + [max(len(rows) - past, 0) for rows in data.inputs])
+        rows = np.arange(firsts[-1])
+        if len(rows) > _CANDIDATES:
+            rows = np.linspace(0, len(rows) - 1, _CANDIDATES).astype(int)
+        which = np.searchsorted(firsts, rows, side="right") - 1
+        return list(zip(which.tolist(), (rows - firsts[which] + past).tolist(), strict=True))

@@ -16,10 +16,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.loops.analogue_plan import AnaloguePlan
-from reservoir.loops.loop_design import LoopDesign, Trajectories
-from reservoir.loops.network_plan import NetworkPlan
+from reservoir.loops.loop_design import LoopDesign, NetworkPlan, RadialPlan, Trajectories
 from reservoir.loops.network_trial import Clip, NetworkTrial
-from reservoir.loops.radial_plan import RadialPlan
 
 Plan = NetworkPlan | RadialPlan | AnaloguePlan
 _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500

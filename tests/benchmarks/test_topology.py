@@ -34,7 +34,7 @@ def forecaster_networks(monkeypatch):
         return built[-1]
 
     build = tasks.build_reservoir
-    for module in (tasks.network_plan, tasks.recursive_ridge):
+    for module in (tasks.loop_design, tasks.recursive_ridge):
         monkeypatch.setattr(module, "build_reservoir", build)  # put back when the test is over
     monkeypatch.setattr(tasks, "build_reservoir", noted)
     return built

@@ -13,12 +13,9 @@ from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.estimators.reporting import not_reported
 from reservoir.loops.bank_search import Search
-from reservoir.loops.ensemble_feedback import run_ensemble
-from reservoir.loops.loop_design import LoopDesign, Trajectories
+from reservoir.loops.loop_design import LoopDesign, NetworkPlan, RadialPlan, Trajectories
 from reservoir.loops.network_bank import bank_for, design_of, diagnose, scores_of
-from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import NetworkTrial, accumulate, states_at
-from reservoir.loops.radial_plan import RadialPlan
+from reservoir.loops.network_trial import NetworkTrial, accumulate, run_ensemble, states_at
 
 pytestmark = pytest.mark.one_engine
 

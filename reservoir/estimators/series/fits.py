@@ -17,10 +17,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array, Report
 from reservoir._validation import caller_level
 from reservoir.loops.bank_search import Choice, Search
-from reservoir.loops.ensemble_feedback import EnsembleRun, run_ensemble
-from reservoir.loops.loop_design import Trajectories
-from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Member, states_at
+from reservoir.loops.loop_design import NetworkPlan, Trajectories
+from reservoir.loops.network_trial import EnsembleRun, Member, run_ensemble, states_at
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import Candidate, candidates_for
 from reservoir.series_models.ensemble import Ensemble

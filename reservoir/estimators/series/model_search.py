@@ -36,7 +36,7 @@ from reservoir.estimators.series.fits import (
 )
 from reservoir.estimators.series.panel import Panel, PanelRows
 from reservoir.estimators.series.season_check import warn_of_season
-from reservoir.loops.network_plan import NetworkPlan
+from reservoir.loops.loop_design import NetworkPlan
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import costs_of
 from reservoir.series_models.ensemble import Learned, best_of, learn, mean_if_no_worse, table_of
