@@ -29,8 +29,14 @@ from reservoir._validation import (
 from reservoir._workers import run_jobs
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.parameters import with_other_names
-from reservoir.model_selection._candidates import Group, Params, groups_of, read_candidates
-from reservoir.model_selection._loop_fits import Outcome, Trial
+from reservoir.model_selection._candidates import (
+    Group,
+    Outcome,
+    Params,
+    Trial,
+    groups_of,
+    read_candidates,
+)
 from reservoir.model_selection._loop_places import LoopData, rounds_of
 from reservoir.model_selection._loop_scoring import read_scoring
 from reservoir.model_selection._scoring import sequence_column_of

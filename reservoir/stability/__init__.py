@@ -15,7 +15,7 @@ from reservoir.stability._sweep import Sweep, sweep
 from reservoir.stability.measures._attractors import Attractors, sample_attractors
 from reservoir.stability.measures._consistency import consistency
 from reservoir.stability.measures._echo_state_index import echo_state_index
-from reservoir.stability.measures._exponents import lyapunov_exponents
+from reservoir.stability.measures._exponents import loop_exponents, lyapunov_exponents
 from reservoir.stability.measures._flow_exponents import (
     flow_exponents,
     kaplan_yorke_dimension,
@@ -27,7 +27,6 @@ from reservoir.stability.measures._limit_cycles import (
     find_limit_cycle,
 )
 from reservoir.stability.measures._loop_cycles import LoopCycle, find_loop_cycle
-from reservoir.stability.measures._loop_exponents import loop_exponents
 from reservoir.stability.measures._transient_length import transient_length
 from reservoir.stability.proofs._bias_bounds import BiasBounds, bias_bounds, critical_bias
 from reservoir.stability.proofs._certificate import Certificate

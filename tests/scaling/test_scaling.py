@@ -19,8 +19,7 @@ from reservoir.scaling import (
     scale_to_spectral_radius,
     spectral_radius,
 )
-from reservoir.scaling._dense import is_nilpotent
-from reservoir.scaling._exact import exact_radius
+from reservoir.scaling._dense import exact_radius, is_nilpotent
 from reservoir.scaling._krylov import krylov_radius
 from reservoir.scaling._nonnegative import has_radius_of_modulus, perron_root
 from reservoir.scaling._symmetric import is_normal, symmetric_form

@@ -13,7 +13,7 @@ from reservoir.training.least_squares._iterate import readout_gram, simulate, wi
 from reservoir.training.least_squares._regression import choose_ridge
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.online import OnlineLearner
-from reservoir.training.online._paired_errors import PairedErrors
+from reservoir.training.online._by_least_squares import PairedErrors
 
 pytestmark = pytest.mark.both_engines
 

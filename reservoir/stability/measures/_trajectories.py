@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, Matrix
 from reservoir._validation import as_generator, caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
@@ -19,7 +19,6 @@ from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.dynamics.reference import project, recurrent_matrix
 from reservoir.dynamics.reservoir import as_vector
 from reservoir.stability._arguments import warn_of_open_loop
-from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
 _BLOCK_ROWS = 512  # rows in a block, at most
@@ -208,3 +207,36 @@ class Convergence:
                 RuntimeWarning,
                 stacklevel=caller_level(),
             )
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """The product J[T] ... J[1] of the Jacobians J[t] = (1 - a) I + diag(a f'(z[t])) W of T steps.
+
+    It maps a small difference of states to the difference after the steps. Only `matrix` forms it.
+    `kept`, (n_units, 1), is 1 - a, where a are the leak rates; `slopes`, (n_steps, n_units), are a
+    f'(z[t]), where z are the pre-activations.
+    """
+
+    W: Matrix
+    kept: Array
+    slopes: Array
+
+    def advance(self, V: Array, t: int) -> Array:
+        """Return the Jacobian of step t times V, of shape (n_units, n_columns)."""
+        out = self.W @ V
+        out *= self.slopes[t][:, None]
+        if self.kept.any():
+            out += self.kept * V
+        return out
+
+    def apply(self, V: Array) -> Array:
+        """Return the whole product times V, of shape (n_units,) or (n_units, n_columns)."""
+        out = V.reshape(len(V), -1)
+        for t in range(len(self.slopes)):
+            out = self.advance(out, t)
+        return out.reshape(V.shape)
+
+    def matrix(self) -> Array:
+        """Return the product as a dense matrix of shape (n_units, n_units)."""
+        return self.apply(np.eye(len(self.kept)))

@@ -12,11 +12,14 @@ from reservoir._typing import ArrayLike
 from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
-from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._turning_scaling import scaled_radius, turning_scaling
-from reservoir.stability.proofs._unit_scalings import good_scaling
+from reservoir.stability.proofs._unit_scalings import (
+    good_scaling,
+    leading_singular,
+    searched_scaling,
+)
 from reservoir.stability.proofs._weights_alone import weights_proof
 
 # Sufficient conditions and their sources, the most demanding first.

@@ -13,14 +13,19 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.stability._rounding import is_small
-from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._lyapunov import MOST_UNITS, lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_proof
 from reservoir.stability.proofs._turning_scaling import is_within_reach
 from reservoir.stability.proofs._two_norm import norm_rate, two_norm_proof
-from reservoir.stability.proofs._unit_scalings import aligned, balanced, good_scaling
+from reservoir.stability.proofs._unit_scalings import (
+    aligned,
+    balanced,
+    good_scaling,
+    leading_singular,
+    searched_scaling,
+)
 
 _NEAR = 1.15  # a scaling is searched for only if a good one has a norm below: it gains less
 

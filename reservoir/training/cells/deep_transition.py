@@ -13,6 +13,7 @@ from reservoir._validation import check_choice, check_count, check_switch
 from reservoir.activations import ACTIVATIONS
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
 from reservoir.training.cells.cell_parts import (
+    PASSED,
     as_rows,
     ends_of,
     enter,
@@ -20,7 +21,6 @@ from reservoir.training.cells.cell_parts import (
     states_at,
     weight_gradients,
 )
-from reservoir.training.cells.data_starts import PASSED
 from reservoir.training.cells.simple import SimpleCell, slope
 from reservoir.training.params import Params
 

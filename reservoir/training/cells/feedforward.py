@@ -12,8 +12,14 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
 from reservoir.activations import ACTIVATIONS
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
-from reservoir.training.cells.cell_parts import as_rows, ends_of, project, with_ones
-from reservoir.training.cells.data_starts import PASSED, drawn_weights
+from reservoir.training.cells.cell_parts import (
+    PASSED,
+    as_rows,
+    drawn_weights,
+    ends_of,
+    project,
+    with_ones,
+)
 from reservoir.training.cells.simple import slope
 from reservoir.training.codes import mean_and_spread
 from reservoir.training.params import Params

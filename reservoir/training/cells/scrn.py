@@ -12,8 +12,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_numbers, check_switch
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
-from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, states_at
-from reservoir.training.cells.data_starts import drawn_weights
+from reservoir.training.cells.cell_parts import as_rows, drawn_weights, ends_of, enter, states_at
 from reservoir.training.cells.simple import SimpleCell
 from reservoir.training.params import Params
 

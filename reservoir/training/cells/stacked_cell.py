@@ -11,8 +11,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_number, check_switch
 from reservoir.training.cells.cell import Cell, PartFit, Trace, Weight
+from reservoir.training.cells.cell_parts import passing_on, states_over
 from reservoir.training.cells.composite import CompositeCell
-from reservoir.training.cells.data_starts import passing_on, states_over
 from reservoir.training.cells.dropout import dropout_mask
 from reservoir.training.params import Params
 

@@ -17,9 +17,8 @@ from reservoir._validation import caller_level, check_choice, check_count
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Network
 from reservoir.training.controls import Control
-from reservoir.training.online._by_bptt import TruncatedBPTT
+from reservoir.training.online._by_gradients import RealTimeRecurrentLearning, TruncatedBPTT
 from reservoir.training.online._by_least_squares import WindowedLeastSquares
-from reservoir.training.online._by_rtrl import RealTimeRecurrentLearning
 from reservoir.training.online._learner import Descent, Learner
 from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params, flatten

@@ -12,7 +12,6 @@ from reservoir.training.bptt import forward, make_batch
 from reservoir.training.least_squares import ls_online_step
 from reservoir.training.losses import apply_output, loss_of
 from reservoir.training.online._learner import Learner
-from reservoir.training.online._paired_errors import PairedErrors
 from reservoir.training.params import Params
 
 # Thresholds of the trial weights' lead, in standard errors. They were chosen on systems with and
@@ -23,6 +22,7 @@ _FOLLOW = 4.0  # at or above: use the trial weights
 _RETURN = 0.0  # below: use the reference weights
 _RENEW = 5.0  # at or above: the trial weights replace the reference weights
 _DROP = -2.0  # at or below: reset the trial weights to the reference weights
+_FEWEST = 20  # with fewer rows, the lead is 0
 
 
 @saved
@@ -125,3 +125,36 @@ class WindowedLeastSquares(Learner):
             sample_weight=None if known.all() else known,
         )
         self.trial, self.trial_state = done.params, done.state[0]
+
+
+@saved
+class PairedErrors:
+    """Differences between the squared errors of two networks, with exponential forgetting.
+
+    After `memory` rows, the weight of a row has decayed to 1 / e.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.clear()
+
+    def clear(self) -> None:
+        """Discard all differences."""
+        self.n, self.total, self.squares = 0.0, 0.0, 0.0
+
+    def add(self, differences: Array) -> None:
+        """Add the differences of new rows, from the oldest to the newest."""
+        weights = np.exp(-np.arange(len(differences))[::-1] / self.memory)
+        fade = float(np.exp(-len(differences) / self.memory))
+        self.n = fade * self.n + float(weights.sum())
+        self.total = fade * self.total + float(weights @ differences)
+        self.squares = fade * self.squares + float(weights @ differences**2)
+
+    def lead(self) -> float:
+        """Return the mean difference in units of its standard error: Student's paired t."""
+        if self.n < _FEWEST * np.exp(-_FEWEST / self.memory):
+            return 0.0
+        spread = self.squares - self.total * self.total / self.n
+        if spread <= 1e-12 * self.squares:
+            return float(np.sign(self.total)) * np.inf if self.total else 0.0
+        return self.total / float(np.sqrt(spread))
