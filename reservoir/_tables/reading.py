@@ -94,7 +94,7 @@ def _check_rows(name: str, data: Any) -> None:
 
 
 def container_of(data: Any, rows: str = "steps", name: str = "X") -> str:
-    """Return the kind of container of data, as in `Form`.
+    """Return the kind of container of data, as in `Sequences`.
 
     A list of lists of numbers is one table, with `rows` as in `read`. Only a list of 1-D arrays
     raises an error where rows are steps, because it is ambiguous.
