@@ -12,7 +12,7 @@ from reservoir import (
     load,
     save,
 )
-from reservoir._validation import Clock
+from reservoir._tables import Clock
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.dynamics.features import DrivenReservoir
