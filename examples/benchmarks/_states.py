@@ -17,6 +17,7 @@ from _timing import OURS, OURS_DIAGONALS, OURS_NUMPY, LeftOut, Report, first_cal
 
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.features import DrivenReservoir
 
 Array = np.ndarray
@@ -253,8 +254,8 @@ def watch(report: Report, n_rounds: int, quick: bool) -> None:
         X = inputs(2000 if quick else 50_000, "float64")
 
         def features(watched: bool, source: Any = source, X: Array = X) -> None:
-            record = {"activity": source.activity()} if watched else {}
-            for _ in source.iter_features(X, np.zeros(source.state_size), **record):
+            run = Run(activity=source.activity() if watched else None)
+            for _ in source.iter_features(X, np.zeros(source.state_size), run):
                 pass
 
         jobs = {OURS: partial(features, False), "with the record": partial(features, True)}

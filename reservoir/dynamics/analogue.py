@@ -12,8 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Record
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 
 _NOT_FOLLOWED = -1.0  # in a state: the next step looks for an analogue
 
@@ -97,18 +96,7 @@ class Analogue(FeatureSource):
         among = inner if len(inner) else np.arange(len(ends))
         return int(ends[among[distances[among].argmin()]])
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence row by row, and look for an analogue of each row."""
         state = np.append(state[:-1], _NOT_FOLLOWED)
         for k, row in enumerate(rows):

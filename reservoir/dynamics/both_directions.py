@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics._extremes import StatesError
-from reservoir.dynamics.feature_source import SourceWrapper
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.open_loop import iter_states
 from reservoir.dynamics.saturation import Record
@@ -55,41 +55,23 @@ class BothDirections(SourceWrapper):
         """Number of entries of a state: two per unit."""
         return 2 * self.source.state_size
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one whole sequence in both directions, block by block."""
         ahead, last = self._split(state)
-        parts = self._parts(rows, last, noise=noise, generator=generator, engine=engine)
+        parts = self._parts(rows, last, run)
         back, first = np.empty((0, len(last)), self.dtype), 0  # states backwards from row `first`
-        for start, features, end in self.source.iter_features(
-            rows,
-            ahead,
-            noise=noise,
-            generator=generator,
-            engine=engine,
-            activity=activity,
-            skip=skip,
-        ):
+        for start, features, end in self.source.iter_features(rows, ahead, run):
             stop = start + len(features)
             while first + len(back) < stop:
                 back, first = np.concatenate([back[start - first :], next(parts)]), start
             here = back[start - first : stop - first]
             yield start, *self._joined(features, end, here)
 
-    def _parts(self, rows: Array, last: Array, **options: Any) -> Iterator[Array]:
+    def _parts(self, rows: Array, last: Array, run: Run) -> Iterator[Array]:
         """Yield the states of the run backwards in parts, in the order of the rows."""
         n_rows = max(1, _PART_SIZE // len(last))
         begins = range(0, len(rows), n_rows)
+        options = {"noise": run.noise, "generator": run.generator, "engine": run.engine}
         starts = [last]  # the state that the run over each part starts from, the last part first
         for begin in reversed(begins[1:]):
             states = self._backwards(rows, begin, begin + n_rows, starts[-1], options)
@@ -125,9 +107,8 @@ class BothDirections(SourceWrapper):
         order = sorted(range(len(series)), key=lambda i: -len(series[i]))
         short = [i for i in order if len(series[i]) <= most]
         for i in order[: len(order) - len(short)]:
-            for block in self.iter_features(
-                series[i], states[i], engine=engine, activity=activity, skip=first[i]
-            ):
+            run = Run(engine=engine, activity=activity, skip=first[i])
+            for block in self.iter_features(series[i], states[i], run):
                 yield i, *block
         for begin in range(0, len(short), _GROUP):
             group = short[begin : begin + _GROUP]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Record
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +34,7 @@ class RowFunction(FeatureSource):
         """Number of columns that the function returns."""
         return int(self.function(np.zeros((1, self.n_features))).shape[1])
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Return the features of all rows as one block."""
         yield 0, self.function(rows), state
 
@@ -106,18 +94,7 @@ class SeveralSources(FeatureSource):
         pairs = zip(parts, self.sources, strict=True)
         return [part.astype(source.state_dtype, copy=False) for part, source in pairs]
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, row by row."""
         states = state[None]
         for k in range(len(rows)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,43 @@ from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.saturation import Record
 
 _STEADY_STEPS = 10_000
+
+Block = tuple[int, Array, Array]  # first row, features, state after the block
+
+
+@dataclass(frozen=True)
+class Run:
+    """Options of a run of a source over one sequence, which wrappers pass on.
+
+    Attributes
+    ----------
+    teacher : array of shape (n_samples, n_fed_back), optional
+        The previous output that each step receives, if outputs are fed back (teacher forcing).
+    noise : float, default=0.0
+        Standard deviation of the Gaussian noise that is added to the states.
+    generator : numpy.random.Generator, optional
+        Source of the noise.
+    engine : {"auto", "numpy", "numba"}, default="auto"
+        Engine that computes the steps, as in `reservoir.dynamics.run`.
+    activity : Activity or Growth, optional
+        A record returned by the method `activity` of the source, to which the activity of the units
+        from row `skip` on is added.
+    skip : int, default=0
+        First row that is recorded.
+    dt : array of shape (n_samples,), optional
+        Duration of each step, as in `reservoir.dynamics.run`.
+    """
+
+    teacher: Array | None = None
+    noise: float = 0.0
+    generator: np.random.Generator | None = None
+    engine: str = "auto"
+    activity: Record | None = None
+    skip: int = 0
+    dt: Array | None = None
+
+
+PLAIN_RUN = Run()
 
 
 class FeatureSource(ABC):
@@ -73,18 +110,7 @@ class FeatureSource(ABC):
         return self.dtype
 
     @abstractmethod
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence of inputs and yield the features block by block.
 
         Parameters
@@ -93,20 +119,8 @@ class FeatureSource(ABC):
             The inputs.
         state : array of shape (state_size,)
             The state before the first row.
-        teacher : array of shape (n_samples, n_fed_back), optional
-            The previous output that each step receives, if outputs are fed back (teacher forcing).
-        noise : float, default=0.0
-            Standard deviation of the Gaussian noise that is added to the states.
-        generator : numpy.random.Generator, optional
-            Source of the noise.
-        engine : {"auto", "numpy", "numba"}, default="auto"
-            Engine that computes the steps, as in `reservoir.dynamics.run`.
-        activity : Activity or Growth, optional
-            A record returned by the method `activity`, to which the activity of the units from row
-            `skip` on is added. A source without such a record need not accept `activity` and
-            `skip`.
-        skip : int, default=0
-            First row that is recorded.
+        run : Run, optional
+            Options of the run; a source reads those that it supports.
 
         Yields
         ------
@@ -138,13 +152,13 @@ class FeatureSource(ABC):
         states : sequence of arrays of shape (state_size,)
             The state before the first row of each sequence.
         teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
-            The previous outputs for each sequence, as `teacher` in `iter_features`.
+            The previous outputs for each sequence, as `teacher` in `Run`.
         engine : str, default="auto"
-            As in `iter_features`.
+            As in `Run`.
         activity : Activity or Growth, optional
-            As in `iter_features`.
+            As in `Run`.
         skips : sequence of int, optional
-            The first recorded row of each sequence, as `skip` in `iter_features`.
+            The first recorded row of each sequence, as `skip` in `Run`.
 
         Yields
         ------
@@ -154,12 +168,10 @@ class FeatureSource(ABC):
             As in `iter_features`.
         """
         for index, (rows, state) in enumerate(zip(series, states, strict=True)):
-            options: dict[str, Any] = {"engine": engine}
-            if teachers is not None:
-                options["teacher"] = teachers[index]
-            if activity is not None:
-                options |= {"activity": activity, "skip": 0 if skips is None else skips[index]}
-            for block in self.iter_features(rows, state, **options):
+            teacher = None if teachers is None else teachers[index]
+            skip = 0 if skips is None else skips[index]
+            run = Run(teacher, engine=engine, activity=activity, skip=skip)
+            for block in self.iter_features(rows, state, run):
                 yield index, *block
 
     def advance(
@@ -186,8 +198,8 @@ class FeatureSource(ABC):
         rows = np.empty((len(states), self.width), self.dtype)
         after = np.empty((len(states), self.state_size), self.state_dtype)
         for k, state in enumerate(states):
-            teacher = None if teachers is None else teachers[k : k + 1]
-            for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
+            run = PLAIN_RUN if teachers is None else Run(teachers[k : k + 1])
+            for _, features, end in self.iter_features(inputs[k : k + 1], state, run):
                 rows[k], after[k] = features[0], end
         return rows, after
 
@@ -274,8 +286,8 @@ class FeatureSource(ABC):
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         """Return the last two states of a run."""
         for part in (slice(None, -1), slice(-1, None)):
-            before, given = state, None if teacher is None else teacher[part]
-            for _, _, end in self.iter_features(rows[part], state, teacher=given):
+            before, run = state, Run(None if teacher is None else teacher[part])
+            for _, _, end in self.iter_features(rows[part], state, run):
                 state = end
         return before, state
 

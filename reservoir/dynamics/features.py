@@ -22,7 +22,7 @@ from reservoir.dynamics.augment import (
 )
 from reservoir.dynamics.closed_loop import LoopInputs, run_loop
 from reservoir.dynamics.engines import code_of, demand, engine_for
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import leaks_of, recurrent_matrix, step_many
 from reservoir.dynamics.reservoir import Reservoir
@@ -114,23 +114,11 @@ class DrivenReservoir(FeatureSource):
         return self.reservoir.dtype
 
     def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-        dt: Array | None = None,
-        room: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+        self, rows: Array, state: Array, run: Run = PLAIN_RUN, room: int = 0
+    ) -> Iterator[Block]:
         """Run over one sequence block by block.
 
-        `dt` is the duration of each step, as in `run`, and `room` the number of further columns of
-        the features, which the caller fills.
+        `room` is the number of further columns of the features, which the caller fills.
         """
         n_units, n_seen, width = self.reservoir.n_units, self.n_seen, self.width
         plain = self.augment is None
@@ -143,20 +131,20 @@ class DrivenReservoir(FeatureSource):
             self.reservoir,
             rows,
             initial_state=state,
-            feedback=teacher,
-            dt=dt,
-            noise=noise,
-            generator=generator,
+            feedback=run.teacher,
+            dt=run.dt,
+            noise=run.noise,
+            generator=run.generator,
             buffer=buffer if plain else np.empty((n_rows, n_units), self.dtype),
-            engine=engine,
+            engine=run.engine,
         ):
             after = states[-1].copy()
-            if activity is not None:
+            if run.activity is not None:
                 block = slice(start, start + len(states))
-                received = None if teacher is None else teacher[block]
-                leak = self._leak(None if dt is None else dt[block])
-                steps = Steps(states, before, rows[block], received, leak, noise > 0)
-                activity.add(self.reservoir, skip - start, steps)
+                received = None if run.teacher is None else run.teacher[block]
+                leak = self._leak(None if run.dt is None else run.dt[block])
+                steps = Steps(states, before, rows[block], received, leak, run.noise > 0)
+                run.activity.add(self.reservoir, run.skip - start, steps)
                 before = after
             features = buffer[: len(states)]
             if not plain:

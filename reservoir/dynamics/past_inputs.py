@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.closed_loop import LoopInputs
-from reservoir.dynamics.feature_source import FeatureSource, SourceWrapper
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
 
@@ -125,31 +125,10 @@ class PastInputs(HoldsPast):
         kept = self.source if self.n_rows == 1 else PastInputs(self.source, self.n_rows, self.skip)
         return kept, states[:, unused:]
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block."""
         past, units = self._split(state)
-        for start, features, after in self.source.iter_features(
-            rows,
-            units,
-            teacher=teacher,
-            noise=noise,
-            generator=generator,
-            engine=engine,
-            activity=activity,
-            skip=skip,
-            room=self._room,
-        ):
+        for start, features, after in self.source.iter_features(rows, units, run, self._room):
             past, end = self._write(features, past, rows[start : start + len(features)], after)
             yield start, features, end
 
@@ -299,32 +278,12 @@ class LaggedSource(HoldsPast):
         """Number of columns of the input, not counting past rows."""
         return self.source.n_features // self.n_lags
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block."""
         past, inner = self._split(state)
         every = np.concatenate([past, rows])
         lagged = np.hstack([every[k : k + len(rows)] for k in self._ages()])
-        for start, features, end in self.source.iter_features(
-            lagged,
-            inner,
-            teacher=teacher,
-            noise=noise,
-            generator=generator,
-            engine=engine,
-            activity=activity,
-            skip=skip,
-        ):
+        for start, features, end in self.source.iter_features(lagged, inner, run):
             past = every[start + len(features) :][: self.n_past]
             yield start, features, np.concatenate([past.ravel(), end])
 

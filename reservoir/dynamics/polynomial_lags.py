@@ -13,10 +13,9 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.closed_loop import loop_limit
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.open_loop import block_rows
-from reservoir.dynamics.saturation import Record
 
 BASES = ("monomial", "chebyshev")
 _MOST_TERMS = 20_000  # solving a readout with more terms takes 3 GB and more
@@ -205,18 +204,7 @@ class LaggedPolynomials(FeatureSource):
             terms = self._terms(lagged, *products)
         return np.ascontiguousarray(terms[self._plan.order].T)
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block; the engine makes no difference."""
         past = state.reshape(self.n_past, self.n_features)
         n_rows = block_rows(self.width, len(rows))

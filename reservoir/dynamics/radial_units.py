@@ -11,9 +11,8 @@ from scipy.linalg import cholesky, solve_triangular
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 from reservoir.dynamics.open_loop import block_rows
-from reservoir.dynamics.saturation import Record
 
 
 @saved
@@ -70,18 +69,7 @@ class RadialUnits(FeatureSource):
         factor = cholesky(self.answers(self.centres / self.scaling), lower=True)
         return np.ascontiguousarray(solve_triangular(factor, np.eye(self.width), lower=True).T)
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block; the engine makes no difference."""
         n_rows = block_rows(self.width, len(rows))
         for start in range(0, len(rows), n_rows):

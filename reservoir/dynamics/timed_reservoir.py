@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._tables import Clock
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import SourceWrapper
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
 
@@ -63,30 +63,11 @@ class TimedReservoir(SourceWrapper):
     def _channels(self, rows: Array) -> Array:
         return self.clock.channels(rows).astype(self.dtype, copy=False)
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block."""
         inputs, units, times, dt = self._read(rows, state)
-        for start, features, after in self.driven.iter_features(
-            inputs,
-            units,
-            teacher=teacher,
-            noise=noise,
-            generator=generator,
-            activity=activity,
-            skip=skip,
-            dt=dt,
-        ):
+        timed = replace(run, engine="auto", dt=dt)
+        for start, features, after in self.driven.iter_features(inputs, units, timed):
             yield start, features, np.append(after, times[start + len(features) - 1])
 
     def iter_many_features(

@@ -10,8 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Record
+from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 
 _BLOCK = 16_384  # rows whose features are in memory at once
 
@@ -57,18 +56,7 @@ class LagSource(FeatureSource):
         """Return the state after enough repetitions of a single row."""
         return np.tile(row[: self.n_outputs], self.n_lags - 1)
 
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skip: int = 0,
-    ) -> Iterator[tuple[int, Array, Array]]:
+    def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Yield the features of long blocks of rows; no reservoir is run."""
         for start in range(0, len(rows), _BLOCK):
             part = rows[start : start + _BLOCK]

@@ -17,7 +17,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._workers import one_blas_thread
 from reservoir.building import build_reservoir
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource, Run
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History, most_terms_of
@@ -292,7 +292,7 @@ def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Arr
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
     engine = engine_of(source, len(inputs))
     start_state = source.initial_state_of(inputs[0])
-    for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
+    for start, features, _ in source.iter_features(inputs, start_state, Run(engine=engine)):
         yield start, features
 
 

@@ -7,6 +7,7 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import both_directions, run
 from reservoir.dynamics._extremes import StatesError
 from reservoir.dynamics.both_directions import BothDirections
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.features import DrivenReservoir
 
 pytestmark = pytest.mark.both_engines
@@ -93,8 +94,8 @@ def test_noise_is_that_of_the_generator():
     start = np.zeros(24)
 
     def noisy(seed):
-        options = {"noise": 0.1, "generator": np.random.default_rng(seed)}
-        blocks = ((0, *block) for block in source.iter_features(rows, start, **options))
+        noise = Run(noise=0.1, generator=np.random.default_rng(seed))
+        blocks = ((0, *block) for block in source.iter_features(rows, start, noise))
         return collected(blocks, [900], source.width)[0][0]
 
     found = noisy(0)

@@ -6,6 +6,7 @@ import pytest
 from reservoir import _kernels
 from reservoir.building import build_reservoir
 from reservoir.dynamics import closed_loop, run, step
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.loops.path_loops import run_source_loops
@@ -153,8 +154,8 @@ def test_fewer_rows_are_the_first_features_and_the_same_states(n_used, dtype, en
         one, other = (
             [(features.copy(), end) for _, features, end in each]
             for each in (
-                source.iter_features(rows, start, teacher=teacher, **options),
-                whole.iter_features(rows, start, teacher=teacher, **options),
+                source.iter_features(rows, start, Run(teacher, **options)),
+                whole.iter_features(rows, start, Run(teacher, **options)),
             )
         )
         alone += [(ours, other[k][0][:, :n], end, other[k][1]) for k, (ours, end) in enumerate(one)]

@@ -10,6 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._tables import Sequences
 from reservoir._typing import Array
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators.esn.readout_model import warn_of_range
@@ -56,21 +57,13 @@ class FeatureLearner(SessionLearner):
         teacher = one_step_late(last, targets) if source.n_fed_back else None
         readout_targets = learned.readout_targets(rows, targets)
         activity, of_filter = copy.copy(self.activity), _filter_after(estimator, rows, start)
-        watched = {} if activity is None else {"activity": activity, "skip": skip}
         with restored_on_error(self), naming_columns(source, reader.sequence_column):
             self.noise = copy.deepcopy(self.noise)
             if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()
-            blocks = source.iter_features(
-                rows,
-                state,
-                teacher=teacher,
-                noise=estimator.noise,
-                generator=self.noise,
-                engine=learned.engine,
-                **watched,
-            )
-            for begin, features, end in blocks:
+            noise = estimator.noise, self.noise
+            run = Run(teacher, *noise, engine=learned.engine, activity=activity, skip=skip)
+            for begin, features, end in source.iter_features(rows, state, run):
                 if begin == 0 and len(features) < len(rows):
                     self.readout = copy.deepcopy(self.readout)  # a later block may raise an error
                 state = end

@@ -16,7 +16,7 @@ from reservoir._typing import Array
 from reservoir._validation import SumError, check_count, check_fits, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.engines import full_width
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource, Run
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators.reading import TrainingData
@@ -244,18 +244,9 @@ def _one_by_one(
 ) -> Blocks:
     """Yield the blocks of one sequence after the other."""
     for index, sequence in enumerate(sequences):
-        watched: dict[str, Any] = {}
-        if activity is not None:
-            watched = {"activity": activity, "skip": sequence.skip}
-        for block in source.iter_features(
-            sequence.X,
-            sequence.state,
-            teacher=_teacher(source, sequence),
-            noise=noise,
-            generator=sequence.generator,
-            engine=engine,
-            **watched,
-        ):
+        teacher = _teacher(source, sequence)
+        run = Run(teacher, noise, sequence.generator, engine, activity, sequence.skip)
+        for block in source.iter_features(sequence.X, sequence.state, run):
             yield index, *block
 
 
@@ -379,7 +370,7 @@ def state_after(
         assert targets is not None
         teacher = one_step_late(last, targets)
         last = targets[-1].astype(state.dtype)
-    for _, _, end in source.iter_features(rows, before, teacher=teacher, engine=engine):
+    for _, _, end in source.iter_features(rows, before, Run(teacher, engine=engine)):
         before = end
     return np.concatenate([before, last])
 
@@ -470,7 +461,7 @@ def open_loop_outputs(
     parts: list[list[Array]] = [[] for _ in series]
     ends = [start.copy() for start in starts]
     if len(series) == 1:
-        one = source.iter_features(series[0], starts[0], engine=engine)
+        one = source.iter_features(series[0], starts[0], Run(engine=engine))
         blocks: Blocks = ((0, *block) for block in one)
     else:
         blocks = source.iter_many_features(series, starts, engine=engine)

@@ -15,6 +15,7 @@ from reservoir import (
 from reservoir._tables import Clock
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.dynamics.saturation import rows_to_look_at
@@ -291,7 +292,7 @@ def test_activity_is_measured_from_the_states_for_any_steps():
     values = np.tanh(z)[30:]
     rows = table((times - clock.origin) / clock.step, u)
     start, ways = source.initial_state_of(rows[0]), [source.activity() for _ in range(3)]
-    for _ in source.iter_features(rows, start, activity=ways[0], skip=30):
+    for _ in source.iter_features(rows, start, Run(activity=ways[0], skip=30)):
         pass
     many = source.iter_many_features([rows] * 4, [start] * 4, activity=ways[1], skips=[30] * 4)
     for _ in many:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import PLAIN_RUN, FeatureSource
 
 
 @saved
@@ -23,7 +23,7 @@ class LaggedInputs(FeatureSource):
     def state_size(self):
         return self.n_features * self.n_lags
 
-    def iter_features(self, rows, state, *, teacher=None, noise=0.0, generator=None, engine="auto"):
+    def iter_features(self, rows, state, run=PLAIN_RUN):
         known = np.vstack([state.reshape(self.n_lags, self.n_features), rows])
         windows = [known[k : k + len(rows)] for k in range(self.n_lags + 1)]
         yield 0, np.hstack(windows), known[len(rows) :].ravel().copy()
