@@ -26,23 +26,11 @@ Block = tuple[int, Array, Array]  # first row, features, state after the block
 class Run:
     """Options of a run of a source over one sequence, which wrappers pass on.
 
-    Attributes
-    ----------
-    teacher : array of shape (n_samples, n_fed_back), optional
-        The previous output that each step receives, if outputs are fed back (teacher forcing).
-    noise : float, default=0.0
-        Standard deviation of the Gaussian noise that is added to the states.
-    generator : numpy.random.Generator, optional
-        Source of the noise.
-    engine : {"auto", "numpy", "numba"}, default="auto"
-        Engine that computes the steps, as in `reservoir.dynamics.run`.
-    activity : Activity or Growth, optional
-        A record returned by the method `activity` of the source, to which the activity of the units
-        from row `skip` on is added.
-    skip : int, default=0
-        First row that is recorded.
-    dt : array of shape (n_samples,), optional
-        Duration of each step, as in `reservoir.dynamics.run`.
+    `teacher`, (n_samples, n_fed_back), is the previous output that each step receives if outputs
+    are fed back (teacher forcing). `noise` is the standard deviation of the Gaussian noise, drawn
+    from `generator`, that is added to the states. `engine` and `dt`, (n_samples,), the duration of
+    each step, are as in `reservoir.dynamics.run`. The activity of the units from row `skip` on is
+    added to `activity`, a record returned by the source's method of that name.
     """
 
     teacher: Array | None = None
