@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,23 +120,32 @@ def run_closed_loop(
     >>> outputs.ravel(), state
     (array([0.5  , 0.25 , 0.125]), array([0.25]))
     """
+    loop = LoopRun(n_steps, initial_state, initial_output, exog, clip, engine)
     outputs, state, n_valid = run_loop(
-        reservoir,
-        readout,
-        n_steps,
-        initial_state=initial_state,
-        initial_output=initial_output,
-        exog=exog,
-        include_input=include_input,
-        augment=augment,
-        clip=clip,
-        engine=engine,
+        reservoir, readout, loop, include_input=include_input, augment=augment
     )
     if return_steps:
         return outputs, state, n_valid
     if n_valid < len(outputs):
         warn_of_divergence(n_valid, loop_limit(reservoir.dtype))
     return outputs, state
+
+
+@dataclass(frozen=True)
+class LoopRun:
+    """A run in closed loop: its steps, what it starts from, and what it receives.
+
+    `initial_state`, (state_size,), and `initial_output`, (n_outputs,), are those before the first
+    step. `exog`, (n_steps, n_exog), contains the known inputs of each step, `clip` bounds the
+    outputs that are fed back, as in `run_closed_loop`, and `engine` computes the steps.
+    """
+
+    n_steps: int
+    initial_state: Any
+    initial_output: Any
+    exog: Any = None
+    clip: Any = None
+    engine: str = "auto"
 
 
 class LoopInputs(NamedTuple):
@@ -154,24 +164,19 @@ class LoopInputs(NamedTuple):
 def run_loop(
     reservoir: Reservoir,
     readout: Any,
-    n_steps: int,
+    loop: LoopRun,
     *,
-    initial_state: Any,
-    initial_output: Any,
-    exog: Any,
     include_input: bool,
     augment: Any,
-    clip: Any,
-    engine: str,
     inputs: LoopInputs | None = None,
 ) -> tuple[Array, Array, int]:
     """Run in closed loop as `run_closed_loop` with ``return_steps=True``; record the inputs."""
-    n_steps = check_count("n_steps", n_steps, minimum=0, size=1)
+    n_steps = check_count("n_steps", loop.n_steps, minimum=0, size=1)
     dtype = reservoir.dtype
-    exog, n_outputs = _read_exog(reservoir, exog, n_steps)
+    exog, n_outputs = _read_exog(reservoir, loop.exog, n_steps)
     state = np.zeros(reservoir.n_units, dtype)
-    if initial_state is not None:
-        state[:] = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
+    if loop.initial_state is not None:
+        state[:] = as_vector("initial_state", loop.initial_state, reservoir.n_units, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     if inputs is None:
         inputs = LoopInputs(np.empty((n_steps, reservoir.n_features), dtype), 0, np.empty(0, int))
@@ -179,20 +184,20 @@ def run_loop(
     seen = _Seen.by_readout(inputs, state, augment, include_input=include_input)
     # the output that the first step receives, and the bounds of the outputs that are fed back
     output = np.zeros(n_outputs, dtype)
-    if initial_output is not None:
-        output = as_vector("initial_output", initial_output, n_outputs, dtype)
-    limits = None if callable(clip) else as_limits(clip, n_outputs, dtype)
+    if loop.initial_output is not None:
+        output = as_vector("initial_output", loop.initial_output, n_outputs, dtype)
+    limits = None if callable(loop.clip) else as_limits(loop.clip, n_outputs, dtype)
     # a sum that overflows depends on the order of its terms; outputs may grow up to `loop_limit`
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
     # kernels support linear readouts only; sums that may overflow are computed by NumPy
-    in_python = callable(readout) or callable(augment) or callable(clip)
-    first = steps_in_numpy(reservoir, n_steps, "numpy" if in_python else engine)
+    in_python = callable(readout) or callable(augment) or callable(loop.clip)
+    first = steps_in_numpy(reservoir, n_steps, "numpy" if in_python else loop.engine)
     if extreme or code_of(reservoir) is None:
         first = n_steps
     predict = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
-    limited = as_hold(clip, n_outputs, dtype)
+    limited = as_hold(loop.clip, n_outputs, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         outputs, state, n_valid = _loop(
             reservoir, predict, seen, output, exog[:first], n_fed, limited, extreme

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics.closed_loop import loop_limit
+from reservoir.dynamics.closed_loop import LoopRun, loop_limit
 from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.saturation import Record
 
@@ -279,30 +279,20 @@ class FeatureSource(ABC):
                 state = end
         return before, state
 
-    def run_loop(
-        self,
-        readout: Any,
-        n_steps: int,
-        *,
-        initial_state: Array,
-        initial_output: Array,
-        exog: Array | None = None,
-        clip: Any = None,
-        engine: str = "auto",
-    ) -> tuple[Array, Array, int]:
+    def run_loop(self, readout: Any, loop: LoopRun) -> tuple[Array, Array, int]:
         """Run in closed loop, as `run_closed_loop` with ``return_steps=True``.
 
         This default takes each step by `advance`; a source may override it with a faster loop.
         """
         self.check_can_loop()
-        state, fed_back = initial_state, bool(self.n_fed_back)
-        output = np.array(initial_output, self.dtype)
-        limited, limit = as_hold(clip, output.size, self.dtype), loop_limit(self.dtype)
+        state, n_steps, fed_back = loop.initial_state, loop.n_steps, bool(self.n_fed_back)
+        output = np.array(loop.initial_output, self.dtype)
+        limited, limit = as_hold(loop.clip, output.size, self.dtype), loop_limit(self.dtype)
         predict = readout if callable(readout) else as_function(readout, self.dtype)
         outputs = np.empty((n_steps, output.size), self.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(n_steps):
-                given = np.zeros(0) if exog is None else exog[k]
+                given = np.zeros(0) if loop.exog is None else loop.exog[k]
                 fed = limited(output)
                 row = np.asarray(given if fed_back else np.concatenate([fed, given]), self.dtype)
                 teachers = fed[None] if fed_back else None

@@ -20,7 +20,7 @@ from reservoir.dynamics.augment import (
     check_augment,
     write_augmented,
 )
-from reservoir.dynamics.closed_loop import LoopInputs, run_loop
+from reservoir.dynamics.closed_loop import LoopInputs, LoopRun, run_loop
 from reservoir.dynamics.engines import code_of, demand, engine_for
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
@@ -251,29 +251,15 @@ class DrivenReservoir(FeatureSource):
         return states[-2], states[-1]
 
     def run_loop(
-        self,
-        readout: Any,
-        n_steps: int,
-        *,
-        initial_state: Array,
-        initial_output: Array,
-        exog: Array | None = None,
-        clip: Any = None,
-        engine: str = "auto",
-        inputs: LoopInputs | None = None,
+        self, readout: Any, loop: LoopRun, inputs: LoopInputs | None = None
     ) -> tuple[Array, Array, int]:
         """Run in closed loop, with feedback through the inputs or through feedback weights."""
         return run_loop(
             self.reservoir,
             readout,
-            n_steps,
-            initial_state=initial_state,
-            initial_output=initial_output,
-            exog=exog,
+            loop,
             include_input=self.include_input,
             augment=self.augment,
-            clip=clip,
-            engine=engine,
             inputs=inputs,
         )
 

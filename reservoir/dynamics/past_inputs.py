@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.closed_loop import LoopInputs
+from reservoir.dynamics.closed_loop import LoopInputs, LoopRun
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.saturation import Record
@@ -202,30 +202,13 @@ class PastInputs(HoldsPast):
         """Return the fixed point for a constant input."""
         return self.after_equal_rows(row, self.source.steady_state(row, quiet=quiet))
 
-    def run_loop(
-        self,
-        readout: Any,
-        n_steps: int,
-        *,
-        initial_state: Array,
-        initial_output: Array,
-        exog: Array | None = None,
-        clip: Any = None,
-        engine: str = "auto",
-    ) -> tuple[Array, Array, int]:
+    def run_loop(self, readout: Any, loop: LoopRun) -> tuple[Array, Array, int]:
         """Run in closed loop: the reservoir's loop, which records its inputs."""
-        rows = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
-        rows[: self.n_past], units = self._split(initial_state)
-        outputs, units, n_valid = self.source.run_loop(
-            readout,
-            n_steps,
-            initial_state=units,
-            initial_output=initial_output,
-            exog=exog,
-            clip=clip,
-            engine=engine,
-            inputs=LoopInputs(rows, self.n_past, np.array(self._older(), np.intp)),
-        )
+        rows = np.empty((self.n_past + loop.n_steps, self.n_features), self.dtype)
+        rows[: self.n_past], units = self._split(loop.initial_state)
+        inputs = LoopInputs(rows, self.n_past, np.array(self._older(), np.intp))
+        inner = replace(loop, initial_state=units)
+        outputs, units, n_valid = self.source.run_loop(readout, inner, inputs)
         past = rows[n_valid : n_valid + self.n_past]
         return outputs, np.concatenate([past.ravel(), units]), n_valid
 

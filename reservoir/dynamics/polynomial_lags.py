@@ -12,7 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.closed_loop import loop_limit
+from reservoir.dynamics.closed_loop import LoopRun, loop_limit
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run
 from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.open_loop import block_rows
@@ -247,27 +247,17 @@ class LaggedPolynomials(FeatureSource):
         """Return the fixed point for a constant input."""
         return self.initial_state_of(row)
 
-    def run_loop(
-        self,
-        readout: Any,
-        n_steps: int,
-        *,
-        initial_state: Array,
-        initial_output: Array,
-        exog: Array | None = None,
-        clip: Any = None,
-        engine: str = "auto",
-    ) -> tuple[Array, Array, int]:
+    def run_loop(self, readout: Any, loop: LoopRun) -> tuple[Array, Array, int]:
         """Run in closed loop: outputs are the first columns of the input, `exog` is the others."""
-        n, dtype, places = self.n_past, self.dtype, self._places
-        output = np.array(initial_output, dtype)
-        limited, limit = as_hold(clip, output.size, dtype), loop_limit(dtype)
+        n, dtype, places, n_steps = self.n_past, self.dtype, self._places, loop.n_steps
+        output = np.array(loop.initial_output, dtype)
+        limited, limit = as_hold(loop.clip, output.size, dtype), loop_limit(dtype)
         predict = self._as_function(readout)
         # all rows: the past rows of the state, then the input of each step
         known = np.empty((n + n_steps, self.n_features), dtype)
-        known[:n] = np.reshape(initial_state, (n, self.n_features))
-        if exog is not None:
-            known[n:, output.size :] = exog
+        known[:n] = np.reshape(loop.initial_state, (n, self.n_features))
+        if loop.exog is not None:
+            known[n:, output.size :] = loop.exog
         outputs = np.empty((n_steps, output.size), dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(n_steps):

@@ -29,6 +29,7 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import narma, sine_square
 from reservoir.dynamics import run
 from reservoir.dynamics.both_directions import BothDirections
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.dynamics.pooling import POOLS
@@ -169,10 +170,10 @@ def test_a_source_loops_by_its_steps(toys):
     # the readout as a function, and a loop that diverges
     after = {"initial_state": model.state_, "initial_output": Z[-1, :1], "exog": Z[:40, 1:]}
     source, ridge = model._model.source, (np.atleast_2d(model.coef_), model.intercept_)
-    linear = source.run_loop(ridge, 40, **after)[0]
-    called = source.run_loop(lambda v: ridge[0] @ v + ridge[1], 40, **after)[0]
+    linear = source.run_loop(ridge, LoopRun(40, **after))[0]
+    called = source.run_loop(lambda v: ridge[0] @ v + ridge[1], LoopRun(40, **after))[0]
     np.testing.assert_array_equal(linear, called)
-    rows, state, n_valid = source.run_loop((1e30 * ridge[0], 0.0), 40, **after)
+    rows, state, n_valid = source.run_loop((1e30 * ridge[0], 0.0), LoopRun(40, **after))
     assert 1 < n_valid < 40
     np.testing.assert_array_equal(rows[n_valid:], np.tile(rows[n_valid - 1], (40 - n_valid, 1)))
     assert np.isfinite(state).all()
@@ -183,7 +184,7 @@ def test_a_source_loops_by_its_steps(toys):
 def test_sources_without_a_closed_loop_raise():
     inner = DrivenReservoir(build_reservoir(5, 1, random_state=0))
     with pytest.raises(ValueError, match="BothDirections cannot run in closed loop"):
-        BothDirections(inner).run_loop(None, 3, initial_state=np.zeros(10), initial_output=[0.0])
+        BothDirections(inner).run_loop(None, LoopRun(3, np.zeros(10), [0.0]))
     with pytest.raises(ValueError, match="BothDirections cannot run in closed loop"):
         LaggedSource(BothDirections(inner), 1).check_can_loop()
 

@@ -6,6 +6,7 @@ import pytest
 from reservoir import _kernels
 from reservoir.building import build_reservoir
 from reservoir.dynamics import closed_loop, run, step
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
@@ -111,13 +112,13 @@ def test_a_loop_is_the_loop_by_hand(engine, n_outputs):
     for hold in (None, clip, lambda y: 0.5 * y + 0.1):
         bounded = {None: lambda y: y, clip: lambda y: np.clip(y, *clip)}.get(hold, hold)
         expected = loop_by_hand(source, coef, intercept, state, first, exog, bounded)
-        found = source.run_loop((coef, intercept), 30, clip=hold, **where)
+        found = source.run_loop((coef, intercept), LoopRun(30, clip=hold, **where))
         assert found[2] == 30
         for ours, theirs in zip(found, expected, strict=False):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
-        called = source.run_loop(lambda v: coef @ v + intercept, 30, clip=hold, **where)
+        called = source.run_loop(lambda v: coef @ v + intercept, LoopRun(30, clip=hold, **where))
         np.testing.assert_allclose(called[0], expected[0], rtol=0, atol=1e-12)
-    nothing, same, _ = source.run_loop((coef, intercept), 0, **where | {"exog": exog[:0]})
+    nothing, same, _ = source.run_loop((coef, intercept), LoopRun(0, **where | {"exog": exog[:0]}))
     assert nothing.shape == (0, 1)
     np.testing.assert_array_equal(same, state)
 
@@ -129,7 +130,9 @@ def test_many_loops_are_loops_one_by_one():
     rows = run_source_loops(source, readouts, 9, initial_states=states, initial_outputs=firsts)
     for i, readout in enumerate(readouts):
         for j, (state, first) in enumerate(zip(states, firsts, strict=True)):
-            alone, _, _ = source.run_loop(readout, 9, initial_state=state, initial_output=first)
+            alone, _, _ = source.run_loop(
+                readout, LoopRun(9, initial_state=state, initial_output=first)
+            )
             np.testing.assert_allclose(rows[:, i, j], alone, rtol=0, atol=1e-12)
 
 
@@ -207,14 +210,16 @@ def test_compiled_loops_are_those_of_numpy(name, n_used, monkeypatch):
         "exog": rng.normal(size=(n_steps, n_exog)) if n_exog else None,
         "clip": (-0.8, [0.9, 0.4]),
     }
-    expected = source.run_loop((coef, intercept), n_steps, engine="numpy", **where)
-    others = [whole.run_loop((padded, intercept), n_steps, engine="numpy", **where)]
-    others += [source.run_loop(lambda v: coef @ v + intercept, n_steps, **where)]
+    expected = source.run_loop((coef, intercept), LoopRun(n_steps, engine="numpy", **where))
+    others = [whole.run_loop((padded, intercept), LoopRun(n_steps, engine="numpy", **where))]
+    others += [source.run_loop(lambda v: coef @ v + intercept, LoopRun(n_steps, **where))]
     if n_used == 1:  # the same bits without past rows
         alone = where | {"initial_state": where["initial_state"][whole.n_held :]}
         for engine in ENGINES:
-            ours = source.run_loop((coef, intercept), n_steps, engine=engine, **where)
-            same = source.source.run_loop((coef, intercept), n_steps, engine=engine, **alone)
+            ours = source.run_loop((coef, intercept), LoopRun(n_steps, engine=engine, **where))
+            same = source.source.run_loop(
+                (coef, intercept), LoopRun(n_steps, engine=engine, **alone)
+            )
             np.testing.assert_array_equal(ours[0], same[0])
             np.testing.assert_array_equal(ours[1][whole.n_held :], same[1])
     if "numba" in ENGINES:
@@ -222,9 +227,9 @@ def test_compiled_loops_are_those_of_numpy(name, n_used, monkeypatch):
         monkeypatch.setattr(
             _kernels, "closed_loop", lambda *a, **k: called.append(k) or compiled(*a, **k)
         )
-        others += [source.run_loop((coef, intercept), n_steps, engine="numba", **where)]
+        others += [source.run_loop((coef, intercept), LoopRun(n_steps, engine="numba", **where))]
         monkeypatch.setattr(closed_loop, "steps_in_numpy", lambda *_: 9)  # then kernels
-        others += [source.run_loop((coef, intercept), n_steps, **where)]
+        others += [source.run_loop((coef, intercept), LoopRun(n_steps, **where))]
         assert len(called) == (4 if n_exog else 2)  # with exogenous inputs in two blocks each
     tolerance = 1e-12 if source.dtype == "float64" else 1e-4
     for found in others:
@@ -244,7 +249,7 @@ def test_loops_side_by_side_need_only_the_rows_in_use():
         rows = run_source_loops(source, [readout], 9, **where)
         for i in range(2):
             options = {"initial_state": states[i], "initial_output": firsts[i], "exog": exog[i]}
-            alone, _, _ = source.run_loop(readout, 9, **options)
+            alone, _, _ = source.run_loop(readout, LoopRun(9, **options))
             np.testing.assert_allclose(rows[:, 0, i], alone, rtol=0, atol=1e-12)
 
 
@@ -255,7 +260,7 @@ def test_a_diverging_loop_keeps_its_last_finite_state(engine):
     state, first = np.full(source.state_size, 0.1), np.ones(1)
     with np.errstate(over="ignore", invalid="ignore"):
         rows, after, n_valid = source.run_loop(
-            (coef, np.zeros(1)), 400, initial_state=state, initial_output=first, engine=engine
+            (coef, np.zeros(1)), LoopRun(400, state, first, engine=engine)
         )
     assert 10 < n_valid < 400
     np.testing.assert_array_equal(rows[n_valid:], np.tile(rows[n_valid - 1], (400 - n_valid, 1)))

@@ -30,6 +30,7 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.topologies import diagonals, random_sparse
@@ -188,9 +189,7 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
             augment=augment,
             engine=engine,
         )
-        beside = lags.run_loop(
-            of_lags, n_steps, initial_state=past, initial_output=start, exog=X, engine=engine
-        )
+        beside = lags.run_loop(of_lags, LoopRun(n_steps, past, start, X, engine=engine))
         alone = run(open_loop, X, engine=engine)
         found = [outputs, *beside[:2], alone, *run_many(open_loop, series, engine=engine)]
         if n_steps:

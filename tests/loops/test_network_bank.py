@@ -9,6 +9,7 @@ import pytest
 from reservoir.building import build_reservoir
 from reservoir.datasets import henon, lorenz
 from reservoir.dynamics import run, step
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import LaggedSource
 from reservoir.estimators.reporting import not_reported
@@ -140,7 +141,7 @@ def test_lags_are_rows_of_the_past_written_out(n_rows):
     # in closed loop, where each output is the first column of the next row
     coef, last = np.random.default_rng(1).normal(size=(1, source.width)) / 9, np.array([0.3])
     loop = {"initial_state": end, "initial_output": last, "exog": rows[:3, 1:]}
-    outputs, after, n_valid = source.run_loop((coef, np.zeros(1)), 3, **loop)
+    outputs, after, n_valid = source.run_loop((coef, np.zeros(1)), LoopRun(3, **loop))
     state = end[None]
     for output, known in zip(outputs, rows[:, 1], strict=False):
         features, state = source.advance(state, np.array([[*last, known]]))

@@ -22,6 +22,7 @@ from reservoir._tables import Sequences
 from reservoir._typing import Array
 from reservoir._validation import caller_level, check_numbers
 from reservoir.dynamics.both_directions import BothDirections
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
@@ -334,7 +335,7 @@ class ReadoutModel:
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run in closed loop; the caller warns of a loop that diverged."""
-        return self.source.run_loop(readout, n_steps, engine=self.engine, **options)
+        return self.source.run_loop(readout, LoopRun(n_steps, engine=self.engine, **options))
 
     def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
         """Run loops from several starts with several readouts, as `run_one_by_one`."""

@@ -20,6 +20,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from reservoir._tables import Sequences, container_of
 from reservoir._typing import Array
 from reservoir.dynamics.chained import ChainedSource, JoinedSource, RowFunction
+from reservoir.dynamics.closed_loop import LoopRun
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.estimators.forecasting.predictor import Forecaster, Predictor, Step, forecaster_of
 from reservoir.estimators.forecasting.row_steps import (
@@ -403,7 +404,7 @@ class ChainForecaster(Forecaster):
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run in closed loop."""
-        return self.source.run_loop(readout, n_steps, **options)
+        return self.source.run_loop(readout, LoopRun(n_steps, **options))
 
 
 def _check_chain(front: SeriesStage, inner: Any) -> None:
