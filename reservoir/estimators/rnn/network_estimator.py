@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from reservoir._tables import Clock, Sequences
 from reservoir._validation import advising, as_generator, check_choice
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.rnn._network_parameters import shared
 from reservoir.estimators.rnn.network_model import NetworkModel, NetworkPredictor, raise_not_causal
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
@@ -53,12 +55,13 @@ from reservoir.training.trainer import Training
 _Self = TypeVar("_Self", bound="NetworkEstimator")
 
 
+@dataclass(eq=False, repr=False)
 class NetworkEstimator(TimeSeriesEstimator):
     """Base class of recurrent networks in which every weight is trained.
 
-    Subclasses list their parameters. The fitted state is in two objects: `_reader` reads X and y,
-    and `_model` is the network with its weights. All fitted attributes are set from these two, at
-    the end of a successful call.
+    Subclasses list the parameters in which they differ. The fitted state is in two objects:
+    `_reader` reads X and y, and `_model` is the network with its weights. All fitted attributes are
+    set from these two, at the end of a successful call.
 
     Attributes
     ----------
@@ -120,7 +123,44 @@ class NetworkEstimator(TimeSeriesEstimator):
 
     """
 
-    _model: NetworkModel
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    cell: Any = shared.cell
+    activation: str = shared.activation
+    leak_rate: Any = shared.leak_rate
+    n_symbols: int | None = shared.n_symbols
+    init: Any = shared.init
+    solver: Any = shared.solver
+    learning_rate_init: float = shared.learning_rate_init
+    learning_rate: Any = shared.learning_rate
+    max_iter: int = shared.max_iter
+    batch_size: Any = shared.batch_size
+    truncation: Any = shared.truncation
+    clip_norm: float | None = shared.clip_norm
+    clip_value: float | None = shared.clip_value
+    alpha: float = shared.alpha
+    l1: float = shared.l1
+    gradient_control: Any = shared.gradient_control
+    curriculum: Any = shared.curriculum
+    target: str = shared.target
+    missing_targets: str = shared.missing_targets
+    early_stopping: bool = shared.early_stopping
+    validation_fraction: float = shared.validation_fraction
+    n_iter_no_change: int = shared.n_iter_no_change
+    tol: float = shared.tol
+    online: str = shared.online
+    online_window: int = shared.online_window
+    washout: Any = shared.washout
+    warm_start: bool = shared.warm_start
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    include_input: bool = shared.include_input
+    initial_state: Any = shared.initial_state
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
+
     refit_readout = False  # a parameter of the regressor
 
     @abstractmethod
@@ -293,7 +333,8 @@ class NetworkEstimator(TimeSeriesEstimator):
         model.params = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
         model.progress.target_range = np.full((2, network.n_outputs), np.nan)
         model.state = np.zeros(network.cell.state_size, network.cell.held_in(dtype))
-        self._reader, self._model = reader, model
+        self._reader = reader
+        self._model: NetworkModel = model
         self.__dict__.update(model.fitted_attributes)
         self.n_features_in_, self.best_epoch_ = network.n_features, 0
         if isinstance(network.cell, TimedLeakyCell):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -43,7 +43,7 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 
 @saved
 @documented(FITTED=attributes_of(NetworkEstimator))
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RNNClassifier(ClassifierMixin, NetworkEstimator):
     """Recurrent network in which every weight is trained, as a classifier.
 
@@ -88,49 +88,12 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
     True
     """
 
-    n_units: int = shared.n_units
-    _: KW_ONLY
-    cell: Any = shared.cell
-    activation: str = shared.activation
-    leak_rate: Any = shared.leak_rate
-    n_symbols: int | None = shared.n_symbols
     loss: str = shared.but(
         "loss",
         kind='{"auto", "cross_entropy", "hinge"}',
         text="""Loss minimised in training. "auto" is the cross-entropy of the softmax; "hinge" is
         the one-versus-rest hinge loss of the classes.""",
     )
-    init: Any = shared.init
-    solver: Any = shared.solver
-    learning_rate_init: float = shared.learning_rate_init
-    learning_rate: Any = shared.learning_rate
-    max_iter: int = shared.max_iter
-    batch_size: Any = shared.batch_size
-    truncation: Any = shared.truncation
-    clip_norm: float | None = shared.clip_norm
-    clip_value: float | None = shared.clip_value
-    alpha: float = shared.alpha
-    l1: float = shared.l1
-    gradient_control: Any = shared.gradient_control
-    curriculum: Any = shared.curriculum
-    target: str = shared.target
-    missing_targets: str = shared.missing_targets
-    early_stopping: bool = shared.early_stopping
-    validation_fraction: float = shared.validation_fraction
-    n_iter_no_change: int = shared.n_iter_no_change
-    tol: float = shared.tol
-    online: str = shared.online
-    online_window: int = shared.online_window
-    washout: Any = shared.washout
-    warm_start: bool = shared.warm_start
-    time_column: Any = shared.time_column
-    time_step: Any = shared.time_step
-    random_state: Any = shared.random_state
-    include_input: bool = shared.include_input
-    initial_state: Any = shared.initial_state
-    sequence_column: Any = shared.sequence_column
-    dtype: Any = shared.dtype
-    verbose: int = shared.verbose
     class_weight: Any = shared.class_weight
 
     def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:

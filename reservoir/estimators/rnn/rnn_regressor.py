@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -30,7 +30,7 @@ __all__ = ["RNNRegressor", "module_from_esn", "rnn_from_esn"]
 
 @saved
 @documented(FITTED=attributes_of(NetworkEstimator))
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RNNRegressor(RegressorMixin, NetworkEstimator):
     """Recurrent network in which every weight is trained, as a regressor.
 
@@ -71,44 +71,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
     True
     """
 
-    n_units: int = shared.n_units
-    _: KW_ONLY
-    cell: Any = shared.cell
-    activation: str = shared.activation
-    leak_rate: Any = shared.leak_rate
-    n_symbols: int | None = shared.n_symbols
     loss: str = shared.loss
-    init: Any = shared.init
-    solver: Any = shared.solver
-    learning_rate_init: float = shared.learning_rate_init
-    learning_rate: Any = shared.learning_rate
-    max_iter: int = shared.max_iter
-    batch_size: Any = shared.batch_size
-    truncation: Any = shared.truncation
-    clip_norm: float | None = shared.clip_norm
-    clip_value: float | None = shared.clip_value
-    alpha: float = shared.alpha
-    l1: float = shared.l1
-    gradient_control: Any = shared.gradient_control
-    curriculum: Any = shared.curriculum
-    target: str = shared.target
-    missing_targets: str = shared.missing_targets
-    early_stopping: bool = shared.early_stopping
-    validation_fraction: float = shared.validation_fraction
-    n_iter_no_change: int = shared.n_iter_no_change
-    tol: float = shared.tol
-    online: str = shared.online
-    online_window: int = shared.online_window
-    washout: Any = shared.washout
-    warm_start: bool = shared.warm_start
-    time_column: Any = shared.time_column
-    time_step: Any = shared.time_step
-    random_state: Any = shared.random_state
-    include_input: bool = shared.include_input
-    initial_state: Any = shared.initial_state
-    sequence_column: Any = shared.sequence_column
-    dtype: Any = shared.dtype
-    verbose: int = shared.verbose
     output: str = parameter(
         "identity",
         '{"identity", "tanh", "logistic", "softmax"}',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ __all__ = ["ESNSequenceClassifier"]
 
 @saved
 @documented(FITTED=attributes_of(SequenceReadout))
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     """Echo state network that predicts one label per sequence.
 
@@ -69,34 +69,6 @@ class ESNSequenceClassifier(ClassifierMixin, SequenceReadout):
     (20, 2)
     """
 
-    n_units: int = shared.n_units
-    _: KW_ONLY
-    topology: Any = shared.topology
-    in_degree: float = shared.in_degree
-    weights: Any = shared.weights
-    input_weights: Any = shared.input_weights
-    spectral_radius: float | None = shared.spectral_radius
-    leak_rate: Any = shared.leak_rate
-    activation: Any = shared.activation
-    input_scaling: Any = shared.input_scaling
-    bias: Any = shared.bias
-    bias_scaling: float = shared.bias_scaling
-    scaling: str | None = shared.scaling
-    differences: Any = shared.differences
-    pool: Any = shared.pool
-    n_quantiles: int = shared.n_quantiles
-    bidirectional: bool = shared.bidirectional
-    missing_values: str = shared.missing_values
-    add_indicator: bool = shared.add_indicator
-    sequence_column: Any = shared.sequence_column
-    time_column: Any = shared.time_column
-    time_step: Any = shared.time_step
-    dtype: Any = shared.dtype
-    n_jobs: int | None = shared.n_jobs
-    random_state: Any = shared.random_state
-    alpha: Any = shared.alpha
-    relevance_weights: bool = shared.relevance_weights
-    readout: Any = shared.readout
     class_weight: Any = shared.class_weight
 
     def _coding(self) -> Labels:

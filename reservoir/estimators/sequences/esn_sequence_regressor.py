@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sklearn.base import RegressorMixin, is_classifier
 
 from reservoir._saving import saved
 from reservoir.estimators.parameters import attributes_of, documented
-from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
 from reservoir.estimators.sequences.sequence_readout import SequenceReadout
 from reservoir.estimators.targets import Numbers
 
@@ -18,7 +16,7 @@ __all__ = ["ESNSequenceRegressor"]
 
 @saved
 @documented(FITTED=attributes_of(SequenceReadout))
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     """Echo state network that predicts one or several numbers per sequence.
 
@@ -54,35 +52,6 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     >>> esn.score(waves[40:], y[40:]) > 0.98
     True
     """
-
-    n_units: int = shared.n_units
-    _: KW_ONLY
-    topology: Any = shared.topology
-    in_degree: float = shared.in_degree
-    weights: Any = shared.weights
-    input_weights: Any = shared.input_weights
-    spectral_radius: float | None = shared.spectral_radius
-    leak_rate: Any = shared.leak_rate
-    activation: Any = shared.activation
-    input_scaling: Any = shared.input_scaling
-    bias: Any = shared.bias
-    bias_scaling: float = shared.bias_scaling
-    scaling: str | None = shared.scaling
-    differences: Any = shared.differences
-    pool: Any = shared.pool
-    n_quantiles: int = shared.n_quantiles
-    bidirectional: bool = shared.bidirectional
-    missing_values: str = shared.missing_values
-    add_indicator: bool = shared.add_indicator
-    sequence_column: Any = shared.sequence_column
-    time_column: Any = shared.time_column
-    time_step: Any = shared.time_step
-    dtype: Any = shared.dtype
-    n_jobs: int | None = shared.n_jobs
-    random_state: Any = shared.random_state
-    alpha: Any = shared.alpha
-    relevance_weights: bool = shared.relevance_weights
-    readout: Any = shared.readout
 
     def _coding(self) -> Numbers:
         return Numbers(per_sequence=True)

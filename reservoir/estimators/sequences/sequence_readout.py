@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from reservoir._validation.arrays import joined, together
 from reservoir.estimators.describe import Described, listed, words_for_penalty
 from reservoir.estimators.parameters import check_parameters
 from reservoir.estimators.reporting import restored_on_error
+from reservoir.estimators.sequences.feature_parameters import shared_with_readout as shared
 from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
 from reservoir.estimators.sequences.sequence_inputs import mean_and_spread
 from reservoir.estimators.targets import TargetCoding
@@ -134,8 +136,11 @@ class _Candidate(NamedTuple):
         return 0.0 if self.ridge is None else float(self.ridge.scores.sum(axis=1).min())
 
 
+@dataclass(eq=False, repr=False)
 class SequenceReadout(Described, BaseEstimator):
-    """Base class of readouts of features of whole sequences. Subclasses define the targets.
+    """Base class of readouts of features of whole sequences.
+
+    Subclasses define the targets, and list the parameters in which they differ.
 
     Attributes
     ----------
@@ -164,10 +169,36 @@ class SequenceReadout(Described, BaseEstimator):
         Names of the columns of X; only if X had names.
     """
 
-    _targets: TargetCoding
-    _sequence_column: Any
-    _time_column: Any = None
-    features_: ReservoirFeatures
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    scaling: str | None = shared.scaling
+    differences: Any = shared.differences
+    pool: Any = shared.pool
+    n_quantiles: int = shared.n_quantiles
+    bidirectional: bool = shared.bidirectional
+    missing_values: str = shared.missing_values
+    add_indicator: bool = shared.add_indicator
+    sequence_column: Any = shared.sequence_column
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    dtype: Any = shared.dtype
+    n_jobs: int | None = shared.n_jobs
+    random_state: Any = shared.random_state
+    alpha: Any = shared.alpha
+    relevance_weights: bool = shared.relevance_weights
+    readout: Any = shared.readout
+
+    _time_column = None
 
     @abstractmethod
     def _coding(self) -> TargetCoding:
@@ -356,7 +387,8 @@ class SequenceReadout(Described, BaseEstimator):
             y=y,
         )
         if fitted is None:
-            self._sequence_column, self._time_column = self.sequence_column, self.time_column
+            self._sequence_column: Any = self.sequence_column
+            self._time_column = self.time_column
         _check_same_index(X, y)
         return sequences
 
