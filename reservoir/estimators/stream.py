@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,23 @@ from reservoir.estimators.reporting import restored_on_error
 from reservoir.estimators.session import Session
 
 
+@dataclass(frozen=True)
+class NewRows:
+    """Rows of the sequence that a session learns from, in their order.
+
+    `rows`, `targets` and `weights` are (n_rows, n_features), (n_rows, n_outputs) and (n_rows,) or
+    None, and `start` is the state before the first row. The first `skip` rows are run over only.
+    `follows` tells whether the rows follow the rows that were learned from last.
+    """
+
+    rows: Array
+    targets: Array
+    weights: Array | None
+    start: Array
+    skip: int
+    follows: bool
+
+
 class SessionLearner(ABC):
     """Online learner of a session, with all that it has learned.
 
@@ -35,24 +53,8 @@ class SessionLearner(ABC):
     """
 
     @abstractmethod
-    def learn(
-        self,
-        estimator: Any,
-        rows: Array,
-        targets: Array,
-        weights: Array | None,
-        *,
-        start: Array,
-        skip: int,
-        follows: bool,
-    ) -> Array:
-        """Learn from rows of the sequence, and return the state after them.
-
-        `estimator` is the session's, and `start` the state before the first row. `rows`, `targets`
-        and `weights` are (n_rows, n_features), (n_rows, n_outputs) and (n_rows,) or None. The first
-        `skip` rows are run over only. `follows` tells whether the rows follow the rows that were
-        learned from last.
-        """
+    def learn(self, estimator: Any, new: NewRows) -> Array:
+        """Learn from rows of the sequence, and return the state after them."""
 
     @abstractmethod
     def settle(self, estimator: Any) -> None:
@@ -603,9 +605,7 @@ class Stream(Session):
         skip = min(max(progress.washout - steps, 0), len(rows))
         follows = first == self._learned_to
         start = self._state_before(first)
-        state = learner.learn(
-            estimator, rows, targets, weights, start=start, skip=skip, follows=follows
-        )
+        state = learner.learn(estimator, NewRows(rows, targets, weights, start, skip, follows))
         # the new position; the state changes where targets were fed back
         newest = end == self._n_run
         self._waiting.drop_before(end, state)

@@ -17,7 +17,7 @@ from reservoir.estimators.esn.readout_model import warn_of_range
 from reservoir.estimators.esn.readout_training import naming_columns
 from reservoir.estimators.reading import Columns
 from reservoir.estimators.reporting import restored_on_error
-from reservoir.estimators.stream import SessionLearner, rows_that_enter
+from reservoir.estimators.stream import NewRows, SessionLearner, rows_that_enter
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 
@@ -37,32 +37,23 @@ class FeatureLearner(SessionLearner):
         self.noise = copy.deepcopy(noise)
         self.new = False  # whether rows were learned since the fitted attributes were set
 
-    def learn(
-        self,
-        estimator: Any,
-        rows: Array,
-        targets: Array,
-        weights: Array | None,
-        *,
-        start: Array,
-        skip: int,
-        follows: bool,
-    ) -> Array:
+    def learn(self, estimator: Any, new: NewRows) -> Array:
         """Run over rows, and learn from those that enter."""
+        rows, targets, weights = new.rows, new.targets, new.weights
         learned = copy.copy(estimator._model)  # a model is replaced at the end, never changed
         source, reader = learned.source, estimator._reader
         warn_of_range(learned.source, learned.certificate, Sequences((rows,), "table"))
-        size, enter = source.state_size, rows_that_enter(targets, weights, skip)
-        state, last = start[:size], start[size:]
+        size, enter = source.state_size, rows_that_enter(targets, weights, new.skip)
+        state, last = new.start[:size], new.start[size:]
         teacher = one_step_late(last, targets) if source.n_fed_back else None
         readout_targets = learned.readout_targets(rows, targets)
-        activity, of_filter = copy.copy(self.activity), _filter_after(estimator, rows, start)
+        activity, of_filter = copy.copy(self.activity), _filter_after(estimator, rows, new.start)
         with restored_on_error(self), naming_columns(source, reader.sequence_column):
             self.noise = copy.deepcopy(self.noise)
-            if estimator.noise > 0 and (self.noise is None or not follows):
+            if estimator.noise > 0 and (self.noise is None or not new.follows):
                 self.noise = learned.next_noise()
             noise = estimator.noise, self.noise
-            run = Run(teacher, *noise, engine=learned.engine, activity=activity, skip=skip)
+            run = Run(teacher, *noise, engine=learned.engine, activity=activity, skip=new.skip)
             for begin, features, end in source.iter_features(rows, state, run):
                 if begin == 0 and len(features) < len(rows):
                     self.readout = copy.deepcopy(self.readout)  # a later block may raise an error
@@ -70,7 +61,7 @@ class FeatureLearner(SessionLearner):
                 block = slice(begin, begin + len(features))
                 w = None if weights is None else weights[block]
                 of_block = features, readout_targets[block], w, enter[block]
-                self._learn_block(estimator, *of_block, begin, follows=follows or begin > 0)
+                self._learn_block(estimator, *of_block, begin, follows=new.follows or begin > 0)
             names = reader.names_of_columns(Columns.of(estimator))
             warned = activity and activity.warn(source.reservoir, names)
             self.activity = None if warned else activity

@@ -35,7 +35,7 @@ from reservoir.estimators.rnn.training_run import (
     warn_of_large_inputs,
     weights_of_known,
 )
-from reservoir.estimators.stream import SessionLearner
+from reservoir.estimators.stream import NewRows, SessionLearner
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import Optimizer
@@ -188,27 +188,18 @@ class NetworkLearner(SessionLearner):
         check_fixed(estimator, model.online_fixed or {})
         return cls(new_learner(estimator, model) if online is None else copy.deepcopy(online))
 
-    def learn(
-        self,
-        estimator: Any,
-        rows: Array,
-        targets: Array,
-        weights: Array | None,
-        *,
-        start: Array,
-        skip: int,
-        follows: bool,
-    ) -> Array:
+    def learn(self, estimator: Any, new: NewRows) -> Array:
         """Learn from rows, and return the state after the last one."""
-        if weights is not None:
+        if new.weights is not None:
             raise TypeError(
                 f"{type(estimator).__name__} does not support sample_weight in session.learn: its "
                 "online learner gives all rows the same weight. Omit it, or use an echo state "
                 "network."
             )
         model: NetworkModel = estimator._shown_model()
-        check_values([rows], [targets], model.network, model.dtype)
-        learn_sequence(model, self.online, rows, targets, skip, None if follows else start)
+        check_values([new.rows], [new.targets], model.network, model.dtype)
+        start = None if new.follows else new.start
+        learn_sequence(model, self.online, new.rows, new.targets, new.skip, start)
         return self.online.state.copy()
 
     def settle(self, estimator: Any) -> None:
