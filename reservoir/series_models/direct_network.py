@@ -9,9 +9,9 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.series_models.differences import Differences
 from reservoir.series_models.growth_sums import GrowthSums
 from reservoir.series_models.history import History
+from reservoir.series_models.lags import Differences
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 from reservoir.series_models.recursive_ridge import (
     Drive,

@@ -19,10 +19,9 @@ from reservoir._workers import one_blas_thread
 from reservoir.building import build_reservoir
 from reservoir.dynamics.feature_source import FeatureSource, Run
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.series_models.differences import Differences
+from reservoir.series_models.growth_sums import MaskedSums, masked_ridge
 from reservoir.series_models.history import History, most_terms_of
-from reservoir.series_models.lag_source import LagSource
-from reservoir.series_models.masked_sums import MaskedSums, masked_ridge
+from reservoir.series_models.lags import Differences, LagSource
 from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3

@@ -11,9 +11,9 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate, Forecasting
-from reservoir.series_models.differences import Differences
+from reservoir.series_models.growth_sums import masked_ridge
 from reservoir.series_models.history import History, most_terms_of
-from reservoir.series_models.masked_sums import masked_ridge
+from reservoir.series_models.lags import Differences
 from reservoir.series_models.recursive_ridge import (
     Drive,
     FittedLoops,

@@ -12,18 +12,15 @@ from helpers import naive
 from helpers.series import AHEAD, data_of, history_of, seasonal
 from reservoir.dynamics import run
 from reservoir.estimators.reporting import not_reported
-from reservoir.series_models import lag_source
 from reservoir.series_models.ari import ARI
 from reservoir.series_models.candidates import Candidate, candidates_for, seen_periods
-from reservoir.series_models.differences import Differences
 from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.ensemble import Ensemble
 from reservoir.series_models.gaps import fill_gaps
-from reservoir.series_models.growth_sums import GrowthSums
+from reservoir.series_models.growth_sums import GrowthSums, MaskedSums
 from reservoir.series_models.history import History
 from reservoir.series_models.intermittent import IntermittentDemand
-from reservoir.series_models.lag_source import LagSource
-from reservoir.series_models.masked_sums import MaskedSums
+from reservoir.series_models.lags import Differences, LagSource
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork, states_before
 from reservoir.series_models.rolling import RollingForecasts, roll, shares_by
 from reservoir.series_models.seasonal_naive import LastSeason
@@ -322,7 +319,7 @@ def test_blocks_of_lags_are_those_of_all_rows_at_once(n_lags, monkeypatch):
     source = LagSource(n_lags, 2, 1)
     rows = np.random.default_rng(0).normal(size=(23, 3))
     ((_, whole, end),) = source.iter_features(rows, source.initial_state_of(rows[0]))
-    monkeypatch.setattr(lag_source, "_BLOCK", 4)
+    monkeypatch.setattr("reservoir.series_models.lags._BLOCK", 4)
     blocks = list(source.iter_features(rows, source.initial_state_of(rows[0])))
     starts, parts, states = zip(*blocks, strict=True)
     assert starts == tuple(range(0, 23, 4))

@@ -8,7 +8,7 @@ import pytest
 from helpers.series import data_of, seasonal
 from reservoir.series_models import recursive_ridge, side_by_side
 from reservoir.series_models.candidates import Candidate, candidates_for
-from reservoir.series_models.masked_sums import MaskedSums, masked_ridge
+from reservoir.series_models.growth_sums import MaskedSums, masked_ridge
 from reservoir.series_models.recursive_ridge import LoopNetwork
 from reservoir.series_models.series_data import Bounds, origins_of
 from reservoir.series_models.side_by_side import fit_together, roll_loops

@@ -22,7 +22,7 @@ from reservoir.loops.network_trial import EnsembleRun, Member, run_ensemble, sta
 from reservoir.series_models.bands import Bands
 from reservoir.series_models.candidates import Candidate, candidates_for
 from reservoir.series_models.ensemble import Ensemble
-from reservoir.series_models.lag_source import LagSource
+from reservoir.series_models.lags import LagSource
 from reservoir.series_models.outliers import LastRows, OddValues
 from reservoir.series_models.series_data import Bounds, SeriesData
 
