@@ -87,7 +87,7 @@ def test_errors():
         (np.zeros(9), {"horizon": []}, "at least one number of steps"),
         (3.0, {}, "the series is 3.0, but rows are"),
         (np.zeros((2, 2, 2, 2)), {}, r"the series has the shape \(2, 2, 2, 2\)"),
-        ([[1.0], [2.0, 3.0]], {}, "the series has rows of different lengths"),
+        ([[1.0], [2.0, 3.0]], {}, "rows of the series have different lengths"),
         (np.zeros(9), {"exog": np.zeros(8)}, r"exog has shape \(8,\).*n_samples=9"),
         ([np.zeros(9)] * 2, {"exog": np.zeros((9, 2))}, "exog contains 9 items.*2 series"),
         ([np.zeros(9)], {"exog": [np.zeros(8)]}, r"exog of series 0 has shape \(8,\)"),

@@ -346,11 +346,3 @@ def test_labels_without_error_are_not_certain(global_random_seed):
     proba = clf.predict_proba(X[1500:])
     assert 0 < proba.min() < 0.01
     assert log_loss(y[1500:], proba) < 0.05
-
-
-def test_probabilities_of_files_without_a_temperature_are_unchanged():
-    X, y = three_waves(500)
-    clf = ESNClassifier(20, random_state=0).fit(X, y)
-    del clf.temperature_
-    raw = np.exp(clf.decision_function(X))
-    np.testing.assert_allclose(clf.predict_proba(X), raw / raw.sum(axis=1, keepdims=True))
