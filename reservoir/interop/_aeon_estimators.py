@@ -22,7 +22,20 @@ _TAGS = {**TAGS, "X_inner_type": ["np-list", "numpy3D"]}
 
 
 class AeonClassifier(Classifying, BaseClassifier):
-    """Classifier of whole sequences with aeon's interface; `estimator` has scikit-learn's."""
+    """Classifier of whole sequences with aeon's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        The classifier to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ESNSequenceClassifier
+    >>> from reservoir.interop import as_aeon
+    >>> as_aeon(ESNSequenceClassifier(100))
+    AeonClassifier(estimator=ESNSequenceClassifier(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = _TAGS
 
@@ -32,7 +45,20 @@ class AeonClassifier(Classifying, BaseClassifier):
 
 
 class AeonRegressor(Predicting, BaseRegressor):
-    """Regressor of whole sequences with aeon's interface; `estimator` has scikit-learn's."""
+    """Regressor of whole sequences with aeon's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor
+        The regressor to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ESNSequenceRegressor
+    >>> from reservoir.interop import as_aeon
+    >>> as_aeon(ESNSequenceRegressor(100))
+    AeonRegressor(estimator=ESNSequenceRegressor(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = _TAGS
 
@@ -42,7 +68,20 @@ class AeonRegressor(Predicting, BaseRegressor):
 
 
 class AeonTransformer(Adapted, BaseCollectionTransformer):
-    """Transformer that returns one row per sequence, with aeon's interface."""
+    """Transformer that returns one row per sequence, with aeon's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn transformer
+        The transformer to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ReservoirFeatures
+    >>> from reservoir.interop import as_aeon
+    >>> as_aeon(ReservoirFeatures(100))
+    AeonTransformer(estimator=ReservoirFeatures(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = {**_TAGS, "output_data_type": "Tabular"}
 

@@ -23,7 +23,20 @@ _TAGS = {**TAGS, "X_inner_mtype": ["df-list", "numpy3D"]}
 
 
 class SktimeClassifier(Classifying, BaseClassifier):
-    """Classifier of whole sequences with sktime's interface; `estimator` has scikit-learn's."""
+    """Classifier of whole sequences with sktime's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier
+        The classifier to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ESNSequenceClassifier
+    >>> from reservoir.interop import as_sktime
+    >>> as_sktime(ESNSequenceClassifier(100))
+    SktimeClassifier(estimator=ESNSequenceClassifier(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = {**_TAGS, "capability:predict_proba": True}
 
@@ -34,7 +47,20 @@ class SktimeClassifier(Classifying, BaseClassifier):
 
 
 class SktimeRegressor(Predicting, BaseRegressor):
-    """Regressor of whole sequences with sktime's interface; `estimator` has scikit-learn's."""
+    """Regressor of whole sequences with sktime's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor
+        The regressor to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ESNSequenceRegressor
+    >>> from reservoir.interop import as_sktime
+    >>> as_sktime(ESNSequenceRegressor(100))
+    SktimeRegressor(estimator=ESNSequenceRegressor(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = _TAGS
 
@@ -45,7 +71,20 @@ class SktimeRegressor(Predicting, BaseRegressor):
 
 
 class SktimeTransformer(Adapted, BaseTransformer):
-    """Transformer that returns one row per sequence, with sktime's interface."""
+    """Transformer that returns one row per sequence, with sktime's interface.
+
+    Parameters
+    ----------
+    estimator : scikit-learn transformer
+        The transformer to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ReservoirFeatures
+    >>> from reservoir.interop import as_sktime
+    >>> as_sktime(ReservoirFeatures(100))
+    SktimeTransformer(estimator=ReservoirFeatures(n_units=100))
+    """
 
     _tags: ClassVar[dict[str, Any]] = {
         **_TAGS,

@@ -14,7 +14,20 @@ _DIGITS = 9  # decimals of a coverage, so that quantiles alpha and 1 - alpha hav
 
 
 class SktimeForecaster(BaseForecaster):
-    """Forecaster of a series with sktime's interface; `estimator` is an `ESNForecaster`."""
+    """Forecaster of a series with sktime's interface.
+
+    Parameters
+    ----------
+    estimator : ESNForecaster
+        The forecaster to adapt.
+
+    Examples
+    --------
+    >>> from reservoir import ESNForecaster
+    >>> from reservoir.interop import as_sktime
+    >>> as_sktime(ESNForecaster(season=12))
+    SktimeForecaster(estimator=ESNForecaster(season=12))
+    """
 
     _config: ClassVar[dict[str, Any]] = {"remember_data": False}  # update does not refit
     _tags: ClassVar[dict[str, Any]] = {

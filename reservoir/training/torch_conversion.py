@@ -36,13 +36,51 @@ def _torch() -> Any:
 
 
 def to_torch(network: Network, params: Params) -> Any:
-    """Build a torch module: inputs (batch, time, n_features) to outputs (batch, time, n_outputs).
+    """Build a torch module that returns the network's outputs.
 
-    It starts from state 0 and has copies of the weights. Its parts are ``recurrent``, ``readout``
-    (of [states, inputs] with `include_input`) and ``output``. Of the two biases of torch's layers
-    only the sum matters: ``bias_hh_l0`` is 0, but for the candidate of a GRU, where it is
-    ``bias_recurrent``. A ValueError is raised for cells without an equivalent in torch, such as
-    LSTMs with peepholes.
+    Parameters
+    ----------
+    network : Network
+        A network whose cell is a `SimpleCell`, a `TimedLeakyCell`, an `LSTMCell` without peepholes,
+        a `GRUCell` with ``reset_after=True``, or a `StackedCell` without dropout or a
+        `BidirectionalCell` of such cells.
+    params : dict of arrays
+        The weights, which are copied. The module has their dtype.
+
+    Returns
+    -------
+    torch.nn.Module
+        A module that maps inputs (batch, time, n_features) to outputs (batch, time, n_outputs),
+        starting from state 0, with the output function applied. Its parts are ``recurrent``
+        (torch.nn.RNN, LSTM or GRU; a layer of this package for leaks, other activations, stacks
+        and two directions), ``readout`` (torch.nn.Linear, which receives the states or,
+        with `include_input`, [states, inputs]), and ``output`` (the output function).
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    ValueError
+        If torch has no equivalent cell, or if the weights do not fit the network.
+
+    Notes
+    -----
+    The layers of torch have two biases, of which only the sum matters. ``bias_ih_l0`` is set to the
+    bias, and ``bias_hh_l0`` to 0, except for the candidate of a GRU, where it is set to
+    ``bias_recurrent``.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from reservoir.training.torch_conversion import to_torch
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import LSTMCell
+    >>> from reservoir.training.initializers import initialize
+    >>> network = Network(LSTMCell(16), n_features=3, n_outputs=1)
+    >>> params = initialize(network.shapes(), n_gates=4, random_state=0)
+    >>> module = to_torch(network, params)  # doctest: +SKIP
+    >>> module(torch.zeros(2, 50, 3).double()).shape  # doctest: +SKIP
+    torch.Size([2, 50, 1])
     """
     _check_cell(network.cell)
     _check_weights(network, params)
@@ -138,12 +176,46 @@ def _copy(torch: Any, layer: Any, arrays: Params) -> None:
 def from_torch(
     module: Any, *, output: str | None = None, loss: str = "auto"
 ) -> tuple[Network, Params]:
-    """Convert a torch module to a network and copies of its weights.
+    """Convert a torch module to a network and its weights.
 
-    The module comes from `to_torch`, is a pair (recurrent, readout), or contains an RNN, LSTM or
-    GRU, then a Linear, then optionally a Tanh, Sigmoid or Softmax; its `forward` is not inspected.
-    `output` is needed if it has no output function. Loss "auto" means what `to_torch` stored, or
-    the default of the output. Projections, dropout and a second Linear raise a ValueError.
+    Parameters
+    ----------
+    module : torch.nn.Module or pair of them
+        One of: a module returned by `to_torch`; a pair (recurrent, readout); or a module that
+        contains, at any depth, one torch.nn.RNN, LSTM or GRU (several layers and two directions
+        become a `StackedCell` and a `BidirectionalCell`), one torch.nn.Linear that is registered
+        after it, and optionally one Tanh, Sigmoid or Softmax(dim=-1) after that, which is the
+        output function. Custom modules without weights are assumed to pass the states on unchanged;
+        `forward` is not inspected. The readout uses the states or, if the number of its inputs is
+        larger by the number of features, [states, inputs].
+    output : {"identity", "tanh", "logistic", "softmax"}, optional
+        The output function, if the module has none.
+    loss : str, default="auto"
+        The loss for further training. "auto" is the loss stored by `to_torch`, or the default loss
+        for the output if there is none.
+
+    Returns
+    -------
+    network : Network
+    params : dict of arrays
+        Copies of the weights, with the module's dtype (float64 or float32).
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    ValueError
+        If the module has parts that cannot be converted: projections, dropout, or more than one
+        Linear.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from reservoir.training.torch_conversion import from_torch
+    >>> pair = torch.nn.LSTM(3, 16), torch.nn.Linear(19, 2)  # doctest: +SKIP
+    >>> network, params = from_torch(pair, output="softmax")  # doctest: +SKIP
+    >>> network.cell, network.include_input, network.loss  # doctest: +SKIP
+    (LSTMCell(n_units=16, peephole=False), True, 'cross_entropy')
     """
     torch = _torch()
     recurrent, readout, found = _parts(torch, module)
