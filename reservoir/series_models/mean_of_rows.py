@@ -25,8 +25,8 @@ _ROUNDING = 1e-12  # deviations from the mean, relative to the values, that are 
 class MeanOfRows(SeriesModel):
     """Mean of all observed rows before each origin.
 
-    It is tried only on series that may be independent. Of these all other models follow the noise,
-    and no better: its weight counts e^3 times.
+    It is tried only on series whose rows may be independent. There the other models follow the
+    noise, so the weight of the mean counts e^3 times.
     """
 
     favour: ClassVar[float] = float(np.exp(3))
