@@ -270,7 +270,7 @@ def test_loops_side_by_side_agree(n_loops, n_outputs, global_random_seed):
     coef = 0.1 * rng.normal(size=(n_loops, n_outputs, source.width))
     intercept = rng.normal(size=(n_loops, n_outputs))
     states, inputs = rng.normal(size=(n_loops, 30)), rng.normal(size=(n_steps, n_loops, 3))
-    clip = intercept - 0.2, intercept + 0.3
+    clip = intercept - 0.02, intercept + 0.03
 
     def loops(which=slice(None), n=n_steps, engine="numba"):
         return source.run_lanes(
@@ -284,8 +284,7 @@ def test_loops_side_by_side_agree(n_loops, n_outputs, global_random_seed):
 
     compiled = loops()
     assert_close(compiled, loops(engine="auto"))
-    for bound in clip:
-        assert (compiled == bound).any()
+    assert ((compiled == clip[0]) | (compiled == clip[1])).any()
     np.testing.assert_array_equal(compiled[:5, -1:], loops(slice(-1, None), 5))
     # one step of one loop, by the formula
     after = run(source.reservoir, inputs[0, :1], initial_state=states[0], engine="numpy")
