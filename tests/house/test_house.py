@@ -179,19 +179,6 @@ WITH_EXAMPLES = {
     "interop/_sktime_forecaster.py",
     "training/torch_conversion.py",
 }
-# Modules that have sections in other internal docstrings: this list may only become shorter.
-WITH_SECTIONS = {
-    "estimators/series/calendar.py",
-    "estimators/series/column_types.py",
-    "estimators/series/containers.py",
-    "estimators/series/fits.py",
-    "estimators/series/known_inputs.py",
-    "estimators/series/long_table.py",
-    "estimators/series/model_search.py",
-    "estimators/series/panel.py",
-    "estimators/series/season_check.py",
-    "estimators/series/tables.py",
-}
 
 
 def public_names():
@@ -234,7 +221,7 @@ def test_internal_docstrings_are_paragraphs():
     found = {
         f"{name_of(path)}: {name}"
         for path in SOURCES
-        if name_of(path) not in WITH_SECTIONS | WITH_EXAMPLES
+        if name_of(path) not in WITH_EXAMPLES
         for name in sections_inside(tree_of(path), public)
     }
     assert found == set(), "write one paragraph, with shapes and units, instead of sections"

@@ -55,39 +55,19 @@ _IN_ORDER = "if the rows are in the right order, pass an array."
 class Calendar:
     """Index of one series, stored as numbers and strings so that it can be saved and continued.
 
-    The entries of the index are called stamps.
-
-    Attributes
-    ----------
-    kind : str
-        Kind of the stamps: "rows" for data without an index, "datetime", "datetime with a zone"
-        for dates with a time zone, the dtype of periods (such as "period[M]"), or "number".
-    n_rows : int
-        Number of rows.
-    first, last : number
-        The first and the last stamp: for datetimes the time since 1970 in the unit of the index,
-        for periods their ordinals, otherwise the numbers themselves.
-    step : number or str
-        Step from one stamp to the next; for datetimes the frequency as a string.
-    plain : bool
-        Whether the index merely numbers the rows from 0.
-    dtype : str
-        Dtype of the index; "range" for a RangeIndex.
-    zone : str or None
-        Name of the time zone of datetimes that have one.
-    name : str, number, tuple or None
-        Name of the index.
+    Its entries are called stamps. The first and the last are times since 1970 in the unit of the
+    index for datetimes, ordinals for periods, otherwise the numbers themselves.
     """
 
-    kind: str
+    kind: str  # "rows" (no index), "datetime", "datetime with a zone", "number", or as "period[M]"
     n_rows: int
     first: float = 0
     last: float = -1
-    step: Any = 1
-    plain: bool = True
-    dtype: str = "range"
+    step: Any = 1  # for datetimes the frequency as a string
+    plain: bool = True  # whether the index merely numbers the rows from 0
+    dtype: str = "range"  # this for a RangeIndex
     zone: str | None = None
-    name: Any = None
+    name: Any = None  # a string, a number, or a tuple of these
 
     @classmethod
     def of(

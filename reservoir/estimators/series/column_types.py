@@ -15,26 +15,12 @@ from reservoir.estimators.series.tables import is_pandas, is_polars
 @saved
 @dataclass(frozen=True)
 class ColumnType:
-    """Type of a column, stored as strings and numbers so that it can be saved.
+    """Type of a column, stored as strings and numbers so that it can be saved."""
 
-    Attributes
-    ----------
-    kind : {"pandas", "polars"}
-        Library of the table.
-    label : str, number or tuple
-        Name of the column.
-    name : str
-        Name of the dtype.
-    categories : tuple or None
-        Categories in their order; None if the column has none.
-    ordered : bool
-        Whether the categories are ordered.
-    """
-
-    kind: str
-    label: Any
-    name: str
-    categories: tuple[Any, ...] | None = None
+    kind: str  # the library: "pandas" or "polars"
+    label: Any  # name of the column: a string, a number, or a tuple of these
+    name: str  # of the dtype
+    categories: tuple[Any, ...] | None = None  # in their order
     ordered: bool = False
 
     @classmethod

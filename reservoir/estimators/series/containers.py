@@ -28,32 +28,17 @@ from reservoir.estimators.series.tables import (
 class SeriesContainer:
     """Container of one series, in which its forecasts are returned.
 
-    Attributes
-    ----------
-    kind : {"array", "pandas", "polars"}
-        Library of the container.
-    flat : bool
-        Whether there is no column axis, as in a Series or an array of one dimension.
-    n_outputs : int
-        Number of columns; 1 if there is no column axis.
-    names : tuple
-        Names of the columns, or the name of a Series: strings, numbers, None, or tuples of these.
-        Empty for arrays.
-    levels : tuple
-        Names of the levels of the columns of a pandas DataFrame.
-    dtype : str
-        Dtype of forecasts: "float32" if all columns have this dtype, else "float64".
-    spelled : bool
-        Whether columns of intervals are named by a single string, as in polars, rather than by two
-        levels.
+    `names` are those of the columns, or that of a Series: strings, numbers, None, or tuples of
+    these; there are none for arrays. With `spelled`, as in polars, columns of intervals are named
+    by a single string rather than by two levels.
     """
 
-    kind: str
-    flat: bool
+    kind: str  # the library: "array", "pandas" or "polars"
+    flat: bool  # whether there is no column axis, as in a Series
     n_outputs: int
     names: tuple[Any, ...]
-    levels: tuple[Any, ...]
-    dtype: str
+    levels: tuple[Any, ...]  # names of the levels of the columns of a pandas DataFrame
+    dtype: str  # of forecasts: "float32" if all columns have it, else "float64"
     spelled: bool = False
 
     @classmethod

@@ -40,36 +40,15 @@ _LONGEST_BANDS = 1000  # largest number of steps of closed loops whose errors de
 class Settings(NamedTuple):
     """Parameters of ESNForecaster in the form that the search uses.
 
-    Attributes
-    ----------
-    plans : list of NetworkPlan or None
-        Candidate networks that the user defined; None for the default candidates.
-    n_networks : int
-        Number of networks whose median is the forecast.
-    widths : float
-        Distance by which a forecast may leave the range of the data, in widths of that range.
-    horizon : int or None
-        Number of steps of the forecasts by which models are compared; None for the default.
-    seed : int
-        Seed of all networks.
-    n_jobs : int or None
-        Number of workers.
-    report : callable
-        Function that passes results on as they arrive, and shows progress: `follow` of
-        ProgressReport.
-    keep_odd : bool
-        Whether odd values at the end of a series count like others, instead of as missing.
-    candidates : callable
-        Function that returns the models to try on a series, as `candidates_for` does.
-    reaches_farther : bool, default=False
-        Whether intervals and sample paths of series without a season may be beyond the bounds of
-        forecasts.
+    The defaults stand for None in `plans` and `horizon`. With `keep_odd`, odd values at the end of
+    a series count like others, instead of as missing. With `reaches_farther`, intervals and sample
+    paths of series without a season may be beyond the bounds of forecasts.
     """
 
     plans: list[NetworkPlan] | None
     n_networks: int
-    widths: float
-    horizon: int | None
+    widths: float  # by which a forecast may leave the range of the data, in widths of that range
+    horizon: int | None  # steps of the forecasts by which models are compared
     seed: int
     n_jobs: int | None
     report: Report
@@ -80,21 +59,14 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """Distribution of forecast errors, and the bounds of future values.
+    """Distribution of forecast errors, and the bounds to which intervals and paths are clipped.
 
-    Attributes
-    ----------
-    bands : Bands
-        Distribution of the errors.
-    low, high : arrays of shape (n_outputs,)
-        Bounds to which intervals and sample paths are clipped.
-    shift : array of shape (n_outputs,), optional
-        Distance of a second level: that of odd values with which a column ends. Intervals contain
-        those around either level, and a quarter of the sample paths is at the second level.
+    `shift` is the distance of a second level: that of odd values with which a column ends. Then
+    intervals contain those around either level, and a quarter of the paths is at the second.
     """
 
     bands: Bands
-    low: Array
+    low: Array  # (n_outputs,), as `high` and `shift`
     high: Array
     shift: Array | None = None
 
@@ -125,17 +97,12 @@ class Intervals:
 class Later(NamedTuple):
     """Later rows of a series, and the fit to which they are appended.
 
-    Attributes
-    ----------
-    fit : Fit
-        The fit; it lacks its own last rows if these are replaced, too.
-    values, known : arrays of shape (n_rows, n_outputs) and (n_rows, n_exog)
-        The rows in units of the data, NaN for missing and odd values, and their known inputs.
+    The fit lacks its own last rows if these are replaced, too.
     """
 
     fit: Any
-    values: Array
-    known: Array
+    values: Array  # (n_rows, n_outputs), in units of the data, NaN for missing and odd values
+    known: Array  # (n_rows, n_exog)
 
     @property
     def beyond(self) -> Array:
@@ -236,30 +203,14 @@ class Scale:
 @saved
 @dataclass(frozen=True, eq=False)
 class StatisticalFit:
-    """An average of models of series, and the rows after which it forecasts.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-        The fitted models with their weights in the average.
-    data : SeriesData
-        The rows of the series.
-    scale_of_exog : Scale or None
-        Scale of known inputs.
-    bands : Bands
-        Distribution of the errors of forecasts of held-out rows.
-    ending : LastRows
-        The last rows as they were given.
-    reach : Bounds, optional
-        Bounds of intervals and sample paths; None if they are the bounds of forecasts.
-    """
+    """An average of models of series, and the rows after which it forecasts."""
 
     ensemble: Ensemble
     data: SeriesData
     scale_of_exog: Scale | None
-    bands: Bands
+    bands: Bands  # distribution of the errors of forecasts of held-out rows
     ending: LastRows = _KEPT
-    reach: Bounds | None = None
+    reach: Bounds | None = None  # of intervals and sample paths; None for the bounds of forecasts
 
     @property
     def possible(self) -> Array | None:
@@ -344,42 +295,22 @@ class StatisticalFit:
 class DynamicalFit:
     """Networks in closed loop, and the rows after which they forecast.
 
-    Attributes
-    ----------
-    members : list of Member
-        The fitted networks.
-    scale : Scale
-        Scale of the rows.
-    scale_of_exog : Scale or None
-        Scale of the exogenous rows; None if there are none.
-    limits : array of shape (2, n_outputs)
-        Lower and upper bounds to which standardised rows are clipped in closed loop.
-    washout : int
-        Number of rows after which networks have forgotten their initial states.
-    levels, known : arrays of shape (n_rows, n_outputs) and (n_rows, n_exog)
-        Standardised rows and exogenous rows of the last trajectory, which forecasts continue.
-    earlier : list of pairs of arrays
-        Standardised rows and exogenous rows of the other trajectories.
-    possible : array of shape (2, n_outputs), optional
-        Least and greatest possible value of each column, as in `SeriesData`, in units of the data.
-    ending : LastRows
-        The last rows as they were given.
-    floor : array of shape (n_outputs,), optional
-        Least value of forecasts in units of the data: 0 for columns without negative values, else
-        minus infinity. None in fits by earlier versions.
+    `levels` and `known` are the standardised rows and exogenous rows of the last trajectory, which
+    forecasts continue. `possible` and `floor` are in units of the data: the least and greatest
+    possible values, and the least of forecasts, as `floor_of` (None in fits by earlier versions).
     """
 
     members: list[Member]
     scale: Scale
     scale_of_exog: Scale | None
-    limits: Array
+    limits: Array  # (2, n_outputs), to which standardised rows are clipped in closed loop
     washout: int
-    levels: Array
-    known: Array
-    earlier: list[tuple[Array, Array]]
-    possible: Array | None = None
+    levels: Array  # (n_rows, n_outputs)
+    known: Array  # (n_rows, n_exog)
+    earlier: list[tuple[Array, Array]]  # `levels` and `known` of the other trajectories
+    possible: Array | None = None  # (2, n_outputs)
     ending: LastRows = _KEPT
-    floor: Array | None = None
+    floor: Array | None = None  # (n_outputs,)
 
     @property
     def rows(self) -> Array:
@@ -549,14 +480,9 @@ class DynamicalFit:
         return rows if self.possible is None else np.clip(rows, *self.possible)
 
     def _run(self, origins: list[int], known: Array) -> EnsembleRun:
-        """Run closed loops of standardised rows from origins within the data.
+        """Run closed loops of standardised rows from origins within the data, ascending.
 
-        Parameters
-        ----------
-        origins : list of int
-            Number of rows before each loop, ascending.
-        known : array of shape (n_steps, n_origins, n_exog)
-            Standardised exogenous rows of each step.
+        `known` are the standardised exogenous rows of each step, (n_steps, n_origins, n_exog).
         """
         one = Trajectories([self.levels], [self.known])
         # a row is an input together with the exogenous row of the next step, so that the last row
@@ -671,15 +597,10 @@ def origins_after(first: int, n_rows: int, n_steps: int) -> Array:
 
 
 def fill_later(rows: Array, forecast: Callable[[Array, int], Array]) -> Array:
-    """Return later rows of a series with missing values replaced by forecasts.
+    """Return later rows of a series, (n_rows, n_outputs), with forecasts for missing values, NaN.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_outputs)
-        Later rows, NaN where a value is missing.
-    forecast : callable
-        Function of the later rows before a gap, of shape (n_before, n_outputs), and a number of
-        steps. It returns the forecast of the next rows, of shape (n_steps, n_outputs).
+    `forecast` is a function of the later rows before a gap, (n_before, n_outputs), and of a number
+    of steps; it returns the next rows, (n_steps, n_outputs).
     """
     filled = rows.copy()
     empty = np.asarray(np.isnan(rows).all(axis=1))

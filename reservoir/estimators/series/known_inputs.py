@@ -89,12 +89,7 @@ def fill_known(tables: list[Array], how: str, categories: Categories = ()) -> li
     """Return known inputs whose missing values are filled as `missing_values` of ESNForecaster.
 
     The numbers of `categories` become columns of 0 and 1, which are interpolated like other values.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing and `how` is "raise", if `how` is "hold" and there is no earlier value
-        to repeat, or if all values of a column are missing.
+    Raise if a value is missing with `how="raise"`, or if none is there to repeat or interpolate.
     """
     found: list[Array] = []
     for i, table in enumerate(tables):

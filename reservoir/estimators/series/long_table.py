@@ -62,41 +62,23 @@ class Columns(NamedTuple):
 @saved
 @dataclass(frozen=True)
 class LongTable:
-    """The roles of the columns of a table.
+    """The roles of the columns of a table, by their labels: names, numbers for arrays.
 
     With a column of times, rows are grouped by id and sorted by time, and become a pandas table
     with an index of times; forecasts of that table become tables like the user's. Without one, only
     columns are selected. By default there is no such table: containers stay as they are.
-
-    Attributes
-    ----------
-    kind : {"pandas", "polars", "array"}
-        Library of the table.
-    labels : tuple
-        Names of the columns of the user's table, numbers for arrays. Empty if no column is selected
-        or moved.
-    ids, time : str, number or None
-        Labels of the columns of ids and of times.
-    targets, known : tuple
-        Labels of the columns that are forecast, and of known inputs.
-    chosen : bool
-        Whether targets were named, so that all other columns are known inputs.
-    id_type, time_type : ColumnType or None
-        Types of the columns of ids and times.
-    level_types : tuple of ColumnType
-        Types of the levels of ids in a MultiIndex.
     """
 
-    kind: str = "array"
-    labels: tuple[Any, ...] = ()
+    kind: str = "array"  # the library: "pandas", "polars" or "array"
+    labels: tuple[Any, ...] = ()  # of all columns; empty if no column is selected or moved
     ids: Any = None
     time: Any = None
     targets: tuple[Any, ...] = ()
     known: tuple[Any, ...] = ()
-    chosen: bool = False
+    chosen: bool = False  # whether targets were named, so that all other columns are known inputs
     id_type: ColumnType | None = None
     time_type: ColumnType | None = None
-    level_types: tuple[ColumnType, ...] = ()
+    level_types: tuple[ColumnType, ...] = ()  # of the ids in a MultiIndex
 
     # ------------------------------------------------------------------ roles
 

@@ -67,35 +67,17 @@ _OF_USERS = "The forecast is unreliable beyond its first steps."
 class Found:
     """Result of a search: the fitted models and the attributes of ESNForecaster.
 
-    Attributes
-    ----------
-    kind : {"dynamics", "series"}
-        Kind of the models.
-    seasons : list of tuples of float
-        Rows per period of each season of each series, ascending; a shared model has the same for
-        all.
-    fits : list of Fit
-        Fitted models of each series.
-    results, best_params : dict
-        As `search_results_` and `best_params_` of ESNForecaster.
-    best_score : float
-        As `best_score_` of ESNForecaster.
-    scores : tuple of float
-        The score of each series, of which `best_score` is the mean; empty for networks.
-    no_better : str, default=""
-        Warning that the forecast is no better than the mean, or is the mean; "" if it is better.
-    errors : dict
-        Errors in the fit of series, by their numbers. Other attributes leave these series out.
+    Series whose fit failed are in `errors`, by their numbers, and left out of the other fields.
     """
 
-    kind: str
-    seasons: list[tuple[float, ...]]
+    kind: str  # "dynamics" or "series"
+    seasons: list[tuple[float, ...]]  # of each series, rows per period, ascending
     fits: list[Fit]
     results: dict[str, Any]
     best_params: dict[str, Any]
     best_score: float
-    scores: tuple[float, ...] = ()
-    no_better: str = ""
+    scores: tuple[float, ...] = ()  # of each series, whose mean is `best_score`; none for networks
+    no_better: str = ""  # warning that the forecast is no better than the mean
     errors: Mapping[int, Exception] = field(default_factory=dict)
 
     def seasons_of(self, panel: Panel, separate: bool) -> Any:
@@ -107,26 +89,15 @@ class Found:
 class ModelSearch:
     """The search for models of one or several series.
 
-    Attributes
-    ----------
-    way : {"auto", "dynamics", "series"}
-        Kind of models to search for: networks for "dynamics", models of series for "series", and
-        whichever suit the data for "auto".
-    season : float, list of floats or None
-        As `season` of ESNForecaster.
-    shared : bool
-        Whether models learn from all series together.
-    settings : Settings
-        Parameters of the search.
-    skips : bool, default=False
-        Whether separate series whose fit fails are left out, instead of raising the error.
+    It looks for networks ("dynamics"), models of series ("series"), or whichever suit the data
+    ("auto"). `season` is as in ESNForecaster.
     """
 
     way: str
     season: Any
-    shared: bool
+    shared: bool  # whether models learn from all series together
     settings: Settings
-    skips: bool = False
+    skips: bool = False  # whether separate series whose fit fails are left out, without an error
 
     def run(self, rows: PanelRows) -> Found:
         """Find and fit models for the series of a panel, or for trajectories of one system."""
@@ -424,17 +395,10 @@ def _networks_are_better(data: SeriesData, settings: Settings, assumed: str) -> 
 
 
 class _Comparison:
-    """Progress of the searches for networks and for models that are compared.
+    """Progress of the searches for networks and for models that are compared, passed to `report`.
 
     The better one follows on all rows. Which it will be is not known: the expected time is between
-    the two.
-
-    Parameters
-    ----------
-    report : callable
-        The report that both are passed on to.
-    by_models : float
-        Time of the search for models.
+    the two. `by_models` is the time of the search for models.
     """
 
     def __init__(self, report: Report, by_models: float) -> None:

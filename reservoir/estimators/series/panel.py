@@ -66,43 +66,20 @@ class PanelRows(NamedTuple):
 @saved
 @dataclass(frozen=True)
 class Panel:
-    """The containers, calendars and ids of one or several series.
+    """The containers, calendars and ids of one or several series, in one container of a `kind`.
 
-    Attributes
-    ----------
-    kind : {"one", "columns", "list", "objects", "stack", "levels", "long"}
-        Kind of the whole container. "one" is one series; "columns" a table whose columns are
-        series; "list", "objects" and "stack" a list, an object array and a 3-D array of tables;
-        "levels" a table with the ids in the first levels of its MultiIndex; "long" a table with a
-        column of ids.
-    ids : tuple
-        Ids of the series: strings, numbers, or tuples of these.
-    containers : tuple of SeriesContainer
-        Container of each series.
-    calendars : tuple of Calendar
-        Calendar of each series.
-    whole : SeriesContainer
-        For "columns", "levels" and "long" the container of the whole table, without ids; otherwise
-        the container of the first series.
-    levels : tuple
-        For "levels" the names of the levels of the MultiIndex; otherwise empty.
-    id_name : str, number or None
-        For "long" the name of the column of ids.
-    id_place : int
-        For "long" the number of the column of ids.
-    exog : SeriesContainer or None
-        Container of known inputs; None if there are none.
-    categories : tuple
-        Categories of each known input, as `categories_of` returns them.
+    "one" is one series; "columns" a table whose columns are series; "list", "objects" and "stack" a
+    list, an object array and a 3-D array of tables; "levels" a table with the ids in the first
+    levels of its MultiIndex; "long" a table with a column of ids.
     """
 
     kind: str
-    ids: tuple[Any, ...]
+    ids: tuple[Any, ...]  # strings, numbers, or tuples of these
     containers: tuple[SeriesContainer, ...]
     calendars: tuple[Calendar, ...]
-    whole: SeriesContainer
-    levels: tuple[Any, ...] = ()
-    id_name: Any = None
+    whole: SeriesContainer  # of the whole table, without ids; else that of the first series
+    levels: tuple[Any, ...] = ()  # names of the levels of the MultiIndex
+    id_name: Any = None  # of the column of ids, like its number
     id_place: int = 0
     exog: SeriesContainer | None = None
     categories: Categories = ()

@@ -27,18 +27,8 @@ _WORTH = 0.75  # largest error with the season, relative to the error without it
 def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Settings) -> None:
     """Warn if models with a season forecast held-out rows of a series clearly better.
 
-    The bounds were chosen on generated series, so that random walks, white noise and
-    autoregressions, also with pseudo-cycles, do not cause the warning.
-
-    Parameters
-    ----------
-    which : str
-        Name of the series in messages.
-    data : SeriesData
-        The series, without seasons.
-    learned : Learned
-        Its models, and their forecasts of held-out rows.
-    settings : Settings
+    `learned` are its models without a season. The bounds were chosen on generated series, so that
+    random walks, white noise and autoregressions, also with pseudo-cycles, cause no warning.
     """
     period, explained = period_of(data.values)
     if data.n_rows < _FEWEST or explained < _EXPLAINED:
@@ -73,17 +63,9 @@ def warn_of_season(which: str, data: SeriesData, learned: Learned, settings: Set
 def period_of(values: Array) -> tuple[int, float]:
     """Return the period that explains most of the deviations of rows from the mean around them.
 
-    Parameters
-    ----------
-    values : array of shape (n_rows, n_outputs)
-
-    Returns
-    -------
-    period : int
-        The shortest of those that explain nearly as much as the best.
-    explained : float
-        Share of the variance of deviations that is explained by the mean of the same phase in all
-        other periods, in the column where it is largest; minus infinity for short series.
+    It is the shortest of those that explain nearly as much as the best. The second value is the
+    share of the variance that the mean of the same phase in all other periods explains, in the
+    column where it is largest, or minus infinity for short `values`, (n_rows, n_outputs).
     """
     values = values[-_MOST:]
     # neither sums lose digits at a large level, nor squares leave the range of floats

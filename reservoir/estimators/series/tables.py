@@ -59,25 +59,14 @@ def name_of_series(variable: str, kind: str, key: Any, *, alone: bool = False) -
 class Division:
     """The series in a container, in their order, before their values are read.
 
-    Attributes
-    ----------
-    kind : str
-        Kind of the container, as in `Panel.kind`.
-    ids : tuple
-        Ids of the series.
-    whole : table or list of tables
-        For "levels" and "long" one table with the rows of all series, without the levels or the
-        column of ids; otherwise a table for each series.
-    rows : tuple of arrays of int
-        For "levels" and "long" the row numbers of each series in `whole`; otherwise empty.
-    levels, id_name, id_place
-        As in `Panel`.
+    The fields are as in `Panel`, but `whole` is a table for each series, or one with the rows of
+    all, without ids, if its kind is "levels" or "long": then `rows` are those of each series in it.
     """
 
     kind: str
     ids: tuple[Any, ...]
     whole: Any
-    rows: tuple[Array, ...] = ()
+    rows: tuple[Array, ...] = ()  # row numbers
     levels: tuple[Any, ...] = ()
     id_name: Any = None
     id_place: int = 0
