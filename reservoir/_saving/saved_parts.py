@@ -277,6 +277,6 @@ PARTS = {
         log: bool_(n_outputs); scales: tuple[float64(_), ...]; growths, freedom: float64(n_outputs)
         quantiles: float64(96, n_outputs); along: float64(n_steps, n_steps)
         across: float64(n_outputs, n_outputs); rounding?: None | float64(n_outputs)
-        common?: None | number
+        common?: None | number; phases?: None | tuple[float64(least(1)), ...]
     """,
 }

@@ -1,8 +1,11 @@
-"""Scales of forecast errors by horizon, for plain or logarithmic errors, and their growth."""
+"""Scales of forecast errors by horizon and phase, for plain or logarithmic errors; their growth."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy import stats
 from sklearn.isotonic import isotonic_regression
 
 from reservoir._typing import Array
@@ -11,6 +14,10 @@ from reservoir._typing import Array
 WALKING = (0.5, 0.1)  # exponent of a random walk, with the weight of two or three horizons
 GROWING = (1.0, 2.0)  # errors of trends, of which a few validated horizons show little
 _SHRUNK = 2.0  # number of windows at which scales are shrunk by half
+_LEAST_PERIODS = 4  # number of validated periods of a season from which its phases are compared
+_LEVEL = 0.001  # probability, were phases alike, below which each has a scale of its own
+_ALIKE = 2.0  # number of periods at which the scale of a phase is shrunk by half
+_LEAST_SCALE = 0.05  # least scale of a phase before it is shrunk, relative to all phases
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; the weight at the last one is 1
 
 
@@ -82,6 +89,34 @@ def shrunk(scales: Array, n_windows: float) -> Array:
     n_steps, trust = len(scales), n_windows / (n_windows + _SHRUNK)
     proportional = scales[-1] * np.arange(1, n_steps + 1) / n_steps
     found: Array = scales**trust * proportional ** (1 - trust)
+    return found
+
+
+def scales_by_phase(relative: Array, origins: Array, seasons: Sequence[float]) -> Array:
+    """Return the scales of the phases of a season, from row 0 on, relative to all rows; else [1].
+
+    `relative`, (n_origins, n_steps), are errors divided by their horizon's scale, NaN where
+    unknown. Of each row the mean absolute error counts. Of the seasons with enough periods, the one
+    with the clearest differences (test of Kruskal and Wallis) is used if there are any; the scales
+    of its phases are shrunk, in logarithms, to 1, which has the weight of two periods.
+    """
+    known = np.isfinite(relative)
+    every = np.add.outer(origins, np.arange(relative.shape[1]))[known]
+    counts = np.bincount(every)
+    rows = np.flatnonzero(counts)
+    sizes = np.bincount(every, np.abs(relative[known]))[rows] / counts[rows]
+    level, found = _LEVEL, np.ones(1)
+    for period in map(round, seasons):
+        if len(rows) < _LEAST_PERIODS * period or np.ptp(sizes) == 0:
+            continue
+        phases = rows % period
+        n_rows = np.bincount(phases, minlength=period)
+        groups = [sizes[phases == phase] for phase in np.flatnonzero(n_rows)]
+        probability = float(stats.kruskal(*groups).pvalue) if len(groups) > 1 else 1.0
+        if probability < level:
+            means = np.bincount(phases, sizes, period) / np.maximum(n_rows, 1) / sizes.mean()
+            trust = n_rows / (n_rows + _ALIKE)
+            level, found = probability, np.maximum(means, _LEAST_SCALE) ** trust
     return found
 
 

@@ -10,6 +10,8 @@ no guarantee for finite samples:
 - The scale by horizon is the mean absolute error, made monotone by isotonic regression. The first
   origin has half the weight of the last. Beyond the validated horizons, the scale grows as a power
   of the horizon that is fitted to the last two thirds of them.
+- If at least four periods of a season were forecast, and the sizes of errors clearly differ between
+  its phases (p < 0.001), each phase has a factor to the scale: its mean relative error, shrunk.
 - Absolute errors, divided by their scale, are pooled over horizons and origins. Their quantiles are
   used up to a coverage of 95 %, and those of a normal distribution beyond it, joined continuously.
   Bands are symmetric on the scale of the errors.
@@ -64,6 +66,8 @@ class Bands:
     `quantiles`, (96, n_outputs), are of errors per scale, at coverages from 0 to 0.95. `along` and
     `across` are correlations of horizons and of columns, `rounding` standard deviations, and
     `common`, None in older files, the fraction of the variance that all steps of a path share.
+    `phases`, one array per column, are factors to the scales by the number of the forecast row
+    modulo their length, which is 1 for columns whose errors do not depend on a season.
     """
 
     log: Array
@@ -75,6 +79,7 @@ class Bands:
     across: Array
     rounding: Array | None = None
     common: float | None = None
+    phases: tuple[Array, ...] | None = None
 
     @classmethod
     def of(
@@ -87,6 +92,7 @@ class Bands:
         window: float = 0.0,
         resolution: Array | None = None,
         grows: bool = False,
+        seasons: Sequence[float] = (),
     ) -> Bands:
         """Learn the distribution of errors from forecasts `point` and actual values `followed`.
 
@@ -95,7 +101,8 @@ class Bands:
         before them, ascending. Three degrees of freedom count for at least `window` rows.
         `resolution` is the least difference of two values of a column, 0 if all are equal. With
         `grows`, for series without a season whose rows depend on each other, scales are shrunk to
-        scales proportional to the horizon, because a few windows show too little growth.
+        scales proportional to the horizon, because a few windows show too little growth. Scales may
+        differ between the phases of one of the `seasons`, in rows.
         """
         known = np.isfinite(followed)
         if not known.any(axis=(0, 1)).all():
@@ -107,6 +114,8 @@ class Bands:
         log = error_scales.log_columns(point, followed, positive)
         errors = np.where(known, _on_scale(followed, log, known) - _on_scale(point, log), np.nan)
         shares = error_scales.shares_of_origins(origins)
+        phases = _scales_by_phase(errors, origins, shares, seasons)
+        errors /= _at_rows(phases, np.add.outer(origins, np.arange(errors.shape[1])))
         sizes = [error_scales.sizes_by_horizon(column, shares) for column in _columns(errors)]
         scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
         prior = error_scales.GROWING if grows else error_scales.WALKING
@@ -129,13 +138,15 @@ class Bands:
             between_outputs(relative),
             None if resolution is None else resolution / np.sqrt(12),
             trust * common,
+            phases,
         )
 
-    def around(self, point: Array, coverages: Sequence[float]) -> Array:
+    def around(self, point: Array, coverages: Sequence[float], first: int = 0) -> Array:
         """Return lower and upper bands around a forecast, (n_coverages, 2, n_steps, n_outputs).
 
         `point`, (n_steps, n_outputs), is in the units of the series, and positive in columns whose
-        errors are ratios. Bands of a smaller coverage are inside those of a greater one.
+        errors are ratios; `first` is the number of rows before it. Bands of a smaller coverage are
+        inside those of a greater one.
         """
         self._check(point)
         requested = np.asarray(coverages, dtype=float)
@@ -145,7 +156,8 @@ class Bands:
                 "of 0.9, a band contains nine of ten values."
             )
         deviations = stats.norm.ppf((1 + requested) / 2)
-        reach = self._errors_at(deviations[:, None, None], len(point)) * self._scales(len(point))
+        sizes = self._errors_at(deviations[:, None, None], len(point))
+        reach = sizes * self._scales(len(point), first)
         ends = np.stack([self._moved(point, -reach), self._moved(point, reach)], axis=1)
         if self.rounding is None:
             return ends
@@ -153,7 +165,9 @@ class Bands:
         lower, upper = np.minimum(ends[:, 0], point - least), np.maximum(ends[:, 1], point + least)
         return np.stack([lower, upper], axis=1)
 
-    def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
+    def paths(
+        self, point: Array, n_paths: int, generator: np.random.Generator, first: int = 0
+    ) -> Array:
         """Draw sample paths, (n_paths, n_steps, n_outputs), around a forecast as in `around`.
 
         At each step they have the distribution of the bands; their errors are correlated between
@@ -174,7 +188,7 @@ class Bands:
             else self.common,
         )
         errors = np.sign(deviations) * self._errors_at(np.abs(deviations), len(point))
-        paths = self._moved(point, errors * self._scales(len(point)))
+        paths = self._moved(point, errors * self._scales(len(point), first))
         if self.rounding is None:
             return paths
         least = point + deviations * self.rounding
@@ -188,9 +202,12 @@ class Bands:
                 "positive values, so that its errors are ratios. Clip the forecast above 0."
             )
 
-    def _scales(self, n_steps: int) -> Array:
+    def _scales(self, n_steps: int, first: int = 0) -> Array:
         pairs = zip(self.scales, self.growths, strict=True)
-        return np.column_stack([error_scales.extended(s, g, n_steps) for s, g in pairs])
+        scales = np.column_stack([error_scales.extended(s, g, n_steps) for s, g in pairs])
+        if self.phases is None:
+            return scales
+        return scales * _at_rows(self.phases, first + np.arange(n_steps))
 
     def _errors_at(self, deviations: Array, n_steps: int) -> Array:
         """Return the absolute errors at which |z| has the same quantile, relative to their scale.
@@ -234,6 +251,20 @@ def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
             scale > 0, part / np.where(scale > 0, scale, 1.0), part
         )
     return found
+
+
+def _scales_by_phase(
+    errors: Array, origins: Array, shares: Array, seasons: Sequence[float]
+) -> tuple[Array, ...]:
+    """Return the factors of each column's phases to its scales, as `Bands.phases`."""
+    sizes = [error_scales.sizes_by_horizon(column, shares)[0] for column in _columns(errors)]
+    columns = _columns(_relative(errors, tuple(sizes)))
+    return tuple(error_scales.scales_by_phase(each, origins, seasons) for each in columns)
+
+
+def _at_rows(phases: tuple[Array, ...], rows: Array) -> Array:
+    """Return the factors at numbers of rows, (..., n_outputs)."""
+    return np.stack([factors[rows % len(factors)] for factors in phases], axis=-1)
 
 
 def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:

@@ -36,7 +36,7 @@ def test_forecasters_without_later_fields_are_read(search, tmp_path):
     with np.load(tmp_path / "now.npz") as arrays:
         content = {name: arrays[name] for name in arrays.files}
     header = json.loads(str(content.pop("header")))
-    later = {"categories", "possible", "ending", "rounding", "common", "reach"}
+    later = {"categories", "possible", "ending", "rounding", "common", "reach", "phases"}
     earlier = without_fields(header, later)
     assert earlier != header
     content = {name: value for name, value in content.items() if not later & set(name.split("."))}

@@ -135,6 +135,62 @@ def test_the_extended_scale_of_a_random_walk_is_its_root_law():
     np.testing.assert_allclose(np.mean(scales, axis=0), expected, rtol=0.12)
 
 
+def bands_of_weeks(seed, size, n_rows=207, seasons=(7.0, 365.25), zero=()):
+    """Return bands of errors that are `size` times larger in every seventh row, from row 60 on.
+
+    Otherwise each row of a week has the same seven sizes, one after the other.
+    """
+    rng, rows = np.random.default_rng(seed), np.arange(n_rows)
+    errors = rng.permutation(np.arange(1.0, 8))[(rows + rows // 7) % 7]
+    errors *= rng.choice([-1, 1], n_rows)
+    errors[6::7] *= size
+    errors[list(zero)] = 0
+    values = 100 + errors
+    rolling = rolled(values, lambda row, n_steps: np.full(n_steps, 100.0), n_rows, stride=1)
+    return Bands.of(*rolling, np.array([False]), seasons=seasons)
+
+
+def test_phases_with_larger_errors_have_wider_bands(global_random_seed):
+    learned, point = bands_of_weeks(global_random_seed, 30.0), np.full((21, 1), 100.0)
+    scales = learned._scales(21)[:, 0] / learned.phases[0][np.arange(21) % 7]
+    for first in range(207, 214):
+        widths = np.diff(learned.around(point, [0.95], first)[0, :, :, 0], axis=0)[0] / scales
+        is_wide = (first + np.arange(21)) % 7 == 6
+        assert widths[is_wide].min() > 2 * widths[~is_wide].max()
+        drawn = learned.paths(point, 400, np.random.default_rng(first), first)[..., 0] - 100
+        spread = drawn.std(axis=0) / scales
+        assert spread[is_wide].min() > 1.5 * spread[~is_wide].max()
+    same = (learned.around(point, COVERAGES, first) for first in (207, 214))
+    assert np.array_equal(*same)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [{"size": 1.0}, {"size": 10.0, "n_rows": 87}, {"size": 1.0, "zero": range(60, 207)}],
+    ids=["errors of one size", "less than four weeks", "no errors"],
+)
+def test_phases_whose_errors_are_alike_change_no_bit(case, global_random_seed):
+    with_seasons = bands_of_weeks(global_random_seed, **case)
+    without, point = bands_of_weeks(global_random_seed, **case, seasons=()), np.full((9, 1), 100.0)
+    for first in (150, 153):
+        found = (each.around(point, COVERAGES, first) for each in (with_seasons, without))
+        assert np.array_equal(*found)
+
+
+def test_the_season_with_the_clearest_differences_counts():
+    """Errors of weeks with rows that are not known, beside a season of five rows."""
+    assert len(bands_of_weeks(0, 10.0, seasons=(5.0, 7.0, 14.0)).phases[0]) == 7
+    assert len(bands_of_weeks(0, 10.0, seasons=(5.0,)).phases[0]) == 1
+    followed = np.random.default_rng(0).normal(size=(90, 1, 1))
+    followed[6::7] = np.nan  # this phase is never known
+    followed[5::7] *= 10
+    phases = Bands.of(
+        0 * np.nan_to_num(followed), followed, np.arange(90), [False], seasons=(7,)
+    ).phases
+    assert phases[0][6] == 1.0
+    assert phases[0].argmax() == 5
+
+
 def test_scales_of_growing_errors_are_shrunk_to_those_proportional_to_the_horizon():
     errors = np.random.default_rng(0).normal(size=(7, 4, 1))
     errors[:, 1:] *= 2  # noise that does not grow from the second horizon on

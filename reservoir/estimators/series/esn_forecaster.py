@@ -503,6 +503,9 @@ class ESNForecaster(Described, BaseEstimator):
             the known inputs of its rows, and `exog` those of the steps alone.
         coverage : float or list of floats, optional
             Probabilities, such as 0.9, with which intervals should contain the value at each step.
+            If the errors of earlier forecasts clearly differ between the phases of a season, such
+            as the days of the week, so do the widths of the intervals, though less: in phases with
+            small errors they are too wide.
 
         Returns
         -------

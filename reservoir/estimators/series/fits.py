@@ -63,19 +63,21 @@ class Intervals:
 
     `shift` is the distance of a second level: that of odd values with which a column ends. Then
     intervals contain those around either level, and a quarter of the paths is at the second.
+    `first` is the number of rows before the forecasts, by which bands know the phase of a season.
     """
 
     bands: Bands
     low: Array  # (n_outputs,), as `high` and `shift`
     high: Array
     shift: Array | None = None
+    first: int = 0
 
     def ends(self, point: Array, coverages: Sequence[float]) -> Array:
         """Return the bounds of intervals around forecasts.
 
         They have shape (n_coverages, 2, n_steps, n_outputs), lower bounds first.
         """
-        ends = np.clip(self.bands.around(point, coverages), self.low, self.high)
+        ends = np.clip(self.bands.around(point, coverages, self.first), self.low, self.high)
         if self.shift is None:
             return ends
         both = np.stack([ends, self._shifted(ends)])
@@ -83,7 +85,8 @@ class Intervals:
 
     def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
         """Return sample paths around forecasts, (n_paths, n_steps, n_outputs)."""
-        paths = np.clip(self.bands.paths(point, n_paths, generator), self.low, self.high)
+        paths = self.bands.paths(point, n_paths, generator, self.first)
+        paths = np.clip(paths, self.low, self.high)
         if self.shift is None:
             return paths
         is_shifted = generator.random((n_paths, 1, 1)) < _SHIFTED
@@ -269,7 +272,7 @@ class StatisticalFit:
     def intervals(self, settings: Settings) -> Intervals:
         """As `Fit.intervals`."""
         reach = self.bounds if self.reach is None else self.reach
-        return Intervals(self.bands, reach.low, reach.high, self.ending.shift)
+        return Intervals(self.bands, reach.low, reach.high, self.ending.shift, self.data.n_rows)
 
     @property
     def bounds(self) -> Bounds:

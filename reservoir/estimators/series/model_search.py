@@ -335,6 +335,7 @@ def _fit_of(
         window=window,
         resolution=data.resolution(),
         grows=not seasonal and not may_be_independent(data),
+        seasons=data.seasons,
     )
     reach = None
     if settings.reaches_farther and not seasonal:

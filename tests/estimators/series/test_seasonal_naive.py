@@ -47,6 +47,25 @@ def test_intervals_contain_what_they_say(global_random_seed):
     assert 0.74 < np.mean(inside) < 0.9
 
 
+def test_days_with_larger_errors_have_wider_intervals(tmp_path):
+    days = pd.date_range("2024-01-03", periods=140, name="day")
+    drawn = np.random.default_rng(0).normal(size=(2, 140)) * np.where(days.day_of_week == 6, 10, 1)
+    other, y = (pd.Series(each, days) for each in drawn)
+    panel = SeasonalNaive(panel="each").fit([other[9:126], y[:126]])
+    model = SeasonalNaive().fit(y[:126])
+    save(model, tmp_path / "naive.npz")
+    for n_later in range(7):  # each is one day later
+        bands = load(tmp_path / "naive.npz").forecast(7, coverage=0.8)
+        np.testing.assert_array_equal(bands, model.forecast(7, coverage=0.8))
+        np.testing.assert_array_equal(bands, panel.forecast(7, coverage=0.8)[1])
+        width = bands.iloc[:, 2] - bands.iloc[:, 1]
+        assert width.idxmax().day_of_week == 6
+        later = y[126 + n_later : 127 + n_later]
+        model.update(later)
+        panel.update([other[126 + n_later : 127 + n_later], later])
+        save(model, tmp_path / "naive.npz")
+
+
 def test_series_of_a_panel_are_those_alone():
     y = pd.concat({"b": SALES, "a": SALES[:15], "c": SALES[3:40]}, names=["shop"])
     table = y.to_frame("sales").reset_index(level=0)
