@@ -46,7 +46,7 @@ from reservoir.estimators.series.checks import (
 )
 from reservoir.estimators.series.failures import Failures, completed, fit_panel
 from reservoir.estimators.series.fits import Fit, Settings
-from reservoir.estimators.series.long_table import Columns, LongTable
+from reservoir.estimators.series.long_table import Columns, Errors, LongTable
 from reservoir.estimators.series.model_search import (
     Found,
     ModelSearch,
@@ -400,12 +400,14 @@ class ESNForecaster(Described, BaseEstimator):
         # with small matrices more BLAS threads only cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
             table = self._long = LongTable.of(y, exog, Columns.of(self))
-            y, exog = table.split(y, exog)
+            skips = self._panel_kind is not None and self.errors == "warn"
+            errors: Errors = {}
+            y, exog = table.split(y, exog, errors=errors if skips else None)
             report, failures = ProgressReport(self.verbose), None
             with table.in_messages():
-                if self._panel_kind is not None and self.errors == "warn":
+                if skips:
                     search = self._new_search(report)
-                    panel, found, failures = fit_panel(y, exog, search, **self._reading())
+                    panel, found, failures = fit_panel(y, exog, search, errors, **self._reading())
                 else:
                     rows = Panel.read(y, exog, panel=self._panel_kind, **self._reading())
                     search = self._new_search(report)

@@ -114,14 +114,23 @@ def completed(failures: Failures | None, panel: Panel, *found: list[Array]) -> t
 
 
 def fit_panel(
-    y: Any, exog: Any, search: ModelSearch, *, sequence_column: Any, missing_values: str
+    y: Any,
+    exog: Any,
+    search: ModelSearch,
+    earlier: Mapping[Any, Exception],
+    *,
+    sequence_column: Any,
+    missing_values: str,
 ) -> tuple[Panel, Found, Failures | None]:
     """Read the series of a panel and find models of each; leave out those with which this fails.
 
-    Series are read one by one only if reading them together, a hundred times faster, fails.
+    `earlier` are errors that were found before, by id. Series are read one by one only if reading them together, a hundred times faster, fails.
     """
     division = divide("y", y, sequence_column)
-    known, errors = Known.of(exog, division, sequence_column), dict[int, Exception]()
+    known = Known.of(exog, division, sequence_column)
+    errors = {i: earlier[each] for i, each in enumerate(division.ids) if each in earlier}
+    if len(errors) == len(division.ids):
+        raise errors[0]
 
     def read(which: Sequence[int]) -> PanelRows:
         part = division if len(which) == len(division.ids) else division.some(which)

@@ -29,6 +29,8 @@ from reservoir.estimators.series.tables import (
     some,
 )
 
+Errors = dict[Any, Exception]  # by id
+
 _ONE_TABLE = (
     "Give one table with a column for each, or set time_column=None and target_column=None."
 )
@@ -89,7 +91,8 @@ class LongTable:
         Raise if y is not one table, if a column is missing or has two roles, or if `exog` is given
         although the other columns of y are known inputs.
         """
-        check_readable("y", y)
+        if not is_collection(y):
+            check_readable("y", y)
         sequence_column, time_column, target_column = columns
         chosen = target_column is not None
         if time_column is None and not chosen:
@@ -149,10 +152,13 @@ class LongTable:
 
     # ------------------------------------------------------------------ reading
 
-    def split(self, y: Any, exog: Any = None, *, name: str = "y") -> tuple[Any, Any]:
+    def split(
+        self, y: Any, exog: Any = None, *, name: str = "y", errors: Errors | None = None
+    ) -> tuple[Any, Any]:
         """Return the table of the series and that of their known inputs, as `Panel` reads them.
 
-        `name` is the name of y in messages.
+        `name` is the name of y in messages. Errors in the times of a series with an id are added to
+        `errors`, if given, instead of raised.
         """
         if not self.labels:
             return y, exog
@@ -169,19 +175,21 @@ class LongTable:
             if self.chosen:
                 exog = _take(y, [places[each] for each in known]) if self.known else None
             return rows, exog
-        table = self._grouped(name, y, self.labels)
+        table = self._grouped(name, y, self.labels, errors)
         rows = table[wanted]
         if self.chosen:
             return rows, table[known] if self.known else None
         if exog is not None:
-            exog = self._grouped("exog", exog, [*self._roles, *self.known])[known]
+            exog = self._grouped("exog", exog, [*self._roles, *self.known], errors)[known]
             due = {each: part.index for each, part in self._parts(rows).items()}
-            self._check_times(exog, due, f"the rows of {name}")
+            self._check_times(exog, due, f"the rows of {name}", errors)
         return rows, exog
 
     def split_later(self, y: Any, exog: Any, panel: Panel) -> tuple[Any, Any]:
         """Return later rows as `split` does; raise if whole numbers do not continue the times."""
-        y, exog = self.split(y, exog)
+        errors: Errors = {}
+        y, exog = self.split(y, exog, errors=errors)
+        _raise_of(errors, panel)
         if self.time is None:
             return y, exog
         calendars = dict(zip(panel.ids, panel.calendars, strict=True))
@@ -210,7 +218,9 @@ class LongTable:
                 return exog
             places = self._places("exog", exog, wanted)
             return _take(exog, [places[each] for each in wanted])
-        table = self._grouped("exog", exog, [*self._roles, *self.known])[wanted]
+        errors: Errors = {}
+        table = self._grouped("exog", exog, [*self._roles, *self.known], errors)[wanted]
+        _raise_of(errors, panel)
         due = {
             each: calendar.due(n_steps, following=True)
             for each, calendar in zip(panel.ids, panel.calendars, strict=True)
@@ -274,20 +284,34 @@ class LongTable:
         every = len(self.labels) == width
         return tuple(each for each in self.labels if every or each not in self.targets)
 
-    def _grouped(self, name: str, table: Any, needed: Sequence[Any]) -> Any:
-        """Return the rows of a table grouped by id and sorted by time, which is their index."""
+    def _grouped(
+        self, name: str, table: Any, needed: Sequence[Any], errors: Errors | None = None
+    ) -> Any:
+        """Return the rows of a table grouped by id and sorted by time, which is their index.
+
+        A missing time is an error of its series, as in `split`.
+        """
         import pandas as pd
 
         places, columns = self._places(name, table, needed), as_pandas(table)
-        times = _times(name, self.time, columns.iloc[:, places[self.time]])
-        codes: Array = np.zeros(len(times), dtype=int)
+        given = columns.iloc[:, places[self.time]]
+        codes, ids = np.zeros(len(given), dtype=int), None
         if self.ids is not None:
-            codes = pd.factorize(columns.iloc[:, places[self.ids]])[0]
+            codes, ids = pd.factorize(columns.iloc[:, places[self.ids]])
             if (codes < 0).any():
                 raise ValueError(
                     f"{name} has no id in row {int(np.argmax(codes < 0))} of column {self.ids!r} "
                     "(NaN). Give this row an id, or drop it."
                 )
+        for row in np.flatnonzero(given.isna()).tolist():
+            error = ValueError(
+                f"{name} has no time in row {row} of column {self.time!r} (NaN). Fill it, or drop "
+                "that row."
+            )
+            if errors is None or ids is None:
+                raise error
+            errors.setdefault(plain_name(ids[codes[row]]), error)
+        times = _times(name, self.time, given)
         order = np.lexsort((numbers_of(times), codes))
         rows = columns.iloc[order, [places[each] for each in needed if each != self.time]]
         rows.columns = pd.Index([each for each in needed if each != self.time], tupleize_cols=False)
@@ -301,12 +325,16 @@ class LongTable:
         begins = [0, *(np.flatnonzero(found[1:] != found[:-1]) + 1).tolist(), len(found)]
         return {plain_name(found[begin]): table.iloc[begin:end] for begin, end in pairwise(begins)}
 
-    def _check_times(self, exog: Any, due: Mapping[Any, Any], whose: str) -> None:
+    def _check_times(
+        self, exog: Any, due: Mapping[Any, Any], whose: str, errors: Errors | None = None
+    ) -> None:
         """Check that known inputs of each series have a row for each time that is due."""
         parts = self._parts(exog)
         for each, times in due.items():
             found = parts[each].index if each in parts else times[:0]
             if len(found) == len(times) and _equal(found, times).all():
+                continue
+            if errors and each in errors:
                 continue
             span = f"from {show(times[0])} to {show(times[-1])}"
             fault = "has two rows for the same time"
@@ -318,10 +346,13 @@ class LongTable:
                 fault = f"has no row for {show(lacking[0])}"
             elif len(strange):
                 fault = f"has a row for {show(strange[0])}, which is none of them"
-            raise ValueError(
+            error = ValueError(
                 f"exog must have the times of {whose}{self._of_series(each)}, {span}, each once, "
                 f"but it {fault}. Add the rows that are missing, and drop all others."
             )
+            if errors is None or self.ids is None:
+                raise error
+            errors[each] = error
 
     def _of_series(self, each: Any) -> str:
         return "" if self.ids is None else f" of series {each!r}"
@@ -484,22 +515,23 @@ def _stacked(first: Any, second: Any) -> Any:
     return np.concatenate([first, np.asarray(second)])
 
 
+def _raise_of(errors: Errors, panel: Panel) -> None:
+    """Raise the first error of a series of a panel; others are of series that were left out."""
+    for each in panel.ids:
+        if each in errors:
+            raise errors[each]
+
+
 def _times(name: str, label: Any, column: Any) -> Any:
     """Return a column of times as an index of dates, periods or numbers."""
     import pandas as pd
 
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise ValueError(
-            f"{name} has no time in row {int(np.argmax(missing))} of column {label!r} (NaN). Fill "
-            "it, or drop that row."
-        )
     if pd.api.types.is_integer_dtype(column.dtype) and not isinstance(column.dtype, np.dtype):
-        column = column.astype(np.int64)  # a nullable dtype
+        column = column.astype(np.float64 if column.hasnans else np.int64)  # a nullable dtype
     index = pd.Index(column)
     if index.dtype.kind == "M" and not isinstance(index, pd.DatetimeIndex):
         index = pd.DatetimeIndex(index)  # timestamps of Arrow
-    if kind_of(index) is None:
+    if kind_of(index[index.notna()]) is None:
         raise ValueError(
             f"Column {label!r} of {name} (time_column) contains {index[0]!r} ({index.dtype}), but "
             f"dates, periods or numbers are needed. {_DATES}"

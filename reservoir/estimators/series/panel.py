@@ -364,7 +364,7 @@ class Panel:
         """
         if self._has_no_known(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
-        self._check_columns_of_known([exog[0] if is_collection(exog) else exog])
+        self._check_columns_of_known(exog)
         exog = self._as_numbers(exog, sequence_column)
         names, tables, values = self._divide_known(exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
@@ -450,10 +450,12 @@ class Panel:
             raise ValueError("exog was given, but the models were fitted without exog. Omit it.")
         return exog is None
 
-    def _check_columns_of_known(self, tables: Any) -> None:
-        for table in tables:
-            check_shape("exog", table)
-            self.exog.check_same("exog", table, self._n_ids_of_exog)  # type: ignore[union-attr]
+    def _check_columns_of_known(self, exog: Any) -> None:
+        several = is_collection(exog) and len(exog) > 1
+        for i, table in enumerate(exog if is_collection(exog) else [exog]):
+            name = f"table {i} of exog" if several else "exog"
+            check_shape(name, table)
+            self.exog.check_same(name, table, self._n_ids_of_exog)  # type: ignore[union-attr]
 
     @property
     def _n_ids_of_exog(self) -> int:

@@ -161,9 +161,7 @@ def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
             f"table with the keys as ids, `pd.concat({name})`."
         )
     several, levels = is_collection(y), n_levels(y)
-    if several:
-        check_readable(name, y)
-    else:
+    if not several:
         check_shape(name, y)
     if sequence_column is not None:
         if levels > 1 or several or n_dimensions(y) != 2:

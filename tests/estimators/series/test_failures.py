@@ -308,3 +308,38 @@ def test_a_table_with_a_column_of_times():
     np.testing.assert_array_equal(
         model.forecast(1, last)["y"].dropna(), alone.forecast(1, last)["y"]
     )
+
+
+def test_a_missing_time_concerns_its_series_only():
+    parts = dict(zip("abcde", map(good, range(5)), strict=True))
+    y = pd.concat(parts, names=["shop"]).reset_index()
+    exog = y[["shop", "month"]].assign(x=np.arange(5 * N) % 7)
+    y.loc[N + 2, "month"] = pd.NaT  # of b
+    exog = exog[exog.index != 2 * N + 1]  # of c
+    exog.loc[3 * N, "month"] = pd.NaT  # of d
+    exog = exog[exog["shop"] != "e"]
+    columns = {"sequence_column": "shop", "time_column": "month"}
+    model, _ = fitted(quick(panel=None, **columns), y, exog)
+    assert model.failures_ == {
+        "b": "y has no time in row 12 of column 'month' (NaN). Fill it, or drop that row.",
+        "c": model.failures_["c"],
+        "d": "exog has no time in row 29 of column 'month' (NaN). Fill it, or drop that row.",
+        "e": model.failures_["e"],
+    }
+    assert "series 'c', from 2020-01-31 to 2020-10-31, each once, but it" in model.failures_["c"]
+    later = pd.DataFrame({"shop": ["b", "a"], "month": [pd.NaT, MONTHS[N]], "y": 9.0, "x": 1.0})
+    model.update(later[["shop", "month", "y"]], later[["shop", "month", "x"]])
+    found = model.forecast(1, later[["shop", "month", "x"]].assign(month=[pd.NaT, MONTHS[N + 1]]))
+    assert found["y"].isna().tolist() == [False] + [True] * 4
+    with pytest.raises(ValueError, match="y has no time in row 0 of column 'month'"):
+        model.update(later[1:].assign(month=pd.NaT)[["shop", "month", "y"]], later)
+    with pytest.raises(ValueError, match="y has no time in row 12 of column 'month'"):
+        quick(panel=None, errors="raise", **columns).fit(y, exog)
+
+
+def test_a_list_with_a_masked_array_or_other_columns_of_known_inputs():
+    rows, known = [np.asarray(good(seed)) for seed in range(3)], [np.ones((N, 1))] * 3
+    masked = np.ma.masked_greater(rows[1], rows[1].min())
+    model, told = fitted(quick(), [rows[0], masked, rows[2]], [*known[:2], np.ones((N, 2))])
+    assert "The first is 1: series 1 of y contains a masked array" in told
+    assert model.failures_[2].startswith("table 1 of exog has 2 columns, but in fit it had 1.")
