@@ -124,7 +124,8 @@ def fit_panel(
 ) -> tuple[Panel, Found, Failures | None]:
     """Read the series of a panel and find models of each; leave out those with which this fails.
 
-    `earlier` are errors that were found before, by id. Series are read one by one only if reading them together, a hundred times faster, fails.
+    `earlier` are errors that were found before, by id. Series are read one by one only if reading
+    them together, a hundred times faster, fails.
     """
     division = divide("y", y, sequence_column)
     known = Known.of(exog, division, sequence_column)
@@ -177,7 +178,7 @@ class Known(NamedTuple):
             return cls(exog, None, {})
         division = divide("exog", exog, column)
         if not division.by_id:
-            check_n_tables(division, len(series.ids))
+            check_n_tables(len(division.ids), len(series.ids))
         keys = division.ids if division.by_id else series.ids
         return cls(exog, division, {each: i for i, each in enumerate(keys)})
 

@@ -10,13 +10,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation.index import plain_name
-from reservoir.estimators.series.tables import (
-    Division,
-    columns_of,
-    is_polars,
-    n_dimensions,
-    some,
-)
+from reservoir.estimators.series.tables import columns_of, is_polars, n_dimensions, some
 
 # for each column its categories in their order, None if it contains numbers; empty if all do
 Categories = tuple[tuple[Any, ...] | None, ...]
@@ -85,7 +79,9 @@ def indicators(values: Array, known: Categories) -> Array:
     return np.hstack(parts)
 
 
-def fill_known(tables: list[Array], how: str, categories: Categories = ()) -> list[Array]:
+def fill_known(
+    names: Sequence[str], tables: list[Array], how: str, categories: Categories = ()
+) -> list[Array]:
     """Return known inputs whose missing values are filled as `missing_values` of ESNForecaster.
 
     The numbers of `categories` become columns of 0 and 1, which are interpolated like other values.
@@ -100,10 +96,9 @@ def fill_known(tables: list[Array], how: str, categories: Categories = ()) -> li
             found.append(found[-1] if shared else indicators(table, categories))
             continue
         row, column = (int(k) for k in np.argwhere(missing)[0])
-        which = f"table {i} of exog" if len(tables) > 1 else "exog"
         if how == "raise":
             raise ValueError(
-                f"Row {row} of {which} has no value in column {column} (NaN). Fill it, or set "
+                f"Row {row} of {names[i]} has no value in column {column} (NaN). Fill it, or set "
                 'missing_values="hold" to repeat the value before it, or "interpolate".'
             )
         if missing.all(axis=0).any() or (how == "hold" and missing[0].any()):
@@ -111,7 +106,7 @@ def fill_known(tables: list[Array], how: str, categories: Categories = ()) -> li
                 np.argmax(missing.all(axis=0) if missing.all(axis=0).any() else missing[0])
             )
             raise ValueError(
-                f"Column {column} of {which} begins with missing values (NaN), and there is no "
+                f"Column {column} of {names[i]} begins with missing values (NaN), and there is no "
                 "earlier value to repeat. Fill them; if the column has later values, "
                 'missing_values="interpolate" can do so.'
             )
@@ -127,22 +122,23 @@ def _filled(values: Array, how: str) -> Array:
     return values[known[np.searchsorted(known, rows, side="right") - 1]]
 
 
-def check_lengths(tables: list[Array], lengths: Sequence[int], partner: str) -> None:
+def check_lengths(
+    names: Sequence[str], tables: list[Array], lengths: Sequence[int], partner: str
+) -> None:
     """Check that the known inputs of each series have the required number of rows."""
-    for i, (table, length) in enumerate(zip(tables, lengths, strict=True)):
+    for name, table, length in zip(names, tables, lengths, strict=True):
         if len(table) != length:
-            which = f"Table {i} of exog" if len(tables) > 1 else "exog"
             raise ValueError(
-                f"{which} has {len(table)} rows, but {length} are needed: one for each row of "
+                f"{name} has {len(table)} rows, but {length} are needed: one for each row of "
                 f"{partner}."
             )
 
 
-def check_n_tables(division: Division, n_series: int) -> None:
+def check_n_tables(n_tables: int, n_series: int) -> None:
     """Check that there is a table of known inputs for each series."""
-    if len(division.ids) != n_series:
+    if n_tables != n_series:
         raise ValueError(
-            f"exog contains {len(division.ids)} tables, but there are {n_series} series. Give one "
+            f"exog contains {n_tables} tables, but there are {n_series} series. Give one "
             "table for each series, or one for all of them."
         )
 

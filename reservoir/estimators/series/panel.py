@@ -364,28 +364,30 @@ class Panel:
         """
         if self._has_no_known(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
-        self._check_columns_of_known(exog)
-        exog = self._as_numbers(exog, sequence_column)
-        names, tables, values = self._divide_known(exog, sequence_column)
+        several = is_collection(exog)
+        if several:
+            check_n_tables(len(exog), len(self))
+        names = [name_of_series("exog", "list", each, alone=not several) for each in self.ids]
+        exog = self._as_in_fit(names, exog, sequence_column)
+        names, tables, values = self._divide_known(names, exog, sequence_column)
         for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
             series = name_of_series("y", self.kind, self.ids[i], alone=len(self) == 1)
             which = f"the rows after {series}" if following else series
             calendar.check_matches(names[i], table, which, lengths[i], following=following)
         # `check_matches` also compares the times of additional rows, so that a wrong time is
         # reported before a wrong number of rows
-        check_lengths(values, lengths, partner)
-        return fill_known(values, missing_values, self.categories)
+        check_lengths(names, values, lengths, partner)
+        return fill_known(names, values, missing_values, self.categories)
 
-    def _as_numbers(self, exog: Any, sequence_column: Any = None) -> Any:
-        """Return known inputs with each category replaced by its number."""
-        if is_collection(exog):
-            tables = [
-                as_numbers(f"table {i} of exog", table, self.categories)
-                for i, table in enumerate(exog)
-            ]
-            return tables if self.categories else exog
+    def _as_in_fit(self, names: Sequence[str], exog: Any, sequence_column: Any = None) -> Any:
+        """Return known inputs with numbers for categories; check that their columns are of fit."""
+        several, found = is_collection(exog), []
         place = self._id_place_of(exog, sequence_column)
-        return as_numbers("exog", exog, self.categories, place)
+        for name, table in zip(names, exog if several else [exog], strict=False):
+            check_shape(name, table)
+            self.exog.check_same(name, table, self._n_ids_of_exog)  # type: ignore[union-attr]
+            found.append(as_numbers(name, table, self.categories, place))
+        return found[0] if not several else found if self.categories else exog
 
     def _id_place_of(self, exog: Any, sequence_column: Any) -> int | None:
         """Return the number of the column of ids in known inputs; None if there is none."""
@@ -395,7 +397,7 @@ class Panel:
         return place_of("exog", exog, sequence_column)
 
     def _divide_known(
-        self, exog: Any, sequence_column: Any
+        self, names: list[str], exog: Any, sequence_column: Any
     ) -> tuple[list[str], list[Any], list[Array]]:
         """Return the name, the table and the values of the known inputs of each series."""
         several = is_collection(exog) or n_levels(exog) > 1
@@ -403,12 +405,11 @@ class Panel:
             several = self.kind == "long"
         if not several:
             n = len(self)
-            return ["exog"] * n, [exog] * n, [read_values("exog", exog)] * n
+            return names, [exog] * n, [read_values("exog", exog)] * n
         division = divide("exog", exog, sequence_column if self.kind == "long" else None)
-        names = [name_of_series("exog", division.kind, each) for each in division.ids]
         if not division.by_id:
-            check_n_tables(division, len(self))
             return names, division.tables, division.values(names)
+        names = [name_of_series("exog", division.kind, each) for each in division.ids]
         found = {each: i for i, each in enumerate(division.ids)}
         for each in self.ids:
             if each not in found:
@@ -432,11 +433,11 @@ class Panel:
                 f"exog contains {n_tables} table{'s' * (n_tables != 1)}, but there are "
                 f"{len(lengths)} trajectories. Give one table for each of them."
             )
-        self._check_columns_of_known(exog)
-        exog = self._as_numbers(exog)
-        tables = [read_values(f"table {i} of exog", table) for i, table in enumerate(exog)]
-        check_lengths(tables, lengths, partner)
-        return fill_known(tables, missing_values, self.categories)
+        names = [f"table {i} of exog" if len(exog) > 1 else "exog" for i in range(len(exog))]
+        exog = self._as_in_fit(names, exog)
+        tables = [read_values(name, table) for name, table in zip(names, exog, strict=True)]
+        check_lengths(names, tables, lengths, partner)
+        return fill_known(names, tables, missing_values, self.categories)
 
     def _has_no_known(self, exog: Any, lengths: Sequence[int]) -> bool:
         """Whether there are no known inputs; raise if there were some in fit, or the reverse."""
@@ -449,13 +450,6 @@ class Panel:
         if exog is not None and self.exog is None:
             raise ValueError("exog was given, but the models were fitted without exog. Omit it.")
         return exog is None
-
-    def _check_columns_of_known(self, exog: Any) -> None:
-        several = is_collection(exog) and len(exog) > 1
-        for i, table in enumerate(exog if is_collection(exog) else [exog]):
-            name = f"table {i} of exog" if several else "exog"
-            check_shape(name, table)
-            self.exog.check_same(name, table, self._n_ids_of_exog)  # type: ignore[union-attr]
 
     @property
     def _n_ids_of_exog(self) -> int:

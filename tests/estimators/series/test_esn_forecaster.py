@@ -567,7 +567,7 @@ def test_bad_exogenous_columns_raise(fitted):
         (lambda: small().fit([y, y], exog), "exog contains 1 table, but there are 2 trajectories"),
         (
             lambda: small().fit([y, y], [exog, exog[1:]]),
-            "Table 1 of exog has 199 rows, but 200.*row of y",
+            "table 1 of exog has 199 rows, but 200.*row of y",
         ),
         (
             lambda: small().fit(y, with_entry(np.nan)),

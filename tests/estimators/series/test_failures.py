@@ -342,4 +342,4 @@ def test_a_list_with_a_masked_array_or_other_columns_of_known_inputs():
     masked = np.ma.masked_greater(rows[1], rows[1].min())
     model, told = fitted(quick(), [rows[0], masked, rows[2]], [*known[:2], np.ones((N, 2))])
     assert "The first is 1: series 1 of y contains a masked array" in told
-    assert model.failures_[2].startswith("table 1 of exog has 2 columns, but in fit it had 1.")
+    assert model.failures_[2].startswith("series 2 of exog has 2 columns, but in fit it had 1.")

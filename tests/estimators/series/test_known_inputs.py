@@ -157,7 +157,7 @@ def test_categories_of_panels():
     found = model.forecast(10, after)
     for one, other in zip(found, same.forecast(10, [part[50:] for part in plain]), strict=True):
         pd.testing.assert_series_equal(one, other)
-    with pytest.raises(ValueError, match="of table 1 of exog has the category 'snow' in row 0"):
+    with pytest.raises(ValueError, match="of series 1 of exog has the category 'snow' in row 0"):
         model.forecast(10, [after[0], after[1].assign(weather=pd.Categorical(["snow"] * 10))])
     # the ids of series may be categories as well
     shops = pd.Categorical(["b"] * 50 + ["a"] * 50)
