@@ -15,7 +15,6 @@ from reservoir.dynamics._extremes import StatesError
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.open_loop import iter_states
-from reservoir.dynamics.saturation import Record
 
 _PART_SIZE = 2**22  # numbers in a part of the states of a run backwards: 32 MiB of doubles
 _GROUP = 32  # sequences side by side, whose states backwards are in memory together
@@ -91,43 +90,32 @@ class BothDirections(SourceWrapper):
         return states[::-1]
 
     def iter_many_features(
-        self,
-        series: Sequence[Array],
-        states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skips: Sequence[int] | None = None,
+        self, series: Sequence[Array], states: Sequence[Array], runs: Sequence[Run]
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences: groups of short ones side by side, long ones one by one."""
-        first = [0] * len(series) if skips is None else skips
         # the states backwards of a group are in memory together
         most = _PART_SIZE // (8 * self.source.state_size)
         order = sorted(range(len(series)), key=lambda i: -len(series[i]))
         short = [i for i in order if len(series[i]) <= most]
         for i in order[: len(order) - len(short)]:
-            run = Run(engine=engine, activity=activity, skip=first[i])
-            for block in self.iter_features(series[i], states[i], run):
+            for block in self.iter_features(series[i], states[i], runs[i]):
                 yield i, *block
         for begin in range(0, len(short), _GROUP):
             group = short[begin : begin + _GROUP]
-            some = [series[i] for i in group]
+            some, ours = [series[i] for i in group], [runs[i] for i in group]
             ahead, last = zip(*(self._split(states[i]) for i in group), strict=True)
-            back = self._states_backwards(some, last, engine)
-            for k, start, features, end in self.source.iter_many_features(
-                some, ahead, engine=engine, activity=activity, skips=[first[i] for i in group]
-            ):
+            back = self._states_backwards(some, last, ours)
+            for k, start, features, end in self.source.iter_many_features(some, ahead, ours):
                 here = back[k][start : start + len(features)]
                 yield group[k], start, *self._joined(features, end, here)
 
     def _states_backwards(
-        self, series: Sequence[Array], last: Sequence[Array], engine: str
+        self, series: Sequence[Array], last: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of runs backwards over sequences, in the order of their rows."""
         turned = [np.ascontiguousarray(rows[::-1]) for rows in series]
         with _naming_direction():
-            return [rows[::-1] for rows in self.source.states(turned, last, engine=engine)]
+            return [rows[::-1] for rows in self.source.states(turned, last, runs)]
 
     def _split(self, state: Array) -> tuple[Array, Array]:
         """Return the states before the first row and after the last row."""
@@ -139,18 +127,13 @@ class BothDirections(SourceWrapper):
         return both, np.concatenate([end, back[-1]])
 
     def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
+        self, series: Sequence[Array], starts: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of the units, (n_samples, 2 * n_units): forwards, then backwards."""
         ahead, last = zip(*(self._split(start) for start in starts), strict=True)
-        runs = self.source.states(series, ahead, engine=engine)
-        back = self._states_backwards(series, last, engine)
-        return [np.hstack(pair) for pair in zip(runs, back, strict=True)]
+        forwards = self.source.states(series, ahead, runs)
+        back = self._states_backwards(series, last, runs)
+        return [np.hstack(pair) for pair in zip(forwards, back, strict=True)]
 
     def input_column(self, column: int) -> int | None:
         """Return the input column that a feature column copies; None for a state."""

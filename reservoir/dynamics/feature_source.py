@@ -122,14 +122,7 @@ class FeatureSource(ABC):
         """
 
     def iter_many_features(
-        self,
-        series: Sequence[Array],
-        states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skips: Sequence[int] | None = None,
+        self, series: Sequence[Array], states: Sequence[Array], runs: Sequence[Run]
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences; the blocks of each sequence are in order.
 
@@ -139,14 +132,9 @@ class FeatureSource(ABC):
             The inputs of each sequence.
         states : sequence of arrays of shape (state_size,)
             The state before the first row of each sequence.
-        teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
-            The previous outputs for each sequence, as `teacher` in `Run`.
-        engine : str, default="auto"
-            As in `Run`.
-        activity : Activity or Growth, optional
-            As in `Run`.
-        skips : sequence of int, optional
-            The first recorded row of each sequence, as `skip` in `Run`.
+        runs : sequence of Run
+            Options for each sequence. A source that runs several side by side reads `noise` of
+            none, and `engine` of the first.
 
         Yields
         ------
@@ -155,11 +143,8 @@ class FeatureSource(ABC):
         start, features, state
             As in `iter_features`.
         """
-        for index, (rows, state) in enumerate(zip(series, states, strict=True)):
-            teacher = None if teachers is None else teachers[index]
-            skip = 0 if skips is None else skips[index]
-            run = Run(teacher, engine=engine, activity=activity, skip=skip)
-            for block in self.iter_features(rows, state, run):
+        for index, each in enumerate(zip(series, states, runs, strict=True)):
+            for block in self.iter_features(*each):
                 yield index, *block
 
     def advance(
@@ -363,25 +348,19 @@ class FeatureSource(ABC):
             )
 
     def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
+        self, series: Sequence[Array], starts: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of the units in a run, or all features if the source has no units.
 
         Parameters
         ----------
-        series, teachers, engine
+        series, runs
             As in `iter_many_features`.
         starts : sequence of arrays of shape (state_size,)
             The state before the first row of each sequence.
         """
         rows = [np.empty((len(X), self.width), self.dtype) for X in series]
-        blocks = self.iter_many_features(series, starts, teachers=teachers, engine=engine)
-        for index, start, features, _ in blocks:
+        for index, start, features, _ in self.iter_many_features(series, starts, runs):
             rows[index][start : start + len(features)] = features
         return rows
 
@@ -426,34 +405,6 @@ class FeatureSource(ABC):
     def activity(self) -> Record | None:
         """Return an empty record of the units' activity; None for sources without units."""
         return None
-
-    def watch_run(  # noqa: B027 (sources without units have no record)
-        self,
-        activity: Record,
-        skip: int,
-        rows: Array,
-        states: Array,
-        start: Array,
-        *,
-        received: Array | None = None,
-    ) -> None:
-        """Add the states of a run, from row `skip` on, to a record.
-
-        Parameters
-        ----------
-        activity : Activity or Growth
-            The record, which is changed in place.
-        skip : int
-            First row that is recorded.
-        rows : array of shape (n_samples, n_features)
-            The inputs of the run.
-        states : array of shape (n_samples, n_units)
-            The states of the units in the run.
-        start : array of shape (state_size,)
-            The state before the first row.
-        received : array of shape (n_samples, n_fed_back), optional
-            Outputs that were fed back.
-        """
 
 
 class SourceWrapper(FeatureSource):

@@ -140,11 +140,7 @@ class DrivenReservoir(FeatureSource):
         ):
             after = states[-1].copy()
             if run.activity is not None:
-                block = slice(start, start + len(states))
-                received = None if run.teacher is None else run.teacher[block]
-                leak = self._leak(None if run.dt is None else run.dt[block])
-                steps = Steps(states, before, rows[block], received, leak, run.noise > 0)
-                run.activity.add(self.reservoir, run.skip - start, steps)
+                self._watch(run.activity, run, rows, start, states, before)
                 before = after
             features = buffer[: len(states)]
             if not plain:
@@ -156,12 +152,7 @@ class DrivenReservoir(FeatureSource):
         self,
         series: Sequence[Array],
         states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skips: Sequence[int] | None = None,
-        dt: Sequence[Array] | None = None,
+        runs: Sequence[Run],
         room: int = 0,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side, so that W is read only once per step."""
@@ -170,19 +161,11 @@ class DrivenReservoir(FeatureSource):
             self.reservoir,
             series,
             initial_states=np.stack(states),
-            feedback=teachers,
-            dt=dt,
-            engine=engine,
+            **_side_by_side(runs),
         ):
-            after = block[-1].copy()
-            if activity is not None:
-                skip = 0 if skips is None else skips[index]
-                rows = slice(start, start + len(block))
-                received = None if teachers is None else teachers[index][rows]
-                leak = self._leak(None if dt is None else dt[index][rows])
-                inputs = series[index][rows]
-                steps = Steps(block, before[index], inputs, received, leak, noisy=False)
-                activity.add(self.reservoir, skip - start, steps)
+            after, run = block[-1].copy(), runs[index]
+            if run.activity is not None:
+                self._watch(run.activity, run, series[index], start, block, before[index])
                 before[index] = after
             inputs = series[index][start : start + len(block)]
             yield index, start, self.seen(block, inputs, room=room), after
@@ -285,23 +268,11 @@ class DrivenReservoir(FeatureSource):
         return _compiled.loop_lanes(self.reservoir, readouts, states, inputs, clip)
 
     def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        dt: Sequence[Array] | None = None,
+        self, series: Sequence[Array], starts: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
-        return run_many(
-            self.reservoir,
-            series,
-            initial_states=np.stack(starts),
-            feedback=teachers,
-            dt=dt,
-            engine=engine,
-        )
+        first = np.stack(starts)
+        return run_many(self.reservoir, series, initial_states=first, **_side_by_side(runs))
 
     def input_column(self, column: int) -> int | None:
         """Return the input column that a feature column copies; None for a state."""
@@ -326,22 +297,23 @@ class DrivenReservoir(FeatureSource):
         """Return an empty record of the units' activity; None if the activation has no record."""
         return new_record(self.reservoir)
 
-    def watch_run(
-        self,
-        activity: Record,
-        skip: int,
-        rows: Array,
-        states: Array,
-        start: Array,
-        *,
-        received: Array | None = None,
-        dt: Array | None = None,
+    def _watch(
+        self, record: Record, run: Run, rows: Array, start: int, states: Array, before: Array
     ) -> None:
-        """Add the states of a run, from row `skip` on, to a record."""
-        steps = Steps(states, start, rows, received, self._leak(dt), noisy=False)
-        activity.add(self.reservoir, skip, steps)
+        """Add a block of states, from row `start` of a run on, and the one before, to a record."""
+        block, leak = slice(start, start + len(states)), self.reservoir.leak_rate
+        received = None if run.teacher is None else run.teacher[block]
+        if run.dt is not None:
+            leak = leaks_of(leak, run.dt[block], self.dtype)[0]
+        steps = Steps(states, before, rows[block], received, leak, run.noise > 0)
+        record.add(self.reservoir, run.skip - start, steps)
 
-    def _leak(self, dt: Array | None) -> Array | float:
-        """Return the leak rate or, if durations `dt` are given, the effective leak of each step."""
-        rate = self.reservoir.leak_rate
-        return rate if dt is None else leaks_of(rate, dt, self.dtype)[0]
+
+def _side_by_side(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the options of runs over several sequences, for `run_many`."""
+    teachers, steps = [run.teacher for run in runs], [run.dt for run in runs]
+    return {
+        "feedback": None if teachers[0] is None else teachers,
+        "dt": None if steps[0] is None else steps,
+        "engine": runs[0].engine,
+    }

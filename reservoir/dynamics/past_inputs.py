@@ -14,7 +14,6 @@ from reservoir._typing import Array
 from reservoir.dynamics.closed_loop import LoopInputs, LoopRun
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, FeatureSource, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.dynamics.saturation import Record
 
 sys.modules["reservoir.dynamics.lagged"] = sys.modules[__name__]  # its name in earlier pickles
 
@@ -133,26 +132,12 @@ class PastInputs(HoldsPast):
             yield start, features, end
 
     def iter_many_features(
-        self,
-        series: Sequence[Array],
-        states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skips: Sequence[int] | None = None,
+        self, series: Sequence[Array], states: Sequence[Array], runs: Sequence[Run]
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side."""
         past, units = map(list, zip(*map(self._split, states), strict=True))
-        for index, start, features, after in self.source.iter_many_features(
-            series,
-            units,
-            teachers=teachers,
-            engine=engine,
-            activity=activity,
-            skips=skips,
-            room=self._room,
-        ):
+        blocks = self.source.iter_many_features(series, units, runs, self._room)
+        for index, start, features, after in blocks:
             rows = series[index][start : start + len(features)]
             past[index], end = self._write(features, past[index], rows, after)
             yield index, start, features, end
@@ -213,16 +198,10 @@ class PastInputs(HoldsPast):
         return outputs, np.concatenate([past.ravel(), units]), n_valid
 
     def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
+        self, series: Sequence[Array], starts: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
-        starts = [start[self.n_held :] for start in starts]
-        return self.source.states(series, starts, teachers=teachers, engine=engine)
+        return self.source.states(series, [start[self.n_held :] for start in starts], runs)
 
     def input_column(self, column: int) -> int | None:
         """Return the input column that a feature column copies from any row; None for a state."""
@@ -230,20 +209,6 @@ class PastInputs(HoldsPast):
         if column < n_seen:
             return self.source.input_column(column)
         return (column - n_seen) % self.n_features
-
-    def watch_run(
-        self,
-        activity: Record,
-        skip: int,
-        rows: Array,
-        states: Array,
-        start: Array,
-        *,
-        received: Array | None = None,
-    ) -> None:
-        """Add the states of a run, from row `skip` on, to a record."""
-        units = start[self.n_held :]
-        self.source.watch_run(activity, skip, rows, states, units, received=received)
 
 
 @saved

@@ -13,7 +13,6 @@ from reservoir._tables import Clock
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import PLAIN_RUN, Block, Run, SourceWrapper
 from reservoir.dynamics.features import DrivenReservoir
-from reservoir.dynamics.saturation import Record
 
 
 @saved
@@ -52,45 +51,32 @@ class TimedReservoir(SourceWrapper):
         """Data type of the states: float64, because they contain a time."""
         return np.dtype(np.float64)
 
-    def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array, Array]:
-        """Return inputs of rows, units of the state before them, times of rows, and durations."""
+    def _read(self, rows: Array, state: Array, run: Run) -> tuple[Array, Array, Array, Run]:
+        """Return inputs of rows, units before them, times of rows, and the run with durations."""
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
         if len(dt):
             self.clock.require_later(times[0], state[-1])
-        return self._channels(rows), state[:-1].astype(self.dtype, copy=False), times, dt
+        units = state[:-1].astype(self.dtype, copy=False)
+        return self._channels(rows), units, times, replace(run, engine="auto", dt=dt)
 
     def _channels(self, rows: Array) -> Array:
         return self.clock.channels(rows).astype(self.dtype, copy=False)
 
     def iter_features(self, rows: Array, state: Array, run: Run = PLAIN_RUN) -> Iterator[Block]:
         """Run over one sequence, block by block."""
-        inputs, units, times, dt = self._read(rows, state)
-        timed = replace(run, engine="auto", dt=dt)
+        inputs, units, times, timed = self._read(rows, state, run)
         for start, features, after in self.driven.iter_features(inputs, units, timed):
             yield start, features, np.append(after, times[start + len(features) - 1])
 
     def iter_many_features(
-        self,
-        series: Sequence[Array],
-        states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-        activity: Record | None = None,
-        skips: Sequence[int] | None = None,
+        self, series: Sequence[Array], states: Sequence[Array], runs: Sequence[Run]
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side."""
-        read = [self._read(rows, state) for rows, state in zip(series, states, strict=True)]
-        for index, start, features, after in self.driven.iter_many_features(
-            [inputs for inputs, _, _, _ in read],
-            [units for _, units, _, _ in read],
-            teachers=teachers,
-            activity=activity,
-            skips=skips,
-            dt=[dt for _, _, _, dt in read],
-        ):
-            time = read[index][2][start + len(features) - 1]
+        inputs, units, times, timed = zip(*map(self._read, series, states, runs), strict=True)
+        blocks = self.driven.iter_many_features(inputs, units, timed)
+        for index, start, features, after in blocks:
+            time = times[index][start + len(features) - 1]
             yield index, start, features, np.append(after, time)
 
     def initial_state_of(self, row: Array) -> Array:
@@ -106,21 +92,11 @@ class TimedReservoir(SourceWrapper):
         return np.append(state, row[self.clock.place] - 1)
 
     def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
+        self, series: Sequence[Array], starts: Sequence[Array], runs: Sequence[Run]
     ) -> list[Array]:
         """Return the states of the units, an array of shape (n_samples, n_units) per sequence."""
-        read = [self._read(rows, state) for rows, state in zip(series, starts, strict=True)]
-        return self.driven.states(
-            [inputs for inputs, _, _, _ in read],
-            [units for _, units, _, _ in read],
-            teachers=teachers,
-            dt=[dt for _, _, _, dt in read],
-        )
+        inputs, units, _, timed = zip(*map(self._read, series, starts, runs), strict=True)
+        return self.driven.states(inputs, units, timed)
 
     def check_can_loop(self) -> NoReturn:
         """Raise, because the rows of a closed loop have no times."""
@@ -134,17 +110,3 @@ class TimedReservoir(SourceWrapper):
     def engine_for(self, n_steps: int) -> str:
         """Return "numpy", because kernels use one leak rate for all steps."""
         return "numpy"
-
-    def watch_run(
-        self,
-        activity: Record,
-        skip: int,
-        rows: Array,
-        states: Array,
-        start: Array,
-        *,
-        received: Array | None = None,
-    ) -> None:
-        """Add the states of a run, from row `skip` on, to a record."""
-        inputs, units, _, dt = self._read(rows, start)
-        self.driven.watch_run(activity, skip, inputs, states, units, received=received, dt=dt)

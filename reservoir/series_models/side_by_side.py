@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir.dynamics.feature_source import Run
 from reservoir.series_models.candidates import Candidate, Forecasting
 from reservoir.series_models.growth_sums import masked_ridge
 from reservoir.series_models.history import History, most_terms_of
@@ -129,7 +130,7 @@ def _run_source(source: Any, pairs: Sequence[tuple[_Lane, int]], n_steps: int, e
     """Run a network over the rows of several lanes, then in closed loop from all their origins."""
     lanes, starts = [lane for lane, _ in pairs], np.zeros((len(pairs), source.state_size))
     rows = [lane.drive.inputs[: max([lane.n_differences - 1, *lane.at])] for lane in lanes]
-    states = source.states(rows, starts, engine=engine)
+    states = source.states(rows, starts, [Run(engine=engine)] * len(rows))
     for (lane, washout), each in zip(pairs, states, strict=True):
         drive, used = lane.drive, slice(washout, lane.n_differences - 1)
         wanted = slice(washout + 1, lane.n_differences)

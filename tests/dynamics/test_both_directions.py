@@ -79,9 +79,10 @@ def test_sequences_side_by_side_are_sequences_alone(augment, size, monkeypatch):
     lengths = [1, 60, *range(20, 55), 700, 51]
     series = [inputs(n, seed=n) for n in lengths]
     starts = list(np.random.default_rng(0).uniform(-1, 1, (len(series), 24)))
-    blocks = source.iter_many_features(series, starts)
+    runs = [Run()] * len(series)
+    blocks = source.iter_many_features(series, starts, runs)
     found, ends = collected(blocks, lengths, source.width)
-    states = source.states(series, starts)
+    states = source.states(series, starts, runs)
     for k, rows in enumerate(series):
         expected, both = by_hand(source, rows, starts[k])
         np.testing.assert_allclose(found[k], expected, rtol=0, atol=1e-13)
@@ -114,4 +115,4 @@ def test_steps_of_a_run_backwards_that_overflows_count_from_the_last_row(monkeyp
     with pytest.raises(StatesError, match=r"^In the run backwards: .* not finite from step 4\d\d"):
         list(source.iter_features(rows, start))
     with pytest.raises(StatesError, match=r"^In the run backwards: .* not finite from step 4\d\d"):
-        source.states([rows, rows], [start, start])
+        source.states([rows, rows], [start, start], [Run()] * 2)

@@ -60,7 +60,8 @@ def test_runs_side_by_side_are_runs_alone(augment):
     series = [inputs(n, seed=n) for n in (3, 40, 41, 60)]
     starts = [source.initial_state_of(rows[0]) for rows in series]
     together = [np.empty((len(rows), source.width)) for rows in series]
-    for index, start, features, end in source.iter_many_features(series, starts):
+    runs = [Run()] * len(series)
+    for index, start, features, end in source.iter_many_features(series, starts, runs):
         together[index][start : start + len(features)] = features
         if start + len(features) == len(series[index]):
             starts[index] = end
@@ -152,20 +153,20 @@ def test_fewer_rows_are_the_first_features_and_the_same_states(n_used, dtype, en
     columns = [whole.input_column(j) for j in range(n)]
     assert source.width == n
     assert columns == [source.input_column(j) for j in range(n)]
-    alone, options = [], {"engine": engine}
-    for rows, start, teacher in zip(series, starts, teachers, strict=True):
+    runs = [Run(teacher, engine=engine) for teacher in teachers]
+    alone = []
+    for rows, start, options in zip(series, starts, runs, strict=True):
         one, other = (
             [(features.copy(), end) for _, features, end in each]
             for each in (
-                source.iter_features(rows, start, Run(teacher, **options)),
-                whole.iter_features(rows, start, Run(teacher, **options)),
+                source.iter_features(rows, start, options),
+                whole.iter_features(rows, start, options),
             )
         )
         alone += [(ours, other[k][0][:, :n], end, other[k][1]) for k, (ours, end) in enumerate(one)]
-    options["teachers"] = teachers
     many = zip(
-        source.iter_many_features(series, starts, **options),
-        whole.iter_many_features(series, starts, **options),
+        source.iter_many_features(series, starts, runs),
+        whole.iter_many_features(series, starts, runs),
         strict=True,
     )
     alone += [(ours[2], theirs[2][:, :n], ours[3], theirs[3]) for ours, theirs in many]

@@ -25,6 +25,7 @@ from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record
+from reservoir.dynamics.unit_steps import Steps
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import is_measured, washout_lengths
@@ -517,9 +518,10 @@ def _run_loop(
             run.marked = Loop(state[0], fed[0])
         before, row = state[0], inputs[t : t + 1]
         features, state = source.advance(state, row, fed)
-        if activity is not None:
-            units = state[:, n_stored:]  # without the stored past inputs at the front
-            source.watch_run(activity, skip - t, row, units, before, received=fed)
+        if activity is not None:  # of the units, without the stored past inputs at the front
+            units, reservoir = state[:, n_stored:], source.reservoir  # type: ignore[attr-defined]
+            step = Steps(units, before[n_stored:], row, fed, reservoir.leak_rate, noisy=False)
+            activity.add(reservoir, skip - t, step)
         with np.errstate(over="ignore", invalid="ignore"):
             output = run.readout.outputs(features)
         _check_bounded(t, limit, state, output)

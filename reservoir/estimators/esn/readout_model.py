@@ -23,7 +23,7 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level, check_numbers
 from reservoir.dynamics.both_directions import BothDirections
 from reservoir.dynamics.closed_loop import LoopRun
-from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource, Run
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record, held_by_bias
@@ -510,13 +510,13 @@ class ReadoutPredictor(Predictor):
 
     def states(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
         """Return the states of units in a run over each sequence."""
-        size, fed_back = self.source.state_size, None
+        size, engine = self.source.state_size, self.model.engine
+        runs = [Run(engine=engine)] * len(starts)
         if self.feeds_back:
             outputs, _ = self._run_closed(sequences, starts)
-            fed_back = [one_step_late(s[size:], y) for s, y in zip(starts, outputs, strict=True)]
-        before = [start[:size] for start in starts]
-        engine = self.model.engine
-        return self.source.states(sequences.arrays, before, teachers=fed_back, engine=engine)
+            fed_back = (one_step_late(s[size:], y) for s, y in zip(starts, outputs, strict=True))
+            runs = [Run(teacher, engine=engine) for teacher in fed_back]
+        return self.source.states(sequences.arrays, [start[:size] for start in starts], runs)
 
     # ------------------------------------------------------------------ in closed loop
 

@@ -217,10 +217,12 @@ def learn(
     ends = [sequence.state for sequence in sequences]
     together = len(sequences) > 1 and noise == 0 and not readout.ordered
     rows = _Batched(gathered, source, sequences[0]) if together else _Direct(gathered)
-    if together:
-        blocks = _together(source, sequences, engine, activity)
-    else:
-        blocks = _one_by_one(source, sequences, noise, engine, activity)
+    runs = [
+        Run(_teacher(source, each), noise, each.generator, engine, activity, each.skip)
+        for each in sequences
+    ]
+    inputs, starts = [each.X for each in sequences], list(ends)
+    blocks = _run_over(source, inputs, starts, runs, together=together)
     with one_blas_thread() if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
             ends[index] = state
@@ -232,39 +234,17 @@ def learn(
     return Learned(gathered, ends[-1], sequences[-1].generator, activity)
 
 
-Blocks = Iterator[tuple[int, int, Array, Array]]
-
-
-def _one_by_one(
+def _run_over(
     source: FeatureSource,
-    sequences: list[TrainingSequence],
-    noise: float,
-    engine: str,
-    activity: Record | None,
-) -> Blocks:
-    """Yield the blocks of one sequence after the other."""
-    for index, sequence in enumerate(sequences):
-        teacher = _teacher(source, sequence)
-        run = Run(teacher, noise, sequence.generator, engine, activity, sequence.skip)
-        for block in source.iter_features(sequence.X, sequence.state, run):
-            yield index, *block
-
-
-def _together(
-    source: FeatureSource, sequences: list[TrainingSequence], engine: str, activity: Record | None
-) -> Blocks:
-    """Yield the blocks of sequences that run in parallel, as one matrix of states."""
-    skips = [sequence.skip for sequence in sequences]
-    watched: dict[str, Any] = {} if activity is None else {"activity": activity, "skips": skips}
-    return source.iter_many_features(
-        [sequence.X for sequence in sequences],
-        [sequence.state for sequence in sequences],
-        teachers=[_teacher(source, sequence) for sequence in sequences]
-        if source.n_fed_back
-        else None,
-        engine=engine,
-        **watched,
-    )
+    series: Sequence[Array],
+    starts: Sequence[Array],
+    runs: Sequence[Run],
+    *,
+    together: bool,
+) -> Iterator[tuple[int, int, Array, Array]]:
+    """Run over sequences `together` as the source does, or one by one as all sources can."""
+    kind = type(source) if together else FeatureSource
+    return kind.iter_many_features(source, series, starts, runs)
 
 
 def _teacher(source: FeatureSource, sequence: TrainingSequence) -> Any:
@@ -460,11 +440,8 @@ def open_loop_outputs(
     """Return readout(features) for every row of each sequence, and the state at its end."""
     parts: list[list[Array]] = [[] for _ in series]
     ends = [start.copy() for start in starts]
-    if len(series) == 1:
-        one = source.iter_features(series[0], starts[0], Run(engine=engine))
-        blocks: Blocks = ((0, *block) for block in one)
-    else:
-        blocks = source.iter_many_features(series, starts, engine=engine)
+    runs = [Run(engine=engine)] * len(series)
+    blocks = _run_over(source, series, starts, runs, together=len(series) > 1)
     for index, start, features, ends[index] in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
             rows = np.array(readout(features))  # a copy: the source reuses `features`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from reservoir._saving import saved
 from reservoir._tables import Sequences
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_choice, resolve_washout
+from reservoir.dynamics.feature_source import Run
 from reservoir.dynamics.held_reservoir import Training
 from reservoir.dynamics.open_loop import room_for_states
-from reservoir.dynamics.saturation import held_by_bias
+from reservoir.dynamics.saturation import Record, held_by_bias
 from reservoir.estimators.describe import Described, description_of_reservoir, no_certificate
 from reservoir.estimators.esn.readout_model import initial_states, warn_of_range
 from reservoir.estimators.esn.sources import reservoir_source
@@ -217,7 +219,8 @@ class ReservoirTransformer(
         self._reader.warn_of_rows_beyond(self, sequences)
         starts, engine = self._starts(sequences), self._source.engine_for(self._n_trained)
         # without the ends of `_run`, which take a third of the time of a list of short sequences
-        states = self._source.states(sequences.arrays, starts, engine=engine)
+        runs = [Run(engine=engine)] * len(starts)
+        states = self._source.states(sequences.arrays, starts, runs)
         return self._restored(sequences, states)
 
     def stream(self, initial_state: Any = "last") -> StateStream:
@@ -294,7 +297,7 @@ class ReservoirTransformer(
         self._n_trained += sum(sequences.lengths)
         activity = copy.copy(vars(self).get("_activity"))  # missing in files of earlier versions
         skips = progress.skips(sequences, continues)
-        parts, ends = self._run(sequences, starts, keep=keep, activity=activity, skips=skips)
+        parts, ends = self._run(sequences, starts, skips, keep=keep, activity=activity)
         self.state_: Array = ends[-1]
         targets = _targets(y, sequences)
         if targets and targets[0].shape[1] == progress.last_output.size:
@@ -316,7 +319,13 @@ class ReservoirTransformer(
         return initial_states(self._source, self._progress, spec, sequences, last, _AFTER_GAP)
 
     def _run(
-        self, sequences: Sequences, starts: list[Array], *, keep: bool = True, **watched: Any
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        skips: Sequence[int] = (),
+        *,
+        keep: bool = True,
+        activity: Record | None = None,
     ) -> tuple[list[Array], list[Array]]:
         """Return the states in each row, if they are to be kept, and at each sequence's end."""
         n_units, dtype = self.reservoir_.n_units, self.reservoir_.dtype
@@ -324,9 +333,10 @@ class ReservoirTransformer(
         with room_for_states(1, sum(lengths), n_units, dtype):
             parts = [np.empty((n, n_units), dtype) for n in lengths]
         engine = self._source.engine_for(self._n_trained)
-        for i, first, rows, end in self._source.iter_many_features(
-            sequences.arrays, starts, engine=engine, **watched
-        ):
+        skips = skips or [0] * len(starts)
+        runs = [Run(engine=engine, activity=activity, skip=skip) for skip in skips]
+        blocks = self._source.iter_many_features(sequences.arrays, starts, runs)
+        for i, first, rows, end in blocks:
             ends[i] = end
             if keep:
                 parts[i][first : first + len(rows)] = rows

@@ -291,23 +291,21 @@ def test_activity_is_measured_from_the_states_for_any_steps():
     z = np.vstack([np.zeros(20), states[:-1]]) @ res.W.toarray().T + u @ res.W_in.T + res.bias
     values = np.tanh(z)[30:]
     rows = table((times - clock.origin) / clock.step, u)
-    start, ways = source.initial_state_of(rows[0]), [source.activity() for _ in range(3)]
-    for _ in source.iter_features(rows, start, Run(activity=ways[0], skip=30)):
+    start, activity, many = source.initial_state_of(rows[0]), source.activity(), source.activity()
+    for _ in source.iter_features(rows, start, Run(activity=activity, skip=30)):
         pass
-    many = source.iter_many_features([rows] * 4, [start] * 4, activity=ways[1], skips=[30] * 4)
-    for _ in many:
+    runs = [Run(activity=many, skip=30)] * 4
+    for _ in source.iter_many_features([rows] * 4, [start] * 4, runs):
         pass
-    source.watch_run(ways[2], 30, rows, states, start)
-    whole = rows_to_look_at(670, 0, 0)
     first = rows_to_look_at(482, 0, 0)  # of a block of 512, behind the washout
     second = 482 + rows_to_look_at(188, 482, len(first))
-    for activity, looked in zip(ways[::2], (np.append(first, second), whole), strict=True):
-        assert (activity.n_rows, activity.n_looked) == (670, len(looked))
-        np.testing.assert_array_equal(activity.high, (values[looked] > 0.999).sum(axis=0))
-        np.testing.assert_array_equal(activity.low, (values[looked] < -0.999).sum(axis=0))
-        np.testing.assert_allclose(activity.inputs, np.square(u[30:][looked]).sum(axis=0))
-    assert ways[0].high.sum() > 0
-    assert ways[1].n_rows == 4 * 670
+    looked = np.append(first, second)
+    assert (activity.n_rows, activity.n_looked) == (670, len(looked))
+    np.testing.assert_array_equal(activity.high, (values[looked] > 0.999).sum(axis=0))
+    np.testing.assert_array_equal(activity.low, (values[looked] < -0.999).sum(axis=0))
+    np.testing.assert_allclose(activity.inputs, np.square(u[30:][looked]).sum(axis=0))
+    assert activity.high.sum() > 0
+    assert many.n_rows == 4 * 670
 
 
 def test_the_column_that_overflows_is_the_users():
