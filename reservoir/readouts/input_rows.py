@@ -19,7 +19,7 @@ from scipy.linalg import blas
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir.readouts.gram import GramAccumulator, ReducedGram, rounding_of
-from reservoir.readouts.selection import SELECTIONS, least_score
+from reservoir.readouts.selection import SELECTIONS, Penalties, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, sums_of
 
 MOST_ROWS = 20  # of the input that the readout receives, the present one included
@@ -400,7 +400,8 @@ class _Halves:
         first, second = self.halves
         folds: Any = [(second, first.narrow), (first, second.narrow)]
         path: Any = None  # which this rule does not need
-        scores = SELECTIONS["halves"].scores(total, path, alphas, folds, self.intercept)
+        scored = Penalties(alphas, total, path, folds, self.intercept)
+        scores = SELECTIONS["halves"].scores(scored)
         self.alpha = self._best(alphas, scores)
         return self._choice(n_rows, (self.alpha, self.alpha), alphas, scores)
 

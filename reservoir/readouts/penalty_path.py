@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.dependent_errors import NeighbourSums
-from reservoir.readouts.selection import SELECTIONS, SelectionRule, folds, least_score
+from reservoir.readouts.selection import SELECTIONS, Penalties, SelectionRule, folds, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
 
 # bounds of the default path: the mean and the total of the features' sums of squares times these
@@ -121,7 +121,7 @@ def along_penalties(
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
     path = functools.cache(partial(gram.path, fit_intercept))
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
-    scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
+    scores = rule.scores(Penalties(alphas, gram, path, parts, fit_intercept, neighbours))
     best = least_score(alphas, scores, per_target, units)
     # solved again: the path has larger rounding errors, and results must equal `solve` bitwise
     solved = gram._solve(best, fit_intercept, path)

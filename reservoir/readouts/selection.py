@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,22 @@ _N_GROUPS = 5  # a fraction 1 / _N_GROUPS of rows or sequences is held out for c
 
 #: Pairs of sums: over the rows of a fit, and over the rows on which it is scored.
 Folds = Iterable[tuple[RowSums, RowSums]]
+
+
+class Penalties(NamedTuple):
+    """Penalties, (n_alphas,), and the rows of a fit by which a rule scores them.
+
+    `sums` are over all rows; `path` returns their ridge solutions for any penalty. `folds` are
+    pairs of sums for each block: over all other rows, computed when needed, and over the block.
+    `neighbours` are sums over the differences of neighbouring rows, for rules that need them.
+    """
+
+    alphas: Array
+    sums: RowSums
+    path: Callable[[], PenaltyPath]
+    folds: Folds
+    fit_intercept: bool
+    neighbours: NeighbourSums | None = None
 
 
 class SelectionRule(ABC):
@@ -57,22 +74,8 @@ class SelectionRule(ABC):
         """Check that the rule can score fits on these blocks; `name` is its name in messages."""
 
     @abstractmethod
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
-        """Return the score of each penalty, which estimates the mean squared error.
-
-        The result is (n_alphas, n_outputs). `sums` are over all rows; `path` returns their ridge
-        solutions for any penalty. `folds` are pairs of sums for each block: over all other rows,
-        computed when needed, and over the block. `neighbours` are sums over the differences of
-        neighbouring rows, if the rule needs them.
-        """
+    def scores(self, penalties: Penalties) -> Array:
+        """Return the score of each penalty, which estimates the error, (n_alphas, n_outputs)."""
 
 
 class _FromPath(SelectionRule):
@@ -81,17 +84,9 @@ class _FromPath(SelectionRule):
     def __init__(self, score: Callable[[PenaltyPath, float], Array]) -> None:
         self.score = score
 
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
-        found = path()
-        return np.array([self.score(found, alpha) for alpha in alphas])
+    def scores(self, penalties: Penalties) -> Array:
+        found = penalties.path()
+        return np.array([self.score(found, alpha) for alpha in penalties.alphas])
 
 
 class _NeighboursDepend(SelectionRule):
@@ -99,17 +94,10 @@ class _NeighboursDepend(SelectionRule):
 
     neighbours = True
 
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
-        assert neighbours is not None
-        return neighbours.scores(sums, alphas, fit_intercept)
+    def scores(self, penalties: Penalties) -> Array:
+        assert penalties.neighbours is not None
+        alphas, sums = penalties.alphas, penalties.sums
+        return penalties.neighbours.scores(sums, alphas, penalties.fit_intercept)
 
 
 class _Blocked(SelectionRule):
@@ -136,16 +124,8 @@ class _Blocked(SelectionRule):
         if n_blocks < self.min_blocks:
             raise ValueError(f"selection={name!r} needs two blocks or more; got {n_blocks}.")
 
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
-        return _held_out_errors(folds, alphas, fit_intercept)[0]
+    def scores(self, penalties: Penalties) -> Array:
+        return _held_out_errors(penalties)[0]
 
 
 class _HoldOut(_Blocked):
@@ -208,19 +188,11 @@ class FreeRuns(_HoldOut):
             )
         super().check(name, blocks)
 
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
+    def scores(self, penalties: Penalties) -> Array:
         """Return the error of closed loops under each penalty, for all outputs together."""
         assert self.errors is not None
-        ((before, _),) = folds
-        return self.errors(*before.along(alphas, fit_intercept))
+        ((before, _),) = penalties.folds
+        return self.errors(*before.along(penalties.alphas, penalties.fit_intercept))
 
 
 class _Halves(_Blocked):
@@ -250,19 +222,11 @@ class ScaledScores(_Blocked):
     slope: Array
     curvature: Array
 
-    def scores(
-        self,
-        sums: RowSums,
-        path: Callable[[], PenaltyPath],
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-        neighbours: NeighbourSums | None = None,
-    ) -> Array:
+    def scores(self, penalties: Penalties) -> Array:
         """Return the squared errors of scaled scores."""
         # errors are quadratic in the factor: three values determine them
-        factors, centre = (0.0, 0.5, 1.0), centre_of_codes(sums.n_outputs)
-        none, half, whole = _held_out_errors(folds, alphas, fit_intercept, factors, centre)
+        factors, centre = (0.0, 0.5, 1.0), centre_of_codes(penalties.sums.n_outputs)
+        none, half, whole = _held_out_errors(penalties, factors, centre)
         self.slope, self.curvature = 4 * half - 3 * none - whole, 2 * (none + whole - 2 * half)
         best = _factors(self.slope, self.curvature)[:, None]
         return none + best * self.slope + best**2 * self.curvature
@@ -276,19 +240,15 @@ class ScaledScores(_Blocked):
 
 
 def _held_out_errors(
-    folds: Folds,
-    alphas: Array,
-    fit_intercept: bool,
-    factors: Sequence[float] = (1.0,),
-    centre: float = 0.0,
+    penalties: Penalties, factors: Sequence[float] = (1.0,), centre: float = 0.0
 ) -> Array:
     """Return mean squared errors in held-out blocks, (n_factors, n_alphas, n_outputs).
 
     Predictions are first moved away from `centre` by each factor.
     """
     errors, weight = [np.zeros(1)] * len(factors), 0.0
-    for fitted, scored in folds:
-        coefs, intercepts = fitted.along(alphas, fit_intercept)
+    for fitted, scored in penalties.folds:
+        coefs, intercepts = fitted.along(penalties.alphas, penalties.fit_intercept)
         for i, factor in enumerate(factors):
             moved = centre + factor * (intercepts - centre)
             errors[i] = errors[i] + scored.squared_errors(factor * coefs, moved)

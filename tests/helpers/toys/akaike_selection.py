@@ -6,12 +6,12 @@ from reservoir.readouts.selection import SelectionRule
 
 
 class Akaike(SelectionRule):
-    def scores(self, sums, path, alphas, folds, fit_intercept, neighbours=None):
-        n, path = sums.n_samples, path()
+    def scores(self, penalties):
+        n, path = penalties.sums.n_samples, penalties.path()
         scores = []
-        for alpha in alphas:
+        for alpha in penalties.alphas:
             # gcv is (RSS / n) / (1 - dof / n)^2
-            dof = float(path.freedom(alpha)) + fit_intercept
+            dof = float(path.freedom(alpha)) + penalties.fit_intercept
             residual = path.gcv(alpha) * (1 - dof / n) ** 2
             scores.append(residual * np.exp(2 * dof / n))
         return np.array(scores)
