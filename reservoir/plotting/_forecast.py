@@ -12,7 +12,13 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number, index_of
 from reservoir.estimators.series.parts import drawn_of
 from reservoir.plotting._picture import Picture
-from reservoir.plotting._plot_arguments import as_numbers, columns, names_of, stamps_of
+from reservoir.plotting._plot_arguments import (
+    as_numbers,
+    columns,
+    names_of,
+    stamps_of,
+    times_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -337,14 +343,8 @@ def times_of_both(
             f"be in [0, {n_truth}]. Set start to the row of y_true that y_pred[0] forecasts."
         )
     n_rows = max(n_truth, first + n_guess)
-    if index is not None:
-        times = np.asarray(index)
-        if times.shape != (n_rows,):
-            raise ValueError(
-                f"index has shape {times.shape}; it must be ({n_rows},), one time per row."
-            )
-    elif of_truth is None:
-        times = np.arange(n_rows)
+    if of_truth is None:
+        times = times_of(index, n_rows)
     elif n_rows > n_truth:
         raise ValueError(
             f"y_pred ends {n_rows - n_truth} rows after y_true, and the times of these rows are "

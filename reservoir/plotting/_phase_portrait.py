@@ -197,7 +197,7 @@ def phase_portrait(
     # Draw transients and cycles, then bands below them; last the field, which fills the limits.
     picture = Picture(ax, legend, line_kw, spatial=True)
     _draw_paths(picture, paths, cuts, shown, look)
-    named = _names(turns, labels or shown.labels, _late_label(cuts, n_transient), len(ends))
+    named = _names(turns, labels or shown.labels, _late_label(cuts), len(ends))
     _draw_ends(picture, ends, named, look)
     _draw_bands(picture, ends, bands, look.smooth)
     _once_each(picture.ax)
@@ -663,7 +663,7 @@ def _arrows(ax: Any, path: Array, color: Any, n_arrows: int, power: int = 1) -> 
     )
 
 
-def _late_label(cuts: list[int], n_transient: int | None) -> str:
+def _late_label(cuts: list[int]) -> str:
     """Return the legend label of the late parts of trajectories."""
     return f"from step {cuts[0]} on" if len(set(cuts)) == 1 else "second half"
 

@@ -376,12 +376,7 @@ def loss_and_gradient(
     (1.0, array([-2.]))
     """
     trace, features, scores = forward(network, params, batch, state)
-    value, end = 0.0, trace.end
-    d = np.zeros_like(scores)
-    if len(scores):
-        value, d = loss_and_slope(
-            scores, batch.targets, network.output, network.loss, batch.weights
-        )
+    value, d = loss_and_slope(scores, batch.targets, network.output, network.loss, batch.weights)
     readout, dH = through_readout(network, params, batch, features, d)
     extra: Params = {}
     d_pre = None
@@ -391,7 +386,7 @@ def loss_and_gradient(
     grads, _, _ = network.cell.backward(params, trace, dH, d_pre=d_pre)
     for name, part in extra.items():
         grads[name] = grads[name] + part
-    return value, {**grads, **readout}, end
+    return value, {**grads, **readout}, trace.end
 
 
 def through_readout(

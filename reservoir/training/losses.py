@@ -362,6 +362,8 @@ def loss_and_slope(
 ) -> tuple[float, Array]:
     """Return the loss of scores (the mean over rows), and its gradient with respect to the scores.
 
+    The loss of no rows is 0.
+
     Parameters
     ----------
     z, y : arrays of shape (n_rows, n_outputs)
@@ -382,6 +384,8 @@ def loss_and_slope(
     >>> loss_and_slope(np.array([[3.0]]), np.array([[1.0]]), "identity", "mse")
     (4.0, array([[4.]]))
     """
+    if not len(z):
+        return 0.0, np.zeros_like(z)
     rule, kind = _rule(loss), OUTPUTS[output]
     at = z if rule.of_scores else kind.function(z)
     slopes = rule.slope(at, y) * _shares(rule, z, weights)

@@ -207,11 +207,7 @@ def omega_gradient(
     """
     cell = _simple(network.cell)
     trace, features, scores = forward(network, params, batch, state)
-    value, d = 0.0, np.zeros_like(scores)
-    if len(scores):
-        value, d = loss_and_slope(
-            scores, batch.targets, network.output, network.loss, batch.weights
-        )
+    value, d = loss_and_slope(scores, batch.targets, network.output, network.loss, batch.weights)
     readout, dH = through_readout(network, params, batch, features, d)
     way = _backward_pass(cell, params, trace, dH)
     layer, _, _ = cell.backward(params, trace, dH)
